@@ -112,8 +112,7 @@ void thr_align_text_free(thr_context *context, thr_align_text *c) {
     thr_align_side *const sides[2] = {&c->source, &c->target};
     for (int i = 0; i < 2; i++) {
         thr_dictionary_free(context, &sides[i]->dictionary);
-        thr_release(context, sides[i]->words);
-        thr_release(context, sides[i]->starts);
+        THR_RELEASE(context, sides[i]->words, sides[i]->starts);
     }
     *c = (thr_align_text){.n_pairs = 0};
 }

@@ -120,7 +120,6 @@ thr_status thr_align_table_read(thr_context *context, const char *path, const th
 }
 
 void thr_align_table_free(thr_context *context, thr_align_table *table) {
-    thr_release(context, table->starts);
-    thr_release(context, table->words);
+    THR_RELEASE(context, table->starts, table->words);
     *table = (thr_align_table){NULL, NULL};
 }

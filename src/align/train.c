@@ -118,8 +118,7 @@ static thr_status write_table(thr_context *context, const thr_align_text *c, con
     if (status == THR_OK)
         status = thr_out_publish(&w.out, err);
     thr_out_drop(&w.out);
-    thr_release(context, w.text);
-    thr_release(context, w.entries);
+    THR_RELEASE(context, w.text, w.entries);
     *n_written = w.n_written;
     return status;
 }

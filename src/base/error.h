@@ -36,6 +36,12 @@ thr_status thr_pass_on(thr_status status, const thr_error *why, thr_error *err);
         if (status != THR_OK)                                                                                          \
             goto out;                                                                                                  \
     } while (0)
+
+/* THR_EINVAL unless value is 0 to last; type: "thr_estimator". */
+static inline thr_status thr_check_enum(int value, int last, const char *type, thr_error *err) {
+    return value >= 0 && value <= last ? THR_OK : thr_fail(err, THR_EINVAL, "%d is no %s", value, type);
+}
+
 /* End a function that makes an object: return status; *out = made if that is THR_OK, otherwise free what was made. */
 #define THR_RETURN_MADE(status, made, out, free_made)                                                                  \
     do {                                                                                                               \

@@ -38,7 +38,6 @@ void thr_slots_clear(thr_slots *slots) {
 }
 
 void thr_slots_free(thr_context *context, thr_slots *slots) {
-    thr_release(context, slots->hashes);
-    thr_release(context, slots->places);
+    THR_RELEASE(context, slots->hashes, slots->places);
     *slots = (thr_slots){0};
 }

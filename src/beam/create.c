@@ -33,10 +33,8 @@ static thr_status check_numbers(const thr_beam_options *o, thr_error *err) {
     if (o->min_length > o->max_length)
         return thr_fail(err, THR_EINVAL, "a minimum length of %" PRIu32 " words is above the maximum of %" PRIu32,
                         o->min_length, o->max_length);
-    if ((unsigned)o->penalty > THR_BEAM_PENALTY_LENGTH)
-        return thr_fail(err, THR_EINVAL, "%d is no thr_beam_penalty", (int)o->penalty);
-    if ((unsigned)o->stop > THR_BEAM_STOP_ENOUGH)
-        return thr_fail(err, THR_EINVAL, "%d is no thr_beam_stop", (int)o->stop);
+    THR_TRY(thr_check_enum(o->penalty, THR_BEAM_PENALTY_LENGTH, "thr_beam_penalty", err));
+    THR_TRY(thr_check_enum(o->stop, THR_BEAM_STOP_ENOUGH, "thr_beam_stop", err));
     if (!(o->alpha >= 0 && o->alpha <= LARGEST_ALPHA))
         return thr_fail(err, THR_EINVAL, "a length penalty with alpha %g: choose 0 to %g", o->alpha, LARGEST_ALPHA);
     return THR_OK;

@@ -156,8 +156,7 @@ thr_status thr_quantiser_train(thr_context *context, const thr_matrix *sample, u
         THR_TRY_OUT(find_centre(context, sample, quantiser, rows, err));
     THR_TRY_OUT(find_ranges(context, sample, flags, quantiser, rows, histogram, err));
 out:
-    thr_release(context, rows);
-    thr_release(context, histogram);
+    THR_RELEASE(context, rows, histogram);
     if (status != THR_OK)
         thr_quantiser_free(context, quantiser);
     return status;

@@ -21,10 +21,6 @@ thr_status thr_cuda_use(const thr_device *device, thr_error *err) {
     return thr_cuda_check(device, cudaSetDevice(device->number), "choosing the device", err);
 }
 
-thr_status thr_cuda_launched(const thr_stream *stream, const char *kernel, thr_error *err) {
-    return thr_cuda_check(stream->device, cudaGetLastError(), kernel, err);
-}
-
 /* --------------------------------------------------------------------------------------------- devices */
 
 static thr_status count_devices(uint32_t *n, thr_error *err) {
@@ -112,12 +108,16 @@ static thr_status alloc(thr_device *device, size_t size, void **memory, const ch
 }
 
 /* Also called for a lost device; errors are ignored. */
-static void release(thr_device *device, void *memory) {
+static void release_by(cudaError_t (*free)(void *), const thr_device *device, void *memory) {
     if (memory == nullptr)
         return;
     (void)cudaSetDevice(device->number);
-    (void)cudaFree(memory);
+    (void)free(memory);
     (void)cudaGetLastError();
+}
+
+static void release(thr_device *device, void *memory) {
+    release_by(cudaFree, device, memory);
 }
 
 static thr_status free_memory(thr_device *device, uint64_t *free_out, uint64_t *all_out, thr_error *err) {
@@ -142,11 +142,7 @@ static thr_status alloc_pinned(thr_device *device, size_t size, void **memory, c
 }
 
 static void release_pinned(thr_device *device, void *memory) {
-    if (memory == nullptr)
-        return;
-    (void)cudaSetDevice(device->number);
-    (void)cudaFreeHost(memory);
-    (void)cudaGetLastError();
+    release_by(cudaFreeHost, device, memory);
 }
 
 /* --------------------------------------------------------------------------------------------- streams */

@@ -28,8 +28,28 @@ thr_status thr_cuda_check(const thr_device *device, cudaError_t error, const cha
 /* Make the device current for the calling thread. */
 thr_status thr_cuda_use(const thr_device *device, thr_error *err);
 
-/* Check for errors after a kernel launch. */
-thr_status thr_cuda_launched(const thr_stream *stream, const char *kernel, thr_error *err);
+/* Make the device current, call launch(n_blocks) unless 0, and check for errors. what: "scoring rows". */
+template <typename Launch>
+static inline thr_status thr_cuda_run(const thr_stream *stream, dim3 n_blocks, const char *what, thr_error *err,
+                                      Launch launch) {
+    THR_TRY(thr_cuda_use(stream->device, err));
+    if (n_blocks.x == 0 || n_blocks.y == 0 || n_blocks.z == 0)
+        return THR_OK;
+    launch(n_blocks);
+    return thr_cuda_check(stream->device, cudaGetLastError(), what, err);
+}
+
+/* Run a kernel on a thr_stream; the last arguments are the kernel's. Write an instance of a template in parentheses. */
+#define THR_RUN(kernel, n_blocks, n_threads, stream_, what, err, ...)                                                  \
+    thr_cuda_run((stream_), (n_blocks), (what), (err),                                                                 \
+                 [&](dim3 grid_) { THR_LAUNCH(kernel, grid_, (n_threads), (stream_)->stream, __VA_ARGS__); })
+
+/* The blocks of a kernel that loops over n elements, per_block at once; as many as run at once, blocks_per_sm each. */
+static inline uint32_t loop_blocks(const thr_stream *stream, uint64_t n, uint64_t per_block, uint32_t blocks_per_sm) {
+    const uint64_t wanted = (n + per_block - 1) / per_block;
+    const uint64_t most = (uint64_t)blocks_per_sm * stream->device->n_multiprocessors;
+    return (uint32_t)(wanted < most ? wanted : most);
+}
 
 thr_status thr_cuda_pack(thr_stream *stream, const thr_pack_op *op, thr_error *err);
 thr_status thr_cuda_screen(thr_stream *stream, const thr_screen_op *op, thr_error *err);

@@ -275,15 +275,13 @@ thr_status thr_dual_requests_read(thr_context *context, const char *path, const 
 void thr_dual_lexicon_free(thr_context *context, thr_dual_lexicon *lexicon) {
     for (size_t side = 0; side < THR_N_SIDES; side++)
         thr_words_lexicon_free(context, &lexicon->words[side]);
-    thr_release(context, lexicon->hits);
-    thr_release(context, lexicon->field_lengths);
+    THR_RELEASE(context, lexicon->hits, lexicon->field_lengths);
     *lexicon = (thr_dual_lexicon){0};
 }
 
 void thr_dual_items_free(thr_context *context, thr_dual_items *items) {
     thr_words_lexicon_free(context, &items->ids);
-    thr_release(context, items->words);
-    thr_release(context, items->offsets);
+    THR_RELEASE(context, items->words, items->offsets);
     *items = (thr_dual_items){0};
 }
 

@@ -131,8 +131,7 @@ static thr_status encode_piece(void *user, size_t first, size_t n, void *arg, th
 
 static void free_workspace(thr_context *context, void *arg) {
     encode_workspace *workspace = arg;
-    thr_release(context, workspace->rows);
-    thr_release(context, workspace->x);
+    THR_RELEASE(context, workspace->rows, workspace->x);
     thr_dual_bags_free(context, &workspace->bags);
     thr_dual_pass_free(context, &workspace->pass);
 }

@@ -172,8 +172,7 @@ static void free_back(thr_context *context, thr_dual_back *back) {
         thr_release(context, all[i]);
     thr_nn_bags_transposed_free(context, &back->ads);
     thr_nn_bags_transposed_free(context, &back->words);
-    thr_release(context, back->hit_offsets);
-    thr_release(context, back->hit_rows);
+    THR_RELEASE(context, back->hit_offsets, back->hit_rows);
 }
 
 void thr_dual_trainer_free(thr_dual_trainer *trainer) {

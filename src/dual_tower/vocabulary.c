@@ -118,16 +118,14 @@ thr_status thr_dual_vocabulary_choose(thr_context *context, const thr_lexicon *l
     }
     THR_TRY_OUT(thr_dual_vocabulary_make(context, text, n_text, side, "the training", vocabulary, err));
 out:
-    thr_release(context, entries);
-    thr_release(context, text);
+    THR_RELEASE(context, entries, text);
     return status;
 }
 
 void thr_dual_vocabulary_free(thr_context *context, thr_dual_vocabulary *vocabulary) {
     thr_words_lexicon_free(context, &vocabulary->words);
     thr_words_lexicon_free(context, &vocabulary->field_names);
-    thr_release(context, vocabulary->fields);
-    thr_release(context, vocabulary->text);
+    THR_RELEASE(context, vocabulary->fields, vocabulary->text);
     *vocabulary = (thr_dual_vocabulary){0};
 }
 

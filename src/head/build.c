@@ -86,8 +86,7 @@ void thr_head_free(thr_head *head) {
     thr_head_planes_free(context, &head->memory.planes);
     THR_RELEASE(context, head->memory.weights, head->memory.scales, head->memory.bias, head->memory.order);
     thr_map_close(&head->map);
-    thr_release(context, head->path);
-    thr_release(context, head);
+    THR_RELEASE(context, head->path, head);
     thr_context_free(context);
 }
 
@@ -266,8 +265,7 @@ static thr_status hash(thr_head *head, thr_error *err) {
     for (uint64_t i = 0; i < (uint64_t)c->lsh.table.n_slots + c->lsh.table.n_stash; i++)
         c->n_codes += i < c->lsh.table.n_slots ? c->lsh.table.slots[i].n > 0 : 1;
 out:
-    thr_release(context, rows);
-    thr_release(context, codes);
+    THR_RELEASE(context, rows, codes);
     return status;
 }
 

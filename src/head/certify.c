@@ -126,8 +126,7 @@ static thr_status measure_words(const thr_head *head, thr_head_bounds *bounds, t
     for (size_t i = 0; i < n_threads; i++)
         bounds->along = fmax(bounds->along, m.alongs[i]);
 out:
-    thr_release(context, m.rows);
-    thr_release(context, m.alongs);
+    THR_RELEASE(context, m.rows, m.alongs);
     return status;
 }
 

@@ -105,8 +105,7 @@ out:
 }
 
 void thr_head_planes_free(thr_context *context, thr_head_planes_memory *memory) {
-    thr_release(context, memory->codes);
-    thr_release(context, memory->factors);
+    THR_RELEASE(context, memory->codes, memory->factors);
     *memory = (thr_head_planes_memory){NULL, NULL};
 }
 

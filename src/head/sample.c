@@ -65,8 +65,7 @@ out:
 }
 
 void thr_head_sample_free(thr_context *context, thr_head_sample *sample) {
-    thr_release(context, sample->words);
-    thr_release(context, sample->weights);
+    THR_RELEASE(context, sample->words, sample->weights);
 }
 
 thr_status thr_head_sample_states(const thr_head *head, thr_head_workspace *workspace, size_t n, thr_error *err) {

@@ -72,8 +72,7 @@ static thr_status check_words(const thr_head *head, thr_file_sum *sum, thr_error
                                  head->path, w));
     }
 out:
-    thr_release(head->context, row);
-    thr_release(head->context, codes);
+    THR_RELEASE(head->context, row, codes);
     return status;
 }
 

@@ -100,8 +100,7 @@ thr_status thr_hits_build_all(thr_context *context, const char *path, const thr_
         *options->n_repeated = built.n_repeated;
 out:
     thr_lists_built_free(context, &built);
-    thr_release(context, rows);
-    thr_release(context, id_order);
+    THR_RELEASE(context, rows, id_order);
     return status;
 }
 
@@ -149,7 +148,6 @@ thr_status thr_hits_build_pairs(thr_context *context, const char *path, const th
     const thr_item_features items = {offsets, gathered, pairs->n_items};
     THR_TRY_OUT(thr_hits_build(context, path, &items, options, err));
 out:
-    thr_release(context, offsets);
-    thr_release(context, gathered);
+    THR_RELEASE(context, offsets, gathered);
     return status;
 }

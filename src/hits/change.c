@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "hits/build.h"
 #include "hits/impl.h"
+#include "lists/transpose.h"
 
 /* ------------------------------------------------------------------------------------------------ checks */
 
@@ -39,12 +40,7 @@ static thr_status check(const thr_hits *hits, const thr_hits_changes *g, thr_err
         return thr_fail(err, THR_EDIM, "%s: %" PRIu64 " items to add, the limit is %" PRIu64 ": rebuild the lists",
                         hits->path, g->n_added, THR_HITS_MAX_ADDED);
     THR_TRY(check_kinds(hits, g, err));
-    if (g->n_added > 0 && g->offsets[0] != 0)
-        return thr_fail(err, THR_EINVAL,
-                        "the features of added item 0 begin at %" PRIu64 ": the first offset must be 0", g->offsets[0]);
-    for (uint64_t i = 0; i < g->n_added; i++)
-        if (g->offsets[i + 1] < g->offsets[i])
-            return thr_fail(err, THR_EINVAL, "the features of added item %" PRIu64 " end before they begin", i);
+    THR_TRY(thr_lists_check_offsets(g->offsets, g->n_added, "added item", err));
     if (g->n_added > 0 && g->offsets[g->n_added] > THR_HITS_MAX_ADDED_FEATURES)
         return thr_fail(err, THR_EDIM,
                         "%s: %" PRIu64 " features of added items, the limit is %" PRIu64 ": rebuild the lists",

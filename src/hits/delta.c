@@ -143,8 +143,7 @@ static thr_status build_lists(const maker *m, uint64_t n_features, thr_error *er
     THR_TRY_OUT(thr_lists_build(context, &items, NULL, &d->built, err));
     d->built.lists.features = d->numbers;
 out:
-    thr_release(context, sorted);
-    thr_release(context, dense);
+    THR_RELEASE(context, sorted, dense);
     return status;
 }
 

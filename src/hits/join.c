@@ -77,8 +77,7 @@ static thr_status set_values(thr_hits *hits, thr_error *err) {
     if (has_multipliers || has_offsets)
         THR_TRY_OUT(thr_hits_set_values(hits, multipliers, offsets, hits->info.n_rows, err));
 out:
-    thr_release(hits->context, multipliers);
-    thr_release(hits->context, offsets);
+    THR_RELEASE(hits->context, multipliers, offsets);
     return status;
 }
 

@@ -63,8 +63,7 @@ static void close_file(thr_hits *file) {
     thr_hit_index_free(context, file->index);
     thr_hit_delta_free(context, file->delta);
     thr_map_close(&file->map);
-    thr_release(context, file->owner_live);
-    thr_release(context, file->path);
+    THR_RELEASE(context, file->owner_live, file->path);
     (void)pthread_mutex_destroy(&file->mutex);
     (void)pthread_mutex_destroy(&file->index_mutex);
     thr_release(context, file);

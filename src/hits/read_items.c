@@ -75,8 +75,7 @@ void thr_hits_rows_free(thr_hits_rows *rows) {
         return;
     thr_dictionary_free(rows->context, &rows->items);
     thr_dictionary_free(rows->context, &rows->words);
-    thr_release(rows->context, rows->offsets);
-    thr_release(rows->context, rows->features);
+    THR_RELEASE(rows->context, rows->offsets, rows->features);
     *rows = (thr_hits_rows){.context = NULL};
 }
 

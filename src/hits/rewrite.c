@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "hits/build.h"
 #include "hits/impl.h"
+#include "lists/transpose.h"
 #include "select/bitmap.h"
 
 /* ------------------------------------------------------------------------------------------------ added items */
@@ -31,12 +32,7 @@ static thr_status check_arrays(const thr_hits *hits, const thr_item_features *it
     if (hits->info.has_words && items->n_items > 0 && items->offsets[items->n_items] > 0)
         return thr_fail(err, THR_EINVAL, "%s: features are words: give a table with the words of each item",
                         hits->path);
-    if (items->n_items > 0 && items->offsets[0] != 0)
-        return thr_fail(err, THR_EINVAL, "the features of row 0 begin at %" PRIu64 ": the first offset must be 0",
-                        items->offsets[0]);
-    for (uint64_t i = 0; i < items->n_items; i++)
-        if (items->offsets[i + 1] < items->offsets[i])
-            return thr_fail(err, THR_EINVAL, "the features of row %" PRIu64 " end before they begin", i);
+    THR_TRY(thr_lists_check_offsets(items->offsets, items->n_items, "row", err));
     for (uint64_t i = 0; i < items->n_items; i++)
         for (uint64_t e = items->offsets[i]; e < items->offsets[i + 1]; e++)
             if (items->features[e] > THR_HITS_MAX_FEATURE)

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "hits/impl.h"
+#include "lists/transpose.h"
 #include "select/answers.h"
 
 void thr_hits_search_options_init(thr_hits_search_options *options) {
@@ -63,13 +64,7 @@ static thr_status check_queries(const thr_hits_queries *queries, uint64_t k, thr
         !thr_mul_size((size_t)k * sizeof(uint64_t), (size_t)queries->n_queries, &places))
         return thr_fail(err, THR_EINVAL, "%" PRIu64 " queries with %" PRIu64 " results each are too many",
                         queries->n_queries, k);
-    if (queries->n_queries > 0 && queries->offsets[0] != 0)
-        return thr_fail(err, THR_EINVAL, "the features of query 0 begin at %" PRIu64 ": the first offset must be 0",
-                        queries->offsets[0]);
-    for (uint64_t q = 0; q < queries->n_queries; q++)
-        if (queries->offsets[q + 1] < queries->offsets[q])
-            return thr_fail(err, THR_EINVAL, "the features of query %" PRIu64 " end before they begin", q);
-    return THR_OK;
+    return thr_lists_check_offsets(queries->offsets, queries->n_queries, "query", err);
 }
 
 /* ------------------------------------------------------------------------------------------------ filters */

@@ -39,7 +39,6 @@ thr_status thr_index_embedder_norms(thr_embedder *e, const thr_matrix *rows, uin
 }
 
 void thr_index_embedder_close(thr_embedder *e) {
-    thr_release(e->context, e->rows);
-    thr_release(e->context, e->vector);
+    THR_RELEASE(e->context, e->rows, e->vector);
     *e = (thr_embedder){.context = e->context};
 }

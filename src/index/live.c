@@ -115,8 +115,7 @@ static thr_status make_filter(thr_context *context, void **piece, thr_error *err
 
 void thr_index_filter_free(void *filter) {
     joined_filter *made = filter;
-    thr_release(made->context, made->words);
-    thr_release(made->context, made);
+    THR_RELEASE(made->context, made->words, made);
 }
 
 thr_status thr_index_restrict(thr_index *index, thr_search_options *options, void **filter, thr_error *err) {

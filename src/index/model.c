@@ -132,8 +132,7 @@ thr_status thr_index_model_copy(const thr_index_model_source *source, const thr_
     THR_TRY_OUT(thr_out_publish(&out, err));
 out:
     thr_out_drop(&out);
-    thr_release(dir->context, path);
-    thr_release(dir->context, piece);
+    THR_RELEASE(dir->context, path, piece);
     return status;
 }
 

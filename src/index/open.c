@@ -70,10 +70,8 @@ void thr_index_free(thr_index *index) {
     if (index == NULL)
         return;
     thr_index *root = index->root;
-    if (index != root) {
-        thr_release(index->context, index->own_live);
-        thr_release(index->context, index);
-    }
+    if (index != root)
+        THR_RELEASE(index->context, index->own_live, index);
     if (atomic_fetch_sub(&root->n_users, 1) == 1)
         free_root(root);
 }

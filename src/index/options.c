@@ -16,15 +16,8 @@ enum {
 static const float DEFAULT_RECALL = 0.99f;
 
 const char *thr_metric_name(thr_metric metric) {
-    switch (metric) {
-    case THR_METRIC_COSINE:
-        return "cosine";
-    case THR_METRIC_IP:
-        return "ip";
-    case THR_METRIC_L2:
-        return "l2";
-    }
-    return "?";
+    static const char *const names[] = {"cosine", "ip", "l2"};
+    return (unsigned)metric < sizeof names / sizeof names[0] ? names[metric] : "?";
 }
 
 void thr_index_build_options_init(thr_index_build_options *options) {

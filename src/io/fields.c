@@ -35,8 +35,7 @@ out:
 void thr_io_fields_stop(thr_fields *fields) {
     if (fields->context == NULL)
         return;
-    thr_release(fields->context, fields->buffer);
-    thr_release(fields->context, fields->fields);
+    THR_RELEASE(fields->context, fields->buffer, fields->fields);
     *fields = (thr_fields){0};
 }
 

@@ -69,8 +69,7 @@ static void hdf5_close(thr_reader *reader) {
     if (s->file >= 0)
         (void)H5Fclose(s->file);
     hdf5_leave(before);
-    thr_release(reader->context, s->buffer);
-    thr_release(reader->context, s);
+    THR_RELEASE(reader->context, s->buffer, s);
 }
 
 static thr_status hdf5_next(thr_reader *reader, uint64_t max_rows, thr_matrix *rows, thr_error *err) {

@@ -85,8 +85,7 @@ static thr_status function_next(thr_reader *reader, uint64_t max_rows, thr_matri
 
 static void function_close(thr_reader *reader) {
     function_state *s = reader->state;
-    thr_release(reader->context, s->buffer);
-    thr_release(reader->context, s);
+    THR_RELEASE(reader->context, s->buffer, s);
 }
 
 thr_status thr_reader_from_function(thr_context *context, uint64_t n_rows, uint32_t n_dims, thr_rows_fn fn, void *user,

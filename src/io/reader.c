@@ -168,7 +168,6 @@ void thr_reader_free(thr_reader *reader) {
         reader->ops->close(reader);
     thr_io_stream_close(&reader->stream);
     thr_context *context = reader->context;
-    thr_release(context, reader->name);
-    thr_release(context, reader);
+    THR_RELEASE(context, reader->name, reader);
     thr_context_free(context);
 }

@@ -134,8 +134,7 @@ static void rows_close(thr_reader *reader) {
     rows_state *s = reader->state;
     if (s == NULL)
         return;
-    thr_release(reader->context, s->buffer);
-    thr_release(reader->context, s);
+    THR_RELEASE(reader->context, s->buffer, s);
 }
 
 static const thr_reader_ops rows_ops = {.next = rows_next, .seek = rows_seek, .close = rows_close};

@@ -136,8 +136,7 @@ void thr_io_stream_seek(thr_stream *stream, uint64_t position) {
 void thr_io_stream_close(thr_stream *stream) {
     if (stream->decoder != NULL)
         stream->decoder->end(stream);
-    thr_release(stream->context, stream->input);
-    thr_release(stream->context, stream->decoder_state);
+    THR_RELEASE(stream->context, stream->input, stream->decoder_state);
     if (stream->owns_fd)
         (void)close(stream->fd);
     *stream = (thr_stream){.fd = -1};

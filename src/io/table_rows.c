@@ -138,6 +138,5 @@ void thr_io_table_free(thr_table *table) {
         return;
     thr_io_fields_stop(&table->fields);
     thr_io_stream_close(&table->stream);
-    thr_release(table->context, table->name);
-    thr_release(table->context, table);
+    THR_RELEASE(table->context, table->name, table);
 }

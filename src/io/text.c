@@ -97,8 +97,7 @@ static void text_close(thr_reader *reader) {
     text_state *s = reader->state;
     if (s == NULL)
         return;
-    thr_release(reader->context, s->buffer);
-    thr_release(reader->context, s);
+    THR_RELEASE(reader->context, s->buffer, s);
 }
 
 static const thr_reader_ops text_ops = {.next_line = text_next_line, .close = text_close};

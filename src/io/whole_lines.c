@@ -157,7 +157,6 @@ uint64_t thr_io_whole_lines_position(const thr_whole_lines *lines) {
 void thr_io_whole_lines_close(thr_whole_lines *lines) {
     thr_map_close(&lines->map);
     thr_io_stream_close(&lines->stream);
-    thr_release(lines->context, lines->kept);
-    thr_release(lines->context, lines->buffer);
+    THR_RELEASE(lines->context, lines->kept, lines->buffer);
     lines->kept = lines->buffer = NULL;
 }

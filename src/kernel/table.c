@@ -101,33 +101,13 @@ thr_isa thr_kernel_isa_best(void) {
 }
 
 const char *thr_isa_name(thr_isa isa) {
-    switch (isa) {
-    case THR_ISA_SCALAR:
-        return "scalar";
-    case THR_ISA_AVX2:
-        return "avx2";
-    case THR_ISA_AVX512_VNNI:
-        return "avx512-vnni";
-    case THR_ISA_AVX512:
-        return "avx512";
-    case THR_ISA_NEON:
-        return "neon";
-    case THR_ISA_NEON_DOT:
-        return "neon-dot";
-    case THR_ISA_BEST:
+    if (isa == THR_ISA_BEST)
         return "best";
-    }
-    return "?";
+    static const char *const names[] = {"scalar", "avx2", "avx512", "neon", "neon-dot", "avx512-vnni"};
+    return (unsigned)isa < sizeof names / sizeof names[0] ? names[isa] : "?";
 }
 
 const char *thr_way_name(thr_way way) {
-    switch (way) {
-    case THR_WAY_XOR:
-        return "xor";
-    case THR_WAY_TABLE:
-        return "table";
-    case THR_WAY_TILE:
-        return "tile";
-    }
-    return "?";
+    static const char *const names[] = {"xor", "table", "tile"};
+    return (unsigned)way < sizeof names / sizeof names[0] ? names[way] : "?";
 }

@@ -56,8 +56,7 @@ static thr_status find_ranks(thr_context *context, const thr_item_features *item
     for (size_t i = 0; i < n && i < NO_RANK; i++)
         (*ranks)[found[i].feature] = (uint16_t)i;
 out:
-    thr_release(context, counts);
-    thr_release(context, found);
+    THR_RELEASE(context, counts, found);
     return status;
 }
 

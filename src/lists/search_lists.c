@@ -46,8 +46,7 @@ void thr_lists_search_free(thr_lists_search *search) {
         thr_lists_pass_free(context, &search->workers[i].pass);
     }
     thr_lists_query_free(context, &search->query);
-    thr_release(context, search->workers);
-    thr_release(context, search);
+    THR_RELEASE(context, search->workers, search);
 }
 
 /* ------------------------------------------------------------------------------------------------ one window */

@@ -27,14 +27,20 @@ static thr_status bad_feature(const thr_item_features *items, thr_error *err) {
                     items->features[e], THR_HITS_MAX_FEATURE);
 }
 
+thr_status thr_lists_check_offsets(const uint64_t *offsets, uint64_t n, const char *of, thr_error *err) {
+    if (n > 0 && offsets[0] != 0)
+        return thr_fail(err, THR_EINVAL, "the features of %s 0 begin at %llu: the first offset must be 0", of,
+                        (unsigned long long)offsets[0]);
+    for (uint64_t i = 0; i < n; i++)
+        if (offsets[i + 1] < offsets[i])
+            return thr_fail(err, THR_EINVAL, "the features of %s %llu end before they begin", of,
+                            (unsigned long long)i);
+    return THR_OK;
+}
+
 static thr_status check(const thr_item_features *items, uint32_t *largest, thr_error *err) {
     *largest = 0;
-    if (items->offsets[0] != 0)
-        return thr_fail(err, THR_EINVAL, "the features of item 0 begin at %llu: the first offset must be 0",
-                        (unsigned long long)items->offsets[0]);
-    for (uint64_t i = 0; i < items->n_items; i++)
-        if (items->offsets[i + 1] < items->offsets[i])
-            return thr_fail(err, THR_EINVAL, "the features of item %llu end before they begin", (unsigned long long)i);
+    THR_TRY(thr_lists_check_offsets(items->offsets, items->n_items, "item", err));
     for (uint64_t e = 0; e < items->offsets[items->n_items]; e++)
         *largest = items->features[e] > *largest ? items->features[e] : *largest;
     return *largest > THR_HITS_MAX_FEATURE ? bad_feature(items, err) : THR_OK;

@@ -12,6 +12,9 @@ typedef struct thr_postings {
     uint32_t *places;
 } thr_postings;
 
+/* THR_EINVAL unless the offsets of the features of n items ascend from 0; of: "item", for messages. */
+thr_status thr_lists_check_offsets(const uint64_t *offsets, uint64_t n, const char *of, thr_error *err);
+
 /*
  * Transpose on all threads; the result does not depend on their number. rows[p] is the row, in items, of the item that
  * gets place p; NULL: places are rows. Free with thr_lists_postings_free, after an error too.

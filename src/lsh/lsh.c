@@ -62,14 +62,12 @@ thr_status thr_lsh_build(thr_context *context, const uint32_t *codes, const thr_
             thr_fail(err, THR_EDIM, "%zu band codes are too many for a hash table: choose fewer bands", b.n_spans));
     THR_TRY_OUT(thr_lsh_cuckoo_build(context, b.spans, b.n_spans, &memory->slots, &lsh->table, err));
 out:
-    thr_release(context, b.spans);
-    thr_release(context, b.keyed);
+    THR_RELEASE(context, b.spans, b.keyed);
     return status;
 }
 
 void thr_lsh_free(thr_context *context, thr_lsh_memory *memory) {
-    thr_release(context, memory->slots);
-    thr_release(context, memory->words);
+    THR_RELEASE(context, memory->slots, memory->words);
     *memory = (thr_lsh_memory){NULL, NULL};
 }
 
@@ -96,8 +94,7 @@ thr_status thr_lsh_counter_make(thr_context *context, uint32_t n_words, thr_lsh_
 }
 
 void thr_lsh_counter_free(thr_context *context, thr_lsh_counter *counter) {
-    thr_release(context, counter->counts);
-    thr_release(context, counter->touched);
+    THR_RELEASE(context, counter->counts, counter->touched);
     *counter = (thr_lsh_counter){NULL, NULL, 0};
 }
 

@@ -102,8 +102,7 @@ thr_status thr_rank_cross_validate(thr_context *context, const thr_ranking *rank
     THR_TRY_OUT(deal(problem, folds->n_folds, folds->seed, j.fold_of, err));
     status = score_all(&j, err);
 out:
-    thr_release(context, j.left_out);
-    thr_release(context, j.fold_of);
+    THR_RELEASE(context, j.left_out, j.fold_of);
     thr_rank_solver_end(&j.solver);
     thr_rank_problem_free(problem);
     return status;

@@ -115,8 +115,7 @@ static thr_status move_dense(thr_ranking *r, thr_error *err) {
     const thr_status status = thr_alloc_zero(r->context, n_rows, 1, &moved, "marks of rows", err);
     if (status == THR_OK)
         move_dense_in_place((float *)(uintptr_t)r->text.dense, n_rows, width, r->rows, kept, moved);
-    thr_release(r->context, kept);
-    thr_release(r->context, moved);
+    THR_RELEASE(r->context, kept, moved);
     return status;
 }
 

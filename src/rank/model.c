@@ -28,8 +28,7 @@ void thr_rank_model_free(thr_rank_model *model) {
     if (model == NULL)
         return;
     thr_context *context = model->context;
-    thr_release(context, model->weights);
-    thr_release(context, model);
+    THR_RELEASE(context, model->weights, model);
     thr_context_free(context);
 }
 

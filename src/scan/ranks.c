@@ -120,8 +120,6 @@ thr_status thr_scan_ranks(thr_scan *scan, const thr_scan_corpus *corpus, const t
         thr_scan_rescore(&prepared, collector->items, collector->n);
     count_ranks(&r, collector->items, collector->n, request->full_ranks);
 out:
-    thr_release(context, r.hash);
-    thr_release(context, r.found);
-    thr_release(context, r.in_gap);
+    THR_RELEASE(context, r.hash, r.found, r.in_gap);
     return status;
 }

@@ -22,13 +22,8 @@ thr_status thr_scan_create(thr_context *context, thr_scan **scan_out, thr_error 
 }
 
 static void free_lane(thr_context *context, thr_lane *lane) {
-    thr_release(context, lane->vector);
-    thr_release(context, lane->code_memory);
-    thr_release(context, lane->rest_memory);
-    thr_release(context, lane->distances);
-    thr_release(context, lane->sample);
-    thr_release(context, lane->group_memory);
-    thr_release(context, lane->group_distances);
+    THR_RELEASE(context, lane->vector, lane->code_memory, lane->rest_memory, lane->distances, lane->sample,
+                lane->group_memory, lane->group_distances);
     thr_scan_found_free(context, &lane->accepted);
     thr_scan_found_free(context, &lane->found);
     *lane = (thr_lane){.collector = lane->collector, .number = lane->number};
@@ -57,8 +52,7 @@ static thr_status alloc_lane(thr_context *context, thr_lane *lane, uint32_t n_di
 }
 
 static thr_status alloc_group(thr_context *context, thr_lane *lane, uint32_t n_dims, uint32_t group, thr_error *err) {
-    thr_release(context, lane->group_memory);
-    thr_release(context, lane->group_distances);
+    THR_RELEASE(context, lane->group_memory, lane->group_distances);
     lane->group_memory = NULL;
     lane->group_distances = NULL;
     lane->group_capacity = 0;

@@ -257,8 +257,7 @@ static thr_status read_lines(reading *r, const char *path, thr_svmlight *out, th
         status = thr_progress_end(&r->progress, done + thr_io_whole_lines_position(&r->lines), err);
 out:
     thr_io_whole_lines_close(&r->lines);
-    thr_release(r->context, r->ranges);
-    thr_release(r->context, r->parts);
+    THR_RELEASE(r->context, r->ranges, r->parts);
     if (status != THR_OK) {
         drop_arrays(r);
         return status;

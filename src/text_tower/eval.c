@@ -120,11 +120,8 @@ thr_status thr_tower_eval(const thr_tower *tower, const char *pairs_path, const 
 out:
     thr_text_pair_rows_close(&rows);
     quality->n_refused = rows.n_refused;
-    for (size_t side = 0; side < THR_N_SIDES; side++) {
-        thr_release(context, e->queues[side].text);
-        thr_release(context, e->pairs.embeddings[side]);
-    }
-    thr_release(context, e->good);
-    thr_release(context, e);
+    for (size_t side = 0; side < THR_N_SIDES; side++)
+        THR_RELEASE(context, e->queues[side].text, e->pairs.embeddings[side]);
+    THR_RELEASE(context, e->good, e);
     return status;
 }

@@ -111,7 +111,6 @@ out:
 }
 
 void thr_text_pass_free(thr_context *context, thr_pass *pass) {
-    thr_release(context, pass->where);
-    thr_release(context, pass->memory);
+    THR_RELEASE(context, pass->where, pass->memory);
     *pass = (thr_pass){0};
 }

@@ -161,8 +161,7 @@ static thr_status encode_piece(void *user, size_t first, size_t n, void *workspa
 static void free_workspace(thr_context *context, void *arg) {
     encode_workspace *workspace = arg;
     thr_words_lexicon_free(context, &workspace->lexicon);
-    thr_release(context, workspace->words.items);
-    thr_release(context, workspace->vectors);
+    THR_RELEASE(context, workspace->words.items, workspace->vectors);
     thr_text_pass_free(context, &workspace->pass);
 }
 

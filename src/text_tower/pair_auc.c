@@ -43,8 +43,7 @@ thr_status thr_text_scored_pairs_auc(thr_context *context, thr_scored_pairs *pai
     }
     THR_TRY_OUT(thr_auc(scores, labels, at, auc, err));
 out:
-    thr_release(context, scores);
-    thr_release(context, labels);
+    THR_RELEASE(context, scores, labels);
     return status;
 }
 

@@ -61,10 +61,8 @@ out:
 }
 
 void thr_text_pairs_free(thr_context *context, thr_pairs *pairs) {
-    for (size_t side = 0; side < THR_N_SIDES; side++) {
-        thr_release(context, pairs->texts[side].words.items);
-        thr_release(context, pairs->texts[side].offsets);
-    }
+    for (size_t side = 0; side < THR_N_SIDES; side++)
+        THR_RELEASE(context, pairs->texts[side].words.items, pairs->texts[side].offsets);
     thr_release(context, pairs->split);
     *pairs = (thr_pairs){0};
 }

@@ -180,8 +180,7 @@ void thr_text_trainer_free(thr_text_trainer *trainer) {
     for (size_t i = 0; i < THR_N_SIDES; i++) {
         thr_training_weights_free(context, &trainer->tables[i]);
         thr_text_pass_free(context, &trainer->scratch.passes[i]);
-        thr_release(context, trainer->scratch.d_embeddings[i]);
-        thr_release(context, trainer->scratch.rows[i]);
+        THR_RELEASE(context, trainer->scratch.d_embeddings[i], trainer->scratch.rows[i]);
     }
     thr_training_weights_free(context, &trainer->dense);
     thr_text_batch_free(context, &trainer->scratch.batch);

@@ -60,9 +60,7 @@ thr_status thr_text_trainer_validate(thr_text_trainer *trainer, double *loss, do
                     ? thr_text_scored_pairs_recall(context, &pairs, match.n_teacher_dims, quality, err)
                     : thr_text_scored_pairs_auc(context, &pairs, quality, err));
 out:
-    for (size_t side = 0; side < THR_N_SIDES; side++) {
-        thr_release(context, pairs.embeddings[side]);
-        thr_release(context, teachers[side]);
-    }
+    for (size_t side = 0; side < THR_N_SIDES; side++)
+        THR_RELEASE(context, pairs.embeddings[side], teachers[side]);
     return status;
 }

@@ -21,8 +21,7 @@ thr_status thr_training_weights_make(thr_context *context, size_t n, bool gradie
 }
 
 void thr_training_weights_free(thr_context *context, thr_weights *weights) {
-    thr_release(context, weights->values);
-    thr_release(context, weights->gradients);
+    THR_RELEASE(context, weights->values, weights->gradients);
     for (size_t s = 0; s < THR_WEIGHTS_SLOTS; s++)
         thr_release(context, weights->slots[s]);
     *weights = (thr_weights){0};

@@ -30,32 +30,30 @@ static void take_rows(const thr_seq2seq *m, const thr_layer_state *from, const u
 }
 
 thr_status thr_translate_seq2seq_begin(thr_seq2seq_work *w, const uint32_t *sentences, size_t n, thr_error *err) {
-    THR_TRY(thr_grow(w->context, &w->sentences, &w->sentences_capacity, n, sizeof *w->sentences, "rows", err));
+    THR_TRY(thr_grow(w->context, &w->sentences.items, &w->sentences.capacity, n, sizeof(uint32_t), "rows", err));
     THR_TRY(reserve_states(w, w->now, n, err));
     for (size_t i = 0; i < n; i++)
-        w->sentences[i] = sentences != NULL ? sentences[i] : (uint32_t)i;
-    take_rows(w->model, w->first, w->sentences, n, w->now);
+        w->sentences.items[i] = sentences != NULL ? sentences[i] : (uint32_t)i;
+    take_rows(w->model, w->first, w->sentences.items, n, w->now);
     w->n_rows = n;
     return THR_OK;
 }
 
 thr_status thr_translate_seq2seq_reorder(thr_seq2seq_work *w, const uint32_t *from, size_t n, thr_error *err) {
-    THR_TRY(thr_grow(w->context, &w->other_sentences, &w->other_capacity, n, sizeof *w->other_sentences, "rows", err));
+    THR_TRY(thr_grow(w->context, &w->other_sentences.items, &w->other_sentences.capacity, n, sizeof(uint32_t), "rows",
+                     err));
     THR_TRY(reserve_states(w, w->other, n, err));
     take_rows(w->model, w->now, from, n, w->other);
     for (size_t i = 0; i < n; i++)
-        w->other_sentences[i] = w->sentences[from[i]];
+        w->other_sentences.items[i] = w->sentences.items[from[i]];
     for (size_t l = 0; l < w->model->n_layers; l++) {
         const thr_layer_state now = w->now[l];
         w->now[l] = w->other[l];
         w->other[l] = now;
     }
-    uint32_t *const sentences = w->sentences;
-    const size_t capacity = w->sentences_capacity;
+    const thr_row_sentences sentences = w->sentences;
     w->sentences = w->other_sentences;
-    w->sentences_capacity = w->other_capacity;
     w->other_sentences = sentences;
-    w->other_capacity = capacity;
     w->n_rows = n;
     return THR_OK;
 }
@@ -89,8 +87,8 @@ static void attend(void *arg, size_t row, uint32_t worker) {
     const attention *a = arg;
     const thr_seq2seq_work *w = a->work;
     const thr_kernels *kernels = w->context->kernels;
-    const size_t n_units = w->model->n_units, first = w->places[w->sentences[row]];
-    const size_t n = w->places[w->sentences[row] + 1] - first;
+    const size_t n_units = w->model->n_units, first = w->places[w->sentences.items[row]];
+    const size_t n = w->places[w->sentences.items[row] + 1] - first;
     const float *s = a->outputs + row * n_units;
     float *shares = w->shares.items + row * w->most_places, *out = w->combined.items + row * 2 * n_units;
     kernels->dot_f32(shares, s, w->keys.items + first * n_units, n_units * sizeof(float), n, n_units);

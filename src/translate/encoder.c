@@ -22,10 +22,8 @@ thr_status thr_translate_floats_reserve(thr_context *context, thr_floats *floats
 }
 
 static void free_states(thr_context *context, thr_layer_state *states) {
-    for (size_t l = 0; l < THR_SEQ2SEQ_LAYERS; l++) {
-        thr_release(context, states[l].h.items);
-        thr_release(context, states[l].c.items);
-    }
+    for (size_t l = 0; l < THR_SEQ2SEQ_LAYERS; l++)
+        THR_RELEASE(context, states[l].h.items, states[l].c.items);
 }
 
 void thr_translate_seq2seq_work_free(thr_seq2seq_work *work) {
@@ -37,7 +35,7 @@ void thr_translate_seq2seq_work_free(thr_seq2seq_work *work) {
     free_states(context, work->first);
     free_states(context, work->now);
     free_states(context, work->other);
-    THR_RELEASE(context, work->places, work->steps, work->sentences, work->other_sentences, work->counting);
+    THR_RELEASE(context, work->places, work->steps, work->sentences.items, work->other_sentences.items, work->counting);
 }
 
 /* ------------------------------------------------------------------------------------------------ memory */

@@ -306,20 +306,17 @@ thr_status thr_translate_seq2seq_read(thr_context *context, const thr_tensors *t
 }
 
 static void free_layers(thr_context *context, thr_lstm_layer *layers) {
-    for (size_t l = 0; l < THR_SEQ2SEQ_LAYERS; l++) {
+    for (size_t l = 0; l < THR_SEQ2SEQ_LAYERS; l++)
         THR_RELEASE(context, layers[l].in, layers[l].own, layers[l].bias);
-    }
 }
 
 void thr_translate_seq2seq_free(thr_context *context, thr_seq2seq *model) {
     thr_dictionary_free(context, &model->source.words);
     thr_dictionary_free(context, &model->target.words);
-    thr_release(context, model->source.rows);
-    thr_release(context, model->target.rows);
+    THR_RELEASE(context, model->source.rows, model->target.rows);
     free_layers(context, model->forward);
     free_layers(context, model->backward);
     free_layers(context, model->decoder);
-    thr_release(context, model->attention);
-    thr_release(context, model->combine);
+    THR_RELEASE(context, model->attention, model->combine);
     *model = (thr_seq2seq){0};
 }

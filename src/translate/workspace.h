@@ -16,6 +16,12 @@ typedef struct thr_floats {
     size_t capacity;
 } thr_floats;
 
+/* Each row's sentence. */
+typedef struct thr_row_sentences {
+    uint32_t *items;
+    size_t capacity;
+} thr_row_sentences;
+
 /* h and c of a layer, n_units floats per row. */
 typedef struct thr_layer_state {
     thr_floats h, c;
@@ -34,13 +40,13 @@ typedef struct thr_seq2seq_work {
     thr_layer_state first[THR_SEQ2SEQ_LAYERS]; /* the initial decoder state of each sentence */
     /* Rows: each one's sentence and decoder state; `other` is where reordered rows are built. */
     size_t n_rows;
-    uint32_t *sentences, *other_sentences;
+    thr_row_sentences sentences, other_sentences;
     thr_layer_state now[THR_SEQ2SEQ_LAYERS], other[THR_SEQ2SEQ_LAYERS];
     /* Scratch. */
     thr_floats x, gates, layer, c, shares, combined;
     uint32_t *counting;                       /* 0, 1, 2, ... */
     double layers_seconds, attention_seconds; /* of all steps; the caller resets them */
-    size_t places_capacity, steps_capacity, sentences_capacity, other_capacity, counting_capacity;
+    size_t places_capacity, steps_capacity, counting_capacity;
 } thr_seq2seq_work;
 
 void thr_translate_seq2seq_work_free(thr_seq2seq_work *work);

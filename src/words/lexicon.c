@@ -134,8 +134,7 @@ void thr_words_lexicon_clear(thr_lexicon *lexicon) {
 void thr_words_lexicon_free(thr_context *context, thr_lexicon *lexicon) {
     THR_RELEASE(context, lexicon->letters, lexicon->starts, lexicon->counts);
     thr_slots_free(context, &lexicon->slots);
-    thr_release(context, lexicon->offsets);
-    thr_release(context, lexicon->rows);
+    THR_RELEASE(context, lexicon->offsets, lexicon->rows);
     *lexicon = (thr_lexicon){0};
 }
 

@@ -33,8 +33,7 @@ thr_status thr_words_grams_make(thr_context *context, const uint64_t *keys, uint
 }
 
 void thr_words_grams_free(thr_context *context, thr_grams *grams) {
-    thr_release(context, grams->slots);
-    thr_release(context, grams->own);
+    THR_RELEASE(context, grams->slots, grams->own);
     *grams = (thr_grams){0};
 }
 

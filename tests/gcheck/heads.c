@@ -47,18 +47,11 @@ typedef struct job {
 /* Replaces the device copy of a first query: its operations can be timed. */
 static thr_status copy_timed(void *object, const thr_devices *devices, void **copy, thr_error *err) {
     const job *j = object;
-    thr_head_device *device;
     (void)devices;
-    const thr_status status = thr_head_device_create(j->heads[1], &j->g->one, &device, err);
-    *copy = device;
-    return status;
+    return thr_head_device_create(j->heads[1], &j->g->one, copy, err);
 }
 
-static void free_timed(void *copy) {
-    thr_head_device_free(copy);
-}
-
-static const thr_device_copier TIMED = {.copy = copy_timed, .free = free_timed};
+static const thr_device_copier TIMED = {.copy = copy_timed, .free = thr_head_device_free};
 
 static void build(job *j) {
     thr_context_options options;

@@ -268,7 +268,7 @@ static void check_shape(thr_context *contexts[2], const thr_devices *devices, co
         make_ties(made, there);
     double *weights = s->weighted ? random_weights(rng, (size_t)view->n_rows) : NULL;
     thr_rank_problem *problems[2];
-    thr_rank_device *device = NULL;
+    void *device = NULL;
     answers cpu = answers_make(view), gpu = answers_make(view);
     for (int i = 0; i < 2; i++)
         assert_ok(thr_rank_problem_create(contexts[i], view, weights, &problems[i], &error), &error);

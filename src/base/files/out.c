@@ -231,8 +231,7 @@ void thr_out_drop(thr_out *out) {
     }
     if (out->dir >= 0)
         (void)close(out->dir);
-    thr_release(out->context, out->path);
-    thr_release(out->context, out->temporary);
+    THR_RELEASE(out->context, out->path, out->temporary);
     *out = (thr_out){.context = out->context, .dir = -1, .fd = -1};
 }
 

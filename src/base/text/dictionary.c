@@ -63,8 +63,7 @@ thr_status thr_dictionary_add_all(thr_context *context, thr_dictionary *d, const
 }
 
 void thr_dictionary_free(thr_context *context, thr_dictionary *d) {
-    thr_release(context, d->starts);
-    thr_release(context, d->bytes);
+    THR_RELEASE(context, d->starts, d->bytes);
     thr_slots_free(context, &d->slots);
     *d = (thr_dictionary){.n = 0};
 }

@@ -57,9 +57,5 @@ static __global__ void __launch_bounds__(RANK_THREADS) find_best(const thr_head_
 }
 
 thr_status thr_cuda_head_best(thr_stream *stream, const thr_head_best_op *op, thr_error *err) {
-    THR_TRY(thr_cuda_use(stream->device, err));
-    if (op->lists.n_states == 0)
-        return THR_OK;
-    THR_LAUNCH(find_best, op->lists.n_states, RANK_THREADS, stream->stream, *op);
-    return thr_cuda_launched(stream, "finding the best words", err);
+    return THR_RUN(find_best, op->lists.n_states, RANK_THREADS, stream, "finding the best words", err, *op);
 }

@@ -13,9 +13,5 @@ static __global__ void __launch_bounds__(ELEMENT_THREADS) mark_found(const thr_h
 
 thr_status thr_cuda_head_found(thr_stream *stream, const thr_head_found_op *op, thr_error *err) {
     const uint64_t n = (uint64_t)op->n_states * op->n_found;
-    THR_TRY(thr_cuda_use(stream->device, err));
-    if (n == 0)
-        return THR_OK;
-    THR_LAUNCH(mark_found, element_blocks(n), ELEMENT_THREADS, stream->stream, *op);
-    return thr_cuda_launched(stream, "marking words", err);
+    return THR_RUN(mark_found, element_blocks(n), ELEMENT_THREADS, stream, "marking words", err, *op);
 }

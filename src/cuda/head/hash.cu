@@ -48,10 +48,6 @@ static __global__ void __launch_bounds__(HASH_THREADS) hash_states(const thr_hea
 thr_status thr_cuda_head_hash(thr_stream *stream, const thr_head_hash_op *op, thr_error *err) {
     const uint32_t a_block = HASH_THREADS / op->n_hashes;
     const uint64_t wanted = (uint64_t)op->n_states * ((op->n_bands + a_block - 1) / a_block);
-    const uint64_t most = HASH_BLOCKS_A_SM * stream->device->n_multiprocessors;
-    THR_TRY(thr_cuda_use(stream->device, err));
-    if (wanted == 0)
-        return THR_OK;
-    THR_LAUNCH(hash_states, (uint32_t)(wanted < most ? wanted : most), HASH_THREADS, stream->stream, *op);
-    return thr_cuda_launched(stream, "hashing states", err);
+    return THR_RUN(hash_states, loop_blocks(stream, wanted, 1, HASH_BLOCKS_A_SM), HASH_THREADS, stream,
+                   "hashing states", err, *op);
 }

@@ -81,10 +81,8 @@ thr_status thr_cuda_head_hits(thr_stream *stream, const thr_head_hits_op *op, th
     const uint64_t most = (uint64_t)HIT_BLOCKS_A_SM * stream->device->n_multiprocessors;
     const uint64_t a_lane = (n_pairs + most * HIT_WARPS - 1) / (most * HIT_WARPS);
     const uint32_t a_warp = a_lane < THR_WARP ? (uint32_t)a_lane : THR_WARP;
-    THR_TRY(thr_cuda_use(stream->device, err));
     if (n_pairs == 0)
         return THR_OK;
-    const uint64_t wanted = (n_pairs + (uint64_t)HIT_WARPS * a_warp - 1) / (HIT_WARPS * a_warp);
-    THR_LAUNCH(count_hits, (uint32_t)(wanted < most ? wanted : most), HIT_THREADS, stream->stream, *op, a_warp);
-    return thr_cuda_launched(stream, "counting hits of words", err);
+    const uint32_t n_blocks = loop_blocks(stream, n_pairs, HIT_WARPS * a_warp, HIT_BLOCKS_A_SM);
+    return THR_RUN(count_hits, n_blocks, HIT_THREADS, stream, "counting hits of words", err, *op, a_warp);
 }

@@ -75,9 +75,5 @@ static __global__ void __launch_bounds__(LIST_THREADS) list_words(const thr_head
 }
 
 thr_status thr_cuda_head_list(thr_stream *stream, const thr_head_list_op *op, thr_error *err) {
-    THR_TRY(thr_cuda_use(stream->device, err));
-    if (op->n_groups == 0)
-        return THR_OK;
-    THR_LAUNCH(list_words, op->n_groups, LIST_THREADS, stream->stream, *op);
-    return thr_cuda_launched(stream, "listing words", err);
+    return THR_RUN(list_words, op->n_groups, LIST_THREADS, stream, "listing words", err, *op);
 }

@@ -106,36 +106,34 @@ static __global__ void __launch_bounds__(PRODUCT_THREADS) find_logits(const thr_
     }
 }
 
-template <int KEEP, uint32_t STATES> static void launch(thr_stream *stream, const thr_head_product_op *op) {
+template <int KEEP, uint32_t STATES>
+static thr_status run(thr_stream *stream, const thr_head_product_op *op, thr_error *err) {
     const uint32_t n_states = op->lists.n_states, group = op->lists.group < n_states ? op->lists.group : n_states;
     const uint32_t n_parts = (group + STATES - 1) / STATES, n_across = (n_states + group - 1) / group * n_parts;
     const uint32_t a_block = PRODUCT_THREADS / THR_WARP * WARP_WORDS;
     const uint32_t wanted = (op->lists.n_words + a_block - 1) / a_block;
     const uint32_t room = PRODUCT_BLOCKS_A_SM * stream->device->n_multiprocessors / n_across,
                    most = room > 0 ? room : 1;
-    THR_LAUNCH((find_logits<KEEP, STATES>), dim3(wanted < most ? wanted : most, n_across), PRODUCT_THREADS,
-               stream->stream, *op, n_parts);
+    const dim3 blocks(wanted < most ? wanted : most, n_across);
+    return THR_RUN((find_logits<KEEP, STATES>), blocks, PRODUCT_THREADS, stream, "finding logits", err, *op, n_parts);
 }
 
 /* Choose the smallest STATES that holds a group, up to MOST_STATES. */
-template <int KEEP> static void launch_kind(thr_stream *stream, const thr_head_product_op *op) {
-    static void (*const launches[])(thr_stream *, const thr_head_product_op *) = {
-        launch<KEEP, 1>, launch<KEEP, 2>, launch<KEEP, 4>, launch<KEEP, MOST_STATES>};
+template <int KEEP> static thr_status run_kind(thr_stream *stream, const thr_head_product_op *op, thr_error *err) {
+    static thr_status (*const runs[])(thr_stream *, const thr_head_product_op *,
+                                      thr_error *) = {run<KEEP, 1>, run<KEEP, 2>, run<KEEP, 4>, run<KEEP, MOST_STATES>};
     const uint32_t group = op->lists.group < op->lists.n_states ? op->lists.group : op->lists.n_states;
-    launches[group > 4 ? 3 : group > 2 ? 2 : group - 1](stream, op);
+    return runs[group > 4 ? 3 : group > 2 ? 2 : group - 1](stream, op, err);
 }
 
 thr_status thr_cuda_head_product(thr_stream *stream, const thr_head_product_op *op, thr_error *err) {
-    THR_TRY(thr_cuda_use(stream->device, err));
     if (op->lists.n_states == 0)
         return THR_OK;
     if (op->keep == THR_DTYPE_F16)
-        launch_kind<THR_DTYPE_F16>(stream, op);
-    else if (op->keep == THR_DTYPE_BF16)
-        launch_kind<THR_DTYPE_BF16>(stream, op);
-    else if (op->keep == THR_DTYPE_I8)
-        launch_kind<THR_DTYPE_I8>(stream, op);
-    else
-        launch_kind<THR_DTYPE_F32>(stream, op);
-    return thr_cuda_launched(stream, "finding logits", err);
+        return run_kind<THR_DTYPE_F16>(stream, op, err);
+    if (op->keep == THR_DTYPE_BF16)
+        return run_kind<THR_DTYPE_BF16>(stream, op, err);
+    if (op->keep == THR_DTYPE_I8)
+        return run_kind<THR_DTYPE_I8>(stream, op, err);
+    return run_kind<THR_DTYPE_F32>(stream, op, err);
 }

@@ -107,14 +107,12 @@ static __global__ void __launch_bounds__(SUM_THREADS) sum_states(const thr_head_
 
 thr_status thr_cuda_head_sums(thr_stream *stream, const thr_head_sums_op *op, thr_error *err) {
     const uint32_t n_states = op->lists.n_states, wanted = (op->n_tiles + SUM_TILES - 1) / SUM_TILES;
-    THR_TRY(thr_cuda_use(stream->device, err));
     if (n_states == 0)
         return THR_OK;
     const uint32_t room = SUM_BLOCKS_A_SM * stream->device->n_multiprocessors / n_states, most = room > 0 ? room : 1;
-    THR_LAUNCH(sum_tiles, dim3(wanted < most ? wanted : most, n_states), SUM_THREADS, stream->stream, *op);
-    THR_TRY(thr_cuda_launched(stream, "adding exponentials up", err));
+    const dim3 blocks(wanted < most ? wanted : most, n_states);
+    THR_TRY(THR_RUN(sum_tiles, blocks, SUM_THREADS, stream, "adding exponentials up", err, *op));
     if (op->totals == nullptr)
         return THR_OK;
-    THR_LAUNCH(sum_states, n_states, SUM_THREADS, stream->stream, *op);
-    return thr_cuda_launched(stream, "adding exponentials up", err);
+    return THR_RUN(sum_states, n_states, SUM_THREADS, stream, "adding exponentials up", err, *op);
 }

@@ -40,28 +40,17 @@ static __global__ void __launch_bounds__(COLUMN_THREADS)
 }
 
 thr_status thr_cuda_adam(thr_stream *stream, const thr_adam_op *op, thr_error *err) {
-    THR_TRY(thr_cuda_use(stream->device, err));
-    if (op->n == 0)
-        return THR_OK;
-    THR_LAUNCH(step_weights, element_blocks(op->n), ELEMENT_THREADS, stream->stream, *op, step_of(&op->adam));
-    return thr_cuda_launched(stream, "stepping weights", err);
+    return THR_RUN(step_weights, element_blocks(op->n), ELEMENT_THREADS, stream, "stepping weights", err, *op,
+                   step_of(&op->adam));
 }
 
 thr_status thr_cuda_adam_rows(thr_stream *stream, const thr_adam_rows_op *op, thr_error *err) {
-    THR_TRY(thr_cuda_use(stream->device, err));
-    if (op->n_rows == 0 || op->n_columns == 0)
-        return THR_OK;
-    THR_LAUNCH(step_rows, column_blocks(op->n_rows, op->n_columns), COLUMN_THREADS, stream->stream, *op,
-               step_of(&op->adam));
-    return thr_cuda_launched(stream, "stepping rows", err);
+    return THR_RUN(step_rows, column_blocks(op->n_rows, op->n_columns), COLUMN_THREADS, stream, "stepping rows", err,
+                   *op, step_of(&op->adam));
 }
 
 thr_status thr_cuda_ftrl_rows(thr_stream *stream, const thr_ftrl_rows_op *op, thr_error *err) {
     const thr_ftrl_step step = {op->scale, op->alpha, op->beta, op->l1, op->l2};
-    THR_TRY(thr_cuda_use(stream->device, err));
-    if (op->rows.n_rows == 0 || op->rows.n_columns == 0)
-        return THR_OK;
-    THR_LAUNCH(step_rows_ftrl, column_blocks(op->rows.n_rows, op->rows.n_columns), COLUMN_THREADS, stream->stream,
-               op->rows, step);
-    return thr_cuda_launched(stream, "stepping rows", err);
+    return THR_RUN(step_rows_ftrl, column_blocks(op->rows.n_rows, op->rows.n_columns), COLUMN_THREADS, stream,
+                   "stepping rows", err, op->rows, step);
 }

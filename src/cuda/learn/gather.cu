@@ -15,12 +15,9 @@ static __global__ void __launch_bounds__(COLUMN_THREADS) gather_bags(const thr_g
 }
 
 thr_status thr_cuda_gather(thr_stream *stream, const thr_gather_op *op, thr_error *err) {
-    THR_TRY(thr_cuda_use(stream->device, err));
-    if (op->n_bags == 0 || op->n_columns == 0)
-        return THR_OK;
     thr_gather_op dense = *op;
     dense.table_row = op->table_row != 0 ? op->table_row : op->n_columns;
     dense.out_row = op->out_row != 0 ? op->out_row : op->n_columns;
-    THR_LAUNCH(gather_bags, column_blocks(op->n_bags, op->n_columns), COLUMN_THREADS, stream->stream, dense);
-    return thr_cuda_launched(stream, "summing bags", err);
+    return THR_RUN(gather_bags, column_blocks(op->n_bags, op->n_columns), COLUMN_THREADS, stream, "summing bags", err,
+                   dense);
 }

@@ -92,10 +92,6 @@ static __global__ void __launch_bounds__(LAYER_THREADS) multiply(const thr_layer
 }
 
 thr_status thr_cuda_layer(thr_stream *stream, const thr_layer_op *op, thr_error *err) {
-    THR_TRY(thr_cuda_use(stream->device, err));
-    if (op->n_rows == 0 || op->n_columns == 0)
-        return THR_OK;
     const dim3 blocks((op->n_columns + LAYER_TILE - 1) / LAYER_TILE, (op->n_rows + LAYER_TILE - 1) / LAYER_TILE);
-    THR_LAUNCH(multiply, blocks, LAYER_THREADS, stream->stream, *op);
-    return thr_cuda_launched(stream, "a layer", err);
+    return THR_RUN(multiply, blocks, LAYER_THREADS, stream, "a layer", err, *op);
 }

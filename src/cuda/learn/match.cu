@@ -178,13 +178,8 @@ static __global__ void __launch_bounds__(MATCH_THREADS) gather_gradients(const t
 
 thr_status thr_cuda_match(thr_stream *stream, const thr_match_op *op, thr_error *err) {
     const match_room room = lay_out(op);
-    THR_TRY(thr_cuda_use(stream->device, err));
-    if (op->n_rows == 0)
-        return THR_OK;
-    THR_LAUNCH(make_units, (2 * op->n_rows + MATCH_WARPS - 1) / MATCH_WARPS, MATCH_THREADS, stream->stream, *op, room);
-    THR_TRY(thr_cuda_launched(stream, "normalising rows", err));
-    THR_LAUNCH(weigh_negatives, op->n_rows, MATCH_THREADS, stream->stream, *op, room);
-    THR_TRY(thr_cuda_launched(stream, "weighing negatives", err));
-    THR_LAUNCH(gather_gradients, dim3(op->n_rows, 2), MATCH_THREADS, stream->stream, *op, room);
-    return thr_cuda_launched(stream, "gathering gradients", err);
+    THR_TRY(THR_RUN(make_units, (2 * op->n_rows + MATCH_WARPS - 1) / MATCH_WARPS, MATCH_THREADS, stream,
+                    "normalising rows", err, *op, room));
+    THR_TRY(THR_RUN(weigh_negatives, op->n_rows, MATCH_THREADS, stream, "weighing negatives", err, *op, room));
+    return THR_RUN(gather_gradients, dim3(op->n_rows, 2), MATCH_THREADS, stream, "gathering gradients", err, *op, room);
 }

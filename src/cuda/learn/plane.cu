@@ -24,11 +24,7 @@ static __global__ void __launch_bounds__(ELEMENT_THREADS) make_plane(const thr_p
 }
 
 thr_status thr_cuda_plane(thr_stream *stream, const thr_plane_op *op, thr_error *err) {
-    THR_TRY(thr_cuda_use(stream->device, err));
-    if (op->n == 0)
-        return THR_OK;
-    THR_LAUNCH(make_plane, element_blocks(op->n), ELEMENT_THREADS, stream->stream, *op);
-    return thr_cuda_launched(stream, "making a plane", err);
+    return THR_RUN(make_plane, element_blocks(op->n), ELEMENT_THREADS, stream, "making a plane", err, *op);
 }
 
 static __global__ void __launch_bounds__(ELEMENT_THREADS) through_plane(const thr_plane_back_op op) {
@@ -56,11 +52,8 @@ static __global__ void __launch_bounds__(ELEMENT_THREADS) through_plane(const th
 }
 
 thr_status thr_cuda_plane_back(thr_stream *stream, const thr_plane_back_op *op, thr_error *err) {
-    THR_TRY(thr_cuda_use(stream->device, err));
-    if (op->n == 0)
-        return THR_OK;
-    THR_LAUNCH(through_plane, element_blocks(op->n), ELEMENT_THREADS, stream->stream, *op);
-    return thr_cuda_launched(stream, "the backward pass of a plane", err);
+    return THR_RUN(through_plane, element_blocks(op->n), ELEMENT_THREADS, stream, "the backward pass of a plane", err,
+                   *op);
 }
 
 /* -------------------------------------------------------------------------------------------- residuals */
@@ -75,11 +68,7 @@ static __global__ void __launch_bounds__(ELEMENT_THREADS) leave_residual(const t
 }
 
 thr_status thr_cuda_residual(thr_stream *stream, const thr_residual_op *op, thr_error *err) {
-    THR_TRY(thr_cuda_use(stream->device, err));
-    if (op->n == 0)
-        return THR_OK;
-    THR_LAUNCH(leave_residual, element_blocks(op->n), ELEMENT_THREADS, stream->stream, *op);
-    return thr_cuda_launched(stream, "taking a residual", err);
+    return THR_RUN(leave_residual, element_blocks(op->n), ELEMENT_THREADS, stream, "taking a residual", err, *op);
 }
 
 static __global__ void __launch_bounds__(ELEMENT_THREADS) through_residual(const thr_residual_back_op op) {
@@ -92,9 +81,6 @@ static __global__ void __launch_bounds__(ELEMENT_THREADS) through_residual(const
 }
 
 thr_status thr_cuda_residual_back(thr_stream *stream, const thr_residual_back_op *op, thr_error *err) {
-    THR_TRY(thr_cuda_use(stream->device, err));
-    if (op->n == 0)
-        return THR_OK;
-    THR_LAUNCH(through_residual, element_blocks(op->n), ELEMENT_THREADS, stream->stream, *op);
-    return thr_cuda_launched(stream, "the backward pass of a residual", err);
+    return THR_RUN(through_residual, element_blocks(op->n), ELEMENT_THREADS, stream, "the backward pass of a residual",
+                   err, *op);
 }

@@ -108,17 +108,10 @@ static __global__ void __launch_bounds__(REQUEST_THREADS) run_request(const thr_
 }
 
 thr_status thr_cuda_requests(thr_stream *stream, const thr_requests_op *op, thr_error *err) {
-    THR_TRY(thr_cuda_use(stream->device, err));
     if (op->n_requests == 0)
         return THR_OK;
-    if (op->n_slots != 0) {
-        THR_LAUNCH(open_slots, element_blocks(op->n_slots), ELEMENT_THREADS, stream->stream, *op);
-        THR_TRY(thr_cuda_launched(stream, "the weights of hits", err));
-    }
-    THR_LAUNCH(run_request, op->n_requests, REQUEST_THREADS, stream->stream, *op);
-    THR_TRY(thr_cuda_launched(stream, "requests", err));
-    if (op->n_history == 0)
-        return THR_OK;
-    THR_LAUNCH(spread_to_history, element_blocks(op->n_history), ELEMENT_THREADS, stream->stream, *op);
-    return thr_cuda_launched(stream, "the gradients of hits", err);
+    THR_TRY(THR_RUN(open_slots, element_blocks(op->n_slots), ELEMENT_THREADS, stream, "the weights of hits", err, *op));
+    THR_TRY(THR_RUN(run_request, op->n_requests, REQUEST_THREADS, stream, "requests", err, *op));
+    return THR_RUN(spread_to_history, element_blocks(op->n_history), ELEMENT_THREADS, stream, "the gradients of hits",
+                   err, *op);
 }

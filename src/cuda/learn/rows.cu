@@ -10,11 +10,8 @@ static __global__ void __launch_bounds__(COLUMN_THREADS) fill_rows(const thr_fil
 }
 
 thr_status thr_cuda_fill_rows(thr_stream *stream, const thr_fill_rows_op *op, thr_error *err) {
-    THR_TRY(thr_cuda_use(stream->device, err));
-    if (op->n_rows == 0 || op->n_columns == 0)
-        return THR_OK;
-    THR_LAUNCH(fill_rows, column_blocks(op->n_rows, op->n_columns), COLUMN_THREADS, stream->stream, *op);
-    return thr_cuda_launched(stream, "filling rows", err);
+    return THR_RUN(fill_rows, column_blocks(op->n_rows, op->n_columns), COLUMN_THREADS, stream, "filling rows", err,
+                   *op);
 }
 
 static const uint32_t SUM_THREADS = 256, SUM_ROWS = 256; /* SUM_ROWS: rows that are loaded at once, 32 KiB */
@@ -46,9 +43,6 @@ static __global__ void __launch_bounds__(SUM_THREADS) sum_rows(const thr_sum_row
 }
 
 thr_status thr_cuda_sum_rows(thr_stream *stream, const thr_sum_rows_op *op, thr_error *err) {
-    THR_TRY(thr_cuda_use(stream->device, err));
-    if (op->n_rows == 0 || op->n_columns == 0)
-        return THR_OK;
-    THR_LAUNCH(sum_rows, (op->n_columns + THR_WARP - 1) / THR_WARP, SUM_THREADS, stream->stream, *op);
-    return thr_cuda_launched(stream, "adding rows up", err);
+    return THR_RUN(sum_rows, (op->n_columns + THR_WARP - 1) / THR_WARP, SUM_THREADS, stream, "adding rows up", err,
+                   *op);
 }

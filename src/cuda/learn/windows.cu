@@ -47,11 +47,8 @@ static __global__ void __launch_bounds__(COLUMN_THREADS) pool_texts(const thr_wi
 }
 
 thr_status thr_cuda_windows(thr_stream *stream, const thr_windows_op *op, thr_error *err) {
-    THR_TRY(thr_cuda_use(stream->device, err));
-    if (op->texts.n_texts == 0 || op->n_columns == 0)
-        return THR_OK;
-    THR_LAUNCH(pool_texts, column_blocks(op->texts.n_texts, op->n_columns), COLUMN_THREADS, stream->stream, *op);
-    return thr_cuda_launched(stream, "pooling windows", err);
+    return THR_RUN(pool_texts, column_blocks(op->texts.n_texts, op->n_columns), COLUMN_THREADS, stream,
+                   "pooling windows", err, *op);
 }
 
 /* ------------------------------------------------------------------------------------------------- backward */
@@ -102,14 +99,10 @@ static __global__ void __launch_bounds__(COLUMN_THREADS) gather_words(const thr_
 
 thr_status thr_cuda_windows_back(thr_stream *stream, const thr_windows_back_op *op, thr_error *err) {
     const uint64_t n_pooled = (uint64_t)op->texts.n_texts * op->n_columns;
-    THR_TRY(thr_cuda_use(stream->device, err));
     if (n_pooled == 0)
         return THR_OK;
-    THR_LAUNCH(through_tanh, element_blocks(n_pooled), ELEMENT_THREADS, stream->stream, op->d_pooled, op->pooled,
-               n_pooled);
-    THR_TRY(thr_cuda_launched(stream, "the backward pass of tanh", err));
-    if (op->n_words == 0)
-        return THR_OK;
-    THR_LAUNCH(gather_words, column_blocks(PARTS * op->n_words, op->n_columns), COLUMN_THREADS, stream->stream, *op);
-    return thr_cuda_launched(stream, "gathering words' gradients", err);
+    THR_TRY(THR_RUN(through_tanh, element_blocks(n_pooled), ELEMENT_THREADS, stream, "the backward pass of tanh", err,
+                    op->d_pooled, op->pooled, n_pooled));
+    return THR_RUN(gather_words, column_blocks(PARTS * op->n_words, op->n_columns), COLUMN_THREADS, stream,
+                   "gathering words' gradients", err, *op);
 }

@@ -36,20 +36,15 @@ static __global__ void __launch_bounds__(TILE_THREADS) score_both(THR_PARAMETER(
     score_tile(op.tiles, dense_codes<PLANES, FAR>{op.scan, op.gain, op.bias});
 }
 
-template <uint32_t PLANES> static void launch(thr_stream *stream, const thr_hit_dense_op *op, uint32_t n_blocks) {
+template <uint32_t PLANES> static thr_status run(thr_stream *stream, const thr_hit_dense_op *op, thr_error *err) {
+    static const char what[] = "scoring items by codes and features";
     if (op->scan.far_words != nullptr)
-        THR_LAUNCH((score_both<PLANES, true>), n_blocks, TILE_THREADS, stream->stream, *op);
-    else
-        THR_LAUNCH((score_both<PLANES, false>), n_blocks, TILE_THREADS, stream->stream, *op);
+        return THR_RUN((score_both<PLANES, true>), tile_blocks(&op->tiles), TILE_THREADS, stream, what, err, *op);
+    return THR_RUN((score_both<PLANES, false>), tile_blocks(&op->tiles), TILE_THREADS, stream, what, err, *op);
 }
 
 thr_status thr_cuda_hit_dense(thr_stream *stream, const thr_hit_dense_op *op, thr_error *err) {
-    static void (*const launches[])(thr_stream *, const thr_hit_dense_op *, uint32_t) = {
-        launch<1>, launch<2>, launch<3>, launch<4>, launch<5>, launch<6>, launch<7>, launch<8>};
-    const uint32_t n_blocks = tile_blocks(&op->tiles);
-    THR_TRY(thr_cuda_use(stream->device, err));
-    if (n_blocks == 0)
-        return THR_OK;
-    launches[op->scan.codes.n_planes - 1](stream, op, n_blocks);
-    return thr_cuda_launched(stream, "scoring items by codes and features", err);
+    static thr_status (*const runs[])(thr_stream *, const thr_hit_dense_op *,
+                                      thr_error *) = {run<1>, run<2>, run<3>, run<4>, run<5>, run<6>, run<7>, run<8>};
+    return runs[op->scan.codes.n_planes - 1](stream, op, err);
 }

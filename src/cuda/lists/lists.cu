@@ -117,11 +117,6 @@ static __global__ void __launch_bounds__(LIST_THREADS) add_lists(const thr_hit_l
 }
 
 thr_status thr_cuda_hit_lists(thr_stream *stream, const thr_hit_lists_op *op, thr_error *err) {
-    const uint64_t a_block = (uint64_t)LIST_THREADS * LIST_STEPS, wanted = (op->n_steps + a_block - 1) / a_block;
-    const uint64_t most = (uint64_t)LIST_BLOCKS_A_SM * stream->device->n_multiprocessors;
-    THR_TRY(thr_cuda_use(stream->device, err));
-    if (wanted == 0)
-        return THR_OK;
-    THR_LAUNCH(add_lists, (uint32_t)(wanted < most ? wanted : most), LIST_THREADS, stream->stream, *op);
-    return thr_cuda_launched(stream, "adding posting lists", err);
+    const uint32_t n_blocks = loop_blocks(stream, op->n_steps, LIST_THREADS * LIST_STEPS, LIST_BLOCKS_A_SM);
+    return THR_RUN(add_lists, n_blocks, LIST_THREADS, stream, "adding posting lists", err, *op);
 }

@@ -81,11 +81,6 @@ static __global__ void __launch_bounds__(TERM_THREADS) find_terms(THR_PARAMETER(
 }
 
 thr_status thr_cuda_hit_terms(thr_stream *stream, const thr_hit_terms_op *op, thr_error *err) {
-    const uint32_t a_block = TERM_THREADS / THR_WARP, wanted = (op->wanted + a_block - 1) / a_block;
-    const uint32_t most = 8 * stream->device->n_multiprocessors;
-    THR_TRY(thr_cuda_use(stream->device, err));
-    if (wanted == 0)
-        return THR_OK;
-    THR_LAUNCH(find_terms, wanted < most ? wanted : most, TERM_THREADS, stream->stream, *op);
-    return thr_cuda_launched(stream, "looking up what chosen items have", err);
+    const uint32_t n_blocks = loop_blocks(stream, op->wanted, TERM_THREADS / THR_WARP, 8);
+    return THR_RUN(find_terms, n_blocks, TERM_THREADS, stream, "looking up what chosen items have", err, *op);
 }

@@ -10,10 +10,5 @@ static __global__ void __launch_bounds__(TILE_THREADS, 2) score_hits(THR_PARAMET
 }
 
 thr_status thr_cuda_hit_tiles(thr_stream *stream, const thr_hit_tiles_op *op, thr_error *err) {
-    const uint32_t n_blocks = tile_blocks(op);
-    THR_TRY(thr_cuda_use(stream->device, err));
-    if (n_blocks == 0)
-        return THR_OK;
-    THR_LAUNCH(score_hits, n_blocks, TILE_THREADS, stream->stream, *op);
-    return thr_cuda_launched(stream, "scoring items by their features", err);
+    return THR_RUN(score_hits, tile_blocks(op), TILE_THREADS, stream, "scoring items by their features", err, *op);
 }

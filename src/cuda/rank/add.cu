@@ -72,29 +72,22 @@ static __global__ void __launch_bounds__(ADD_THREADS)
 
 static thr_status add_up_chunks(thr_stream *stream, const double *v, double *partial, uint32_t n_chunks,
                                 uint32_t n_features, double *out, thr_error *err) {
-    THR_LAUNCH(add_chunks, (n_features + ADD_THREADS - 1) / ADD_THREADS, ADD_THREADS, stream->stream, v, partial,
-               n_chunks, n_features, out);
-    return thr_cuda_launched(stream, "adding chunks up", err);
+    return THR_RUN(add_chunks, (n_features + ADD_THREADS - 1) / ADD_THREADS, ADD_THREADS, stream, "adding chunks up",
+                   err, v, partial, n_chunks, n_features, out);
 }
 
 thr_status thr_cuda_rank_add(thr_stream *stream, const thr_rank_add_op *op, thr_error *err) {
     const uint32_t n_features = op->x.n_features;
-    THR_TRY(thr_cuda_use(stream->device, err));
-    if (op->x.dense == nullptr)
-        thr_cuda_add_sparse_rows(stream, op);
-    else
-        THR_LAUNCH(add_rows, add_blocks(op->n_chunks, n_features), ADD_THREADS, stream->stream, *op);
-    THR_TRY(thr_cuda_launched(stream, "adding rows up", err));
+    THR_TRY(op->x.dense == nullptr ? thr_cuda_add_sparse_rows(stream, op, err)
+                                   : THR_RUN(add_rows, add_blocks(op->n_chunks, n_features), ADD_THREADS, stream,
+                                             "adding rows up", err, *op));
     return add_up_chunks(stream, op->v, op->partial, op->n_chunks, n_features, op->out, err);
 }
 
 thr_status thr_cuda_rank_diagonal(thr_stream *stream, const thr_rank_diagonal_op *op, thr_error *err) {
     const uint32_t n_features = op->x.n_features;
-    THR_TRY(thr_cuda_use(stream->device, err));
-    if (op->x.dense == nullptr)
-        THR_TRY(thr_cuda_add_sparse_squares(stream, op, err));
-    else
-        THR_LAUNCH(add_squares, add_blocks(op->n_chunks, n_features), ADD_THREADS, stream->stream, *op);
-    THR_TRY(thr_cuda_launched(stream, "adding squares up", err));
+    THR_TRY(op->x.dense == nullptr ? thr_cuda_add_sparse_squares(stream, op, err)
+                                   : THR_RUN(add_squares, add_blocks(op->n_chunks, n_features), ADD_THREADS, stream,
+                                             "adding squares up", err, *op));
     return add_up_chunks(stream, nullptr, op->partial, op->n_chunks, n_features, op->out, err);
 }

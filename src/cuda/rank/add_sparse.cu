@@ -89,18 +89,17 @@ static __global__ void __launch_bounds__(SPARSE_THREADS) add_sparse_squares(cons
     }
 }
 
-void thr_cuda_add_sparse_rows(thr_stream *stream, const thr_rank_add_op *op) {
+thr_status thr_cuda_add_sparse_rows(thr_stream *stream, const thr_rank_add_op *op, thr_error *err) {
     const uint64_t n_sums = (uint64_t)op->n_chunks * op->x.n_features;
-    THR_LAUNCH(add_entries_up, blocks_of(n_sums, SUMS_AT_ONCE), SPARSE_THREADS, stream->stream, *op);
-    if (op->costs != nullptr)
-        THR_LAUNCH(add_costs_up, blocks_of(op->n_chunks, SPARSE_THREADS), SPARSE_THREADS, stream->stream, *op);
+    THR_TRY(THR_RUN(add_entries_up, blocks_of(n_sums, SUMS_AT_ONCE), SPARSE_THREADS, stream, "adding entries up", err,
+                    *op));
+    return THR_RUN(add_costs_up, blocks_of(op->costs != nullptr ? op->n_chunks : 0, SPARSE_THREADS), SPARSE_THREADS,
+                   stream, "adding costs up", err, *op);
 }
 
 thr_status thr_cuda_add_sparse_squares(thr_stream *stream, const thr_rank_diagonal_op *op, thr_error *err) {
     const uint64_t n_sums = (uint64_t)op->n_chunks * op->x.n_features;
-    if (op->queries.n_listed != 0)
-        THR_LAUNCH(place_counts, op->queries.n_listed, QUERY_THREADS, stream->stream, *op);
-    THR_TRY(thr_cuda_launched(stream, "placing counts", err));
-    THR_LAUNCH(add_sparse_squares, blocks_of(n_sums, SPARSE_THREADS), SPARSE_THREADS, stream->stream, *op);
-    return THR_OK;
+    THR_TRY(THR_RUN(place_counts, op->queries.n_listed, QUERY_THREADS, stream, "placing counts", err, *op));
+    return THR_RUN(add_sparse_squares, blocks_of(n_sums, SPARSE_THREADS), SPARSE_THREADS, stream, "adding squares up",
+                   err, *op);
 }

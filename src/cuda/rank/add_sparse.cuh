@@ -4,8 +4,8 @@
 
 #include "cuda/backend.cuh"
 
-/* Fill op->partial, and op->values if there are costs. */
-void thr_cuda_add_sparse_rows(thr_stream *stream, const thr_rank_add_op *op);
+/* Fill op->partial, and op->values if there are costs. THR_OK; THR_EDEVICE. */
+thr_status thr_cuda_add_sparse_rows(thr_stream *stream, const thr_rank_add_op *op, thr_error *err);
 
 /* Fill op->partial. THR_OK; THR_EDEVICE. */
 thr_status thr_cuda_add_sparse_squares(thr_stream *stream, const thr_rank_diagonal_op *op, thr_error *err);

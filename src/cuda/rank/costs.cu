@@ -70,17 +70,9 @@ static __global__ void __launch_bounds__(QUERY_THREADS) hessian_pairs(const thr_
 }
 
 thr_status thr_cuda_rank_costs(thr_stream *stream, const thr_rank_costs_op *op, thr_error *err) {
-    THR_TRY(thr_cuda_use(stream->device, err));
-    if (op->queries.n_listed == 0)
-        return THR_OK;
-    THR_LAUNCH(cost_pairs, op->queries.n_listed, QUERY_THREADS, stream->stream, *op);
-    return thr_cuda_launched(stream, "finding costs of pairs", err);
+    return THR_RUN(cost_pairs, op->queries.n_listed, QUERY_THREADS, stream, "finding costs of pairs", err, *op);
 }
 
 thr_status thr_cuda_rank_hessian(thr_stream *stream, const thr_rank_hessian_op *op, thr_error *err) {
-    THR_TRY(thr_cuda_use(stream->device, err));
-    if (op->queries.n_listed == 0)
-        return THR_OK;
-    THR_LAUNCH(hessian_pairs, op->queries.n_listed, QUERY_THREADS, stream->stream, *op);
-    return thr_cuda_launched(stream, "adding over active pairs", err);
+    return THR_RUN(hessian_pairs, op->queries.n_listed, QUERY_THREADS, stream, "adding over active pairs", err, *op);
 }

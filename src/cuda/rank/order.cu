@@ -245,9 +245,5 @@ static __global__ void __launch_bounds__(QUERY_THREADS) order_pairs(const thr_ra
 }
 
 thr_status thr_cuda_rank_order(thr_stream *stream, const thr_rank_order_op *op, thr_error *err) {
-    THR_TRY(thr_cuda_use(stream->device, err));
-    if (op->queries.n_listed == 0)
-        return THR_OK;
-    THR_LAUNCH(order_pairs, op->queries.n_listed, QUERY_THREADS, stream->stream, *op);
-    return thr_cuda_launched(stream, "ordering rows", err);
+    return THR_RUN(order_pairs, op->queries.n_listed, QUERY_THREADS, stream, "ordering rows", err, *op);
 }

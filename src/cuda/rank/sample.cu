@@ -124,8 +124,7 @@ static thr_status write_sparse_rows_out(thr_stream *stream, const thr_rank_sampl
     const size_t size = (size_t)op->n_panel_rows * op->x.n_features * sizeof(float);
     THR_TRY(
         thr_cuda_check(stream->device, cudaMemsetAsync(op->panel, 0, size, stream->stream), "clearing a panel", err));
-    THR_LAUNCH(write_rows_out, op->n_sampled, SAMPLE_THREADS, stream->stream, *op);
-    return thr_cuda_launched(stream, "writing sparse rows out", err);
+    return THR_RUN(write_rows_out, op->n_sampled, SAMPLE_THREADS, stream, "writing sparse rows out", err, *op);
 }
 
 thr_status thr_cuda_rank_sample(thr_stream *stream, const thr_rank_sample_op *op, thr_error *err) {
@@ -133,11 +132,8 @@ thr_status thr_cuda_rank_sample(thr_stream *stream, const thr_rank_sample_op *op
     THR_TRY(thr_cuda_use(stream->device, err));
     if (op->x.dense == nullptr && op->n_sampled != 0)
         THR_TRY(write_sparse_rows_out(stream, op, err));
-    if (op->n_sampled != 0)
-        THR_LAUNCH(find_means, dim3(op->n_sampled, strips), SAMPLE_THREADS, stream->stream, *op);
-    THR_LAUNCH(find_scales, strips, SAMPLE_THREADS, stream->stream, *op);
-    if (op->n_sampled != 0)
-        THR_LAUNCH(fill_panel, dim3(op->n_sampled, strips), SAMPLE_THREADS, stream->stream, *op);
-    THR_LAUNCH(multiply_panel, dim3(edges, edges), EDGE * EDGE, stream->stream, *op);
-    return thr_cuda_launched(stream, "multiplying a sample's rows", err);
+    THR_TRY(THR_RUN(find_means, dim3(op->n_sampled, strips), SAMPLE_THREADS, stream, "finding means", err, *op));
+    THR_TRY(THR_RUN(find_scales, strips, SAMPLE_THREADS, stream, "finding scales", err, *op));
+    THR_TRY(THR_RUN(fill_panel, dim3(op->n_sampled, strips), SAMPLE_THREADS, stream, "filling a panel", err, *op));
+    return THR_RUN(multiply_panel, dim3(edges, edges), EDGE * EDGE, stream, "multiplying a sample's rows", err, *op);
 }

@@ -55,8 +55,5 @@ thr_status thr_cuda_rank_scores(thr_stream *stream, const thr_rank_scores_op *op
         return thr_cuda_check(stream->device,
                               cudaMemsetAsync(op->scores, 0, op->queries.n_rows * sizeof(double), stream->stream),
                               "clearing scores", err);
-    if (op->queries.n_listed == 0)
-        return THR_OK;
-    THR_LAUNCH(score_rows, op->queries.n_listed, QUERY_THREADS, stream->stream, *op);
-    return thr_cuda_launched(stream, "scoring rows", err);
+    return THR_RUN(score_rows, op->queries.n_listed, QUERY_THREADS, stream, "scoring rows", err, *op);
 }

@@ -249,28 +249,23 @@ uint32_t thr_cuda_batch_limit(const thr_device *device, uint32_t n_dims, uint32_
     return 0;
 }
 
-template <uint32_t PLANES> static void launch(thr_stream *stream, const thr_batch_op *op, uint32_t n_blocks) {
+template <uint32_t PLANES>
+static thr_status run(thr_stream *stream, const thr_batch_op *op, uint32_t n_blocks, thr_error *err) {
+    static const char what[] = "scoring codes";
     switch (op->n_columns) {
     case 1:
-        THR_LAUNCH((screen_batch<PLANES, 1>), n_blocks, BATCH_THREADS, stream->stream, *op);
-        break;
+        return THR_RUN((screen_batch<PLANES, 1>), n_blocks, BATCH_THREADS, stream, what, err, *op);
     case 4:
-        THR_LAUNCH((screen_batch<PLANES, 4>), n_blocks, BATCH_THREADS, stream->stream, *op);
-        break;
+        return THR_RUN((screen_batch<PLANES, 4>), n_blocks, BATCH_THREADS, stream, what, err, *op);
     default:
-        THR_LAUNCH((screen_batch<PLANES, 8>), n_blocks, BATCH_THREADS, stream->stream, *op);
+        return THR_RUN((screen_batch<PLANES, 8>), n_blocks, BATCH_THREADS, stream, what, err, *op);
     }
 }
 
 thr_status thr_cuda_batch(thr_stream *stream, const thr_batch_op *op, thr_error *err) {
-    static void (*const launches[])(thr_stream *, const thr_batch_op *, uint32_t) = {
-        launch<1>, launch<2>, launch<3>, launch<4>, launch<5>, launch<6>, launch<7>, launch<8>};
-    const uint64_t n_strips = (op->codes.n_items + STRIP - 1) / STRIP,
-                   wanted = (n_strips + BATCH_WARPS - 1) / BATCH_WARPS;
-    const uint64_t most = BATCH_BLOCKS_A_SM * stream->device->n_multiprocessors;
-    THR_TRY(thr_cuda_use(stream->device, err));
-    if (n_strips == 0)
-        return THR_OK;
-    launches[op->codes.n_planes - 1](stream, op, (uint32_t)(wanted < most ? wanted : most));
-    return thr_cuda_launched(stream, "scoring codes", err);
+    static thr_status (*const runs[])(thr_stream *, const thr_batch_op *, uint32_t,
+                                      thr_error *) = {run<1>, run<2>, run<3>, run<4>, run<5>, run<6>, run<7>, run<8>};
+    const uint64_t n_strips = (op->codes.n_items + STRIP - 1) / STRIP;
+    const uint32_t n_blocks = loop_blocks(stream, n_strips, BATCH_WARPS, BATCH_BLOCKS_A_SM);
+    return runs[op->codes.n_planes - 1](stream, op, n_blocks, err);
 }

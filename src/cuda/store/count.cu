@@ -41,22 +41,18 @@ static __global__ void __launch_bounds__(COUNT_THREADS) count_tiles(THR_PARAMETE
             atomicAdd((unsigned long long *)op.bins + bin, (unsigned long long)bins[bin]);
 }
 
-template <uint32_t PLANES> static void launch(thr_stream *stream, const thr_count_op *op, uint32_t n_blocks) {
+template <uint32_t PLANES>
+static thr_status run(thr_stream *stream, const thr_count_op *op, uint32_t n_blocks, thr_error *err) {
+    static const char what[] = "counting scores";
     if (op->scan.far_words != nullptr)
-        THR_LAUNCH((count_tiles<PLANES, true>), n_blocks, COUNT_THREADS, stream->stream, *op);
-    else
-        THR_LAUNCH((count_tiles<PLANES, false>), n_blocks, COUNT_THREADS, stream->stream, *op);
+        return THR_RUN((count_tiles<PLANES, true>), n_blocks, COUNT_THREADS, stream, what, err, *op);
+    return THR_RUN((count_tiles<PLANES, false>), n_blocks, COUNT_THREADS, stream, what, err, *op);
 }
 
 thr_status thr_cuda_count_keys(thr_stream *stream, const thr_count_op *op, thr_error *err) {
-    static void (*const launches[])(thr_stream *, const thr_count_op *, uint32_t) = {
-        launch<1>, launch<2>, launch<3>, launch<4>, launch<5>, launch<6>, launch<7>, launch<8>};
+    static thr_status (*const runs[])(thr_stream *, const thr_count_op *, uint32_t,
+                                      thr_error *) = {run<1>, run<2>, run<3>, run<4>, run<5>, run<6>, run<7>, run<8>};
     const uint64_t n_tiles = (op->scan.codes.n_items + THR_DEVICE_TILE - 1) / THR_DEVICE_TILE;
-    const uint64_t wanted = (n_tiles + COUNT_THREADS / THR_WARP - 1) / (COUNT_THREADS / THR_WARP);
-    const uint64_t most = COUNT_BLOCKS_A_SM * stream->device->n_multiprocessors;
-    THR_TRY(thr_cuda_use(stream->device, err));
-    if (n_tiles == 0)
-        return THR_OK;
-    launches[op->scan.codes.n_planes - 1](stream, op, (uint32_t)(wanted < most ? wanted : most));
-    return thr_cuda_launched(stream, "counting scores", err);
+    const uint32_t n_blocks = loop_blocks(stream, n_tiles, COUNT_THREADS / THR_WARP, COUNT_BLOCKS_A_SM);
+    return runs[op->scan.codes.n_planes - 1](stream, op, n_blocks, err);
 }

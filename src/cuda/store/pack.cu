@@ -23,10 +23,6 @@ static __global__ void pack_blocks(const thr_pack_op op) {
 
 thr_status thr_cuda_pack(thr_stream *stream, const thr_pack_op *op, thr_error *err) {
     const uint64_t n = (uint64_t)op->n_blocks * op->n_rows * op->n_planes * BLOCK;
-    const uint64_t wanted = (n + PACK_THREADS - 1) / PACK_THREADS, most = 16 * stream->device->n_multiprocessors;
-    THR_TRY(thr_cuda_use(stream->device, err));
-    if (n == 0)
-        return THR_OK;
-    THR_LAUNCH(pack_blocks, (uint32_t)(wanted < most ? wanted : most), PACK_THREADS, stream->stream, *op);
-    return thr_cuda_launched(stream, "packing codes", err);
+    return THR_RUN(pack_blocks, loop_blocks(stream, n, PACK_THREADS, 16), PACK_THREADS, stream, "packing codes", err,
+                   *op);
 }

@@ -48,11 +48,6 @@ static __global__ void __launch_bounds__(REFINE_THREADS) refine_rows(THR_PARAMET
 }
 
 thr_status thr_cuda_refine(thr_stream *stream, const thr_refine_op *op, thr_error *err) {
-    const uint32_t a_block = REFINE_THREADS / HALF_WARP, wanted = (op->n_scored + a_block - 1) / a_block;
-    const uint32_t most = 8 * stream->device->n_multiprocessors;
-    THR_TRY(thr_cuda_use(stream->device, err));
-    if (wanted == 0)
-        return THR_OK;
-    THR_LAUNCH(refine_rows, wanted < most ? wanted : most, REFINE_THREADS, stream->stream, *op);
-    return thr_cuda_launched(stream, "refining rows", err);
+    const uint32_t n_blocks = loop_blocks(stream, op->n_scored, REFINE_THREADS / HALF_WARP, 8);
+    return THR_RUN(refine_rows, n_blocks, REFINE_THREADS, stream, "refining rows", err, *op);
 }

@@ -54,11 +54,6 @@ static __global__ void __launch_bounds__(RESCORE_THREADS) rescore_rows(THR_PARAM
 }
 
 thr_status thr_cuda_rescore(thr_stream *stream, const thr_rescore_op *op, thr_error *err) {
-    const uint32_t a_block = RESCORE_THREADS / THR_WARP, wanted = (op->n_scored + a_block - 1) / a_block;
-    const uint32_t most = 8 * stream->device->n_multiprocessors;
-    THR_TRY(thr_cuda_use(stream->device, err));
-    if (wanted == 0)
-        return THR_OK;
-    THR_LAUNCH(rescore_rows, wanted < most ? wanted : most, RESCORE_THREADS, stream->stream, *op);
-    return thr_cuda_launched(stream, "rescoring rows", err);
+    const uint32_t n_blocks = loop_blocks(stream, op->n_scored, RESCORE_THREADS / THR_WARP, 8);
+    return THR_RUN(rescore_rows, n_blocks, RESCORE_THREADS, stream, "rescoring rows", err, *op);
 }

@@ -95,25 +95,22 @@ static __global__ void __launch_bounds__(SCREEN_THREADS, (SCREEN_LEAST_BLOCKS<PL
     }
 }
 
-template <uint32_t PLANES> static void launch(thr_stream *stream, const thr_screen_op *op, uint32_t n_blocks) {
+template <uint32_t PLANES>
+static thr_status run(thr_stream *stream, const thr_screen_op *op, uint32_t n_blocks, thr_error *err) {
+    static const uint32_t MANY = THR_SCREEN_QUERIES;
+    static const char what[] = "scoring codes";
     if (op->scan.far_words != nullptr)
-        THR_LAUNCH((screen_tiles<PLANES, THR_SCREEN_QUERIES, true>), n_blocks, SCREEN_THREADS, stream->stream, *op);
-    else if (op->scan.n_queries == 1)
-        THR_LAUNCH((screen_tiles<PLANES, 1, false>), n_blocks, SCREEN_THREADS, stream->stream, *op);
-    else
-        THR_LAUNCH((screen_tiles<PLANES, THR_SCREEN_QUERIES, false>), n_blocks, SCREEN_THREADS, stream->stream, *op);
+        return THR_RUN((screen_tiles<PLANES, MANY, true>), n_blocks, SCREEN_THREADS, stream, what, err, *op);
+    if (op->scan.n_queries == 1)
+        return THR_RUN((screen_tiles<PLANES, 1, false>), n_blocks, SCREEN_THREADS, stream, what, err, *op);
+    return THR_RUN((screen_tiles<PLANES, MANY, false>), n_blocks, SCREEN_THREADS, stream, what, err, *op);
 }
 
 thr_status thr_cuda_screen(thr_stream *stream, const thr_screen_op *op, thr_error *err) {
-    static void (*const launches[])(thr_stream *, const thr_screen_op *, uint32_t) = {
-        launch<1>, launch<2>, launch<3>, launch<4>, launch<5>, launch<6>, launch<7>, launch<8>};
+    static thr_status (*const runs[])(thr_stream *, const thr_screen_op *, uint32_t,
+                                      thr_error *) = {run<1>, run<2>, run<3>, run<4>, run<5>, run<6>, run<7>, run<8>};
     const uint64_t n_tiles = (op->scan.codes.n_items + THR_DEVICE_TILE - 1) / THR_DEVICE_TILE;
     const uint64_t n = op->samples != nullptr ? op->n_samples : n_tiles;
-    const uint64_t wanted = (n + SCREEN_THREADS / THR_WARP - 1) / (SCREEN_THREADS / THR_WARP);
-    const uint64_t most = SCREEN_BLOCKS_A_SM * stream->device->n_multiprocessors;
-    THR_TRY(thr_cuda_use(stream->device, err));
-    if (n == 0)
-        return THR_OK;
-    launches[op->scan.codes.n_planes - 1](stream, op, (uint32_t)(wanted < most ? wanted : most));
-    return thr_cuda_launched(stream, "scoring codes", err);
+    const uint32_t n_blocks = loop_blocks(stream, n, SCREEN_THREADS / THR_WARP, SCREEN_BLOCKS_A_SM);
+    return runs[op->scan.codes.n_planes - 1](stream, op, n_blocks, err);
 }

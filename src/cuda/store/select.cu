@@ -25,7 +25,5 @@ static __global__ void __launch_bounds__(RANK_THREADS) select_items(const thr_se
 }
 
 thr_status thr_cuda_select(thr_stream *stream, const thr_select_op *op, thr_error *err) {
-    THR_TRY(thr_cuda_use(stream->device, err));
-    THR_LAUNCH(select_items, op->n_queries, RANK_THREADS, stream->stream, *op);
-    return thr_cuda_launched(stream, "choosing items", err);
+    return THR_RUN(select_items, op->n_queries, RANK_THREADS, stream, "choosing items", err, *op);
 }

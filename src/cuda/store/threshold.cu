@@ -29,7 +29,5 @@ static __global__ void __launch_bounds__(RANK_THREADS) find_thresholds(const thr
 }
 
 thr_status thr_cuda_threshold(thr_stream *stream, const thr_threshold_op *op, thr_error *err) {
-    THR_TRY(thr_cuda_use(stream->device, err));
-    THR_LAUNCH(find_thresholds, op->n_queries, RANK_THREADS, stream->stream, *op);
-    return thr_cuda_launched(stream, "finding thresholds", err);
+    return THR_RUN(find_thresholds, op->n_queries, RANK_THREADS, stream, "finding thresholds", err, *op);
 }

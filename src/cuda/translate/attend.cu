@@ -58,9 +58,5 @@ static __global__ void __launch_bounds__(ATTEND_THREADS) attend(const thr_attend
 }
 
 thr_status thr_cuda_attend(thr_stream *stream, const thr_attend_op *op, thr_error *err) {
-    THR_TRY(thr_cuda_use(stream->device, err));
-    if (op->n_rows == 0)
-        return THR_OK;
-    THR_LAUNCH(attend, op->n_rows, ATTEND_THREADS, stream->stream, *op);
-    return thr_cuda_launched(stream, "attention", err);
+    return THR_RUN(attend, op->n_rows, ATTEND_THREADS, stream, "attention", err, *op);
 }

@@ -19,9 +19,5 @@ static __global__ void __launch_bounds__(COLUMN_THREADS) run_cells(const thr_lst
 }
 
 thr_status thr_cuda_lstm(thr_stream *stream, const thr_lstm_op *op, thr_error *err) {
-    THR_TRY(thr_cuda_use(stream->device, err));
-    if (op->n_rows == 0 || op->n_units == 0)
-        return THR_OK;
-    THR_LAUNCH(run_cells, column_blocks(op->n_rows, op->n_units), COLUMN_THREADS, stream->stream, *op);
-    return thr_cuda_launched(stream, "cells", err);
+    return THR_RUN(run_cells, column_blocks(op->n_rows, op->n_units), COLUMN_THREADS, stream, "cells", err, *op);
 }

@@ -68,8 +68,8 @@ static thr_status copy_head(thr_head_device *d, thr_error *err) {
     return d->backend->wait(d->stream, err);
 }
 
-thr_status thr_head_device_create(const thr_head *head, const thr_devices *devices, thr_head_device **out,
-                                  thr_error *err) {
+thr_status thr_head_device_create(void *object, const thr_devices *devices, void **out, thr_error *err) {
+    const thr_head *head = object;
     thr_head_device *d = NULL;
     *out = NULL;
     THR_TRY(thr_alloc_zero(head->context, 1, sizeof *d, &d, "a head", err));
@@ -87,7 +87,8 @@ thr_status thr_head_device_create(const thr_head *head, const thr_devices *devic
     THR_RETURN_MADE(status, d, out, thr_head_device_free);
 }
 
-void thr_head_device_free(thr_head_device *d) {
+void thr_head_device_free(void *device) {
+    thr_head_device *d = device;
     if (d == NULL)
         return;
     const thr_backend *backend = d->backend;

@@ -21,13 +21,12 @@
 typedef struct thr_head_device thr_head_device;
 
 /*
- * Copy a head to the first of the devices; both must outlive the copy.
+ * Copy a thr_head to the first of the devices; both must outlive the thr_head_device.
  *
  * Returns THR_OK; THR_ENOMEM for memory of the host or the device (err names which); THR_EDEVICE.
  */
-thr_status thr_head_device_create(const thr_head *head, const thr_devices *devices, thr_head_device **device,
-                                  thr_error *err);
-void thr_head_device_free(thr_head_device *device);
+thr_status thr_head_device_create(void *head, const thr_devices *devices, void **device, thr_error *err);
+void thr_head_device_free(void *device);
 
 /* Device memory in bytes: the head, plane codes with their scans' memory, and the queries' buffers. */
 typedef struct thr_head_device_size {

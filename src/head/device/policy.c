@@ -7,18 +7,7 @@ static const double PRODUCT_RATE = 4e9; /* estimate: products per second and thr
 
 enum { SCREENED_PART = 16 }; /* estimate: a screened query costs 1 / this of scoring all words */
 
-static thr_status copy_head(void *object, const thr_devices *devices, void **copy, thr_error *err) {
-    thr_head_device *device;
-    const thr_status status = thr_head_device_create(object, devices, &device, err);
-    *copy = device;
-    return status;
-}
-
-static void free_head(void *copy) {
-    thr_head_device_free(copy);
-}
-
-static const thr_device_copier HEAD = {.copy = copy_head, .free = free_head, .wake_ups = 1};
+static const thr_device_copier HEAD = {.copy = thr_head_device_create, .free = thr_head_device_free, .wake_ups = 1};
 
 /* The CPU's estimated time for a query. */
 static double cpu_seconds(const thr_head *head, const thr_head_plan *plan, bool exact) {

@@ -93,8 +93,7 @@ void thr_hit_store_free(thr_hit_store *store) {
         backend->release(store->device, store->sections[i]);
     thr_device_buffers_free(backend, store->device, store->buffers, THR_HIT_N_BUFFERS);
     thr_lists_query_free(store->context, &store->query);
-    thr_release(store->context, store->entries);
-    thr_release(store->context, store->best);
+    THR_RELEASE(store->context, store->entries, store->best);
     (void)pthread_mutex_destroy(&store->mutex);
     thr_release(store->context, store);
 }

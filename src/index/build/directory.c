@@ -311,8 +311,7 @@ thr_status thr_index_build_dir_publish(thr_build_dir *dir, const thr_manifest *m
     }
 out:
     thr_out_drop(&out);
-    thr_release(dir->context, path);
-    thr_release(dir->context, text);
+    THR_RELEASE(dir->context, path, text);
     return status;
 }
 

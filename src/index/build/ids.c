@@ -100,8 +100,7 @@ static thr_status read_lines(thr_ids *ids, thr_reader *reader, bool keep_names, 
         ids->kept_offsets = ids->offsets;
         ids->offsets = NULL;
     } else if (numbers) {
-        thr_release(ids->context, ids->offsets);
-        thr_release(ids->context, ids->names);
+        THR_RELEASE(ids->context, ids->offsets, ids->names);
         ids->offsets = NULL;
         ids->names = NULL;
     } else {

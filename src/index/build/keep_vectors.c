@@ -22,8 +22,7 @@ thr_status thr_index_keeper_open(thr_context *context, const char *name, thr_dty
 }
 
 void thr_index_keeper_close(thr_keeper *keeper) {
-    thr_release(keeper->context, keeper->out);
-    thr_release(keeper->context, keeper->floats);
+    THR_RELEASE(keeper->context, keeper->out, keeper->floats);
     keeper->out = NULL;
     keeper->floats = NULL;
 }

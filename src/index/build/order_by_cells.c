@@ -88,7 +88,6 @@ thr_status thr_index_order_by_cells(const thr_index *index, uint64_t *rows, uint
     memcpy(rows, sorted, n_rows * sizeof *rows);
 out:
     thr_cells_kmeans_free(&kmeans);
-    thr_release(context, groups);
-    thr_release(context, sorted);
+    THR_RELEASE(context, groups, sorted);
     return status;
 }

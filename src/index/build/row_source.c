@@ -28,8 +28,7 @@ thr_status thr_index_row_source_open(thr_context *context, thr_reader *reader, t
 }
 
 void thr_index_row_source_close(thr_row_source *source) {
-    thr_release(source->context, source->sample);
-    thr_release(source->context, source->staging);
+    THR_RELEASE(source->context, source->sample, source->staging);
     source->sample = source->staging = NULL;
 }
 

@@ -51,8 +51,7 @@ thr_status thr_index_tune_by_items(thr_index *index, const thr_matrix *sample, c
     const thr_tune_queries queries = {thr_matrix_f32(vectors, n, n_dims), rows};
     THR_TRY_OUT(thr_index_tune_by_queries(index, &queries, tuning, err));
 out:
-    thr_release(index->context, rows);
-    thr_release(index->context, vectors);
+    THR_RELEASE(index->context, rows, vectors);
     return status;
 }
 

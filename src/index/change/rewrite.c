@@ -80,8 +80,7 @@ thr_status thr_index_commit_write_run(thr_commit *commit, uint32_t first, uint32
 }
 
 void thr_index_rewritten_free(thr_context *context, thr_rewritten *made) {
-    thr_release(context, made->written.segments);
-    thr_release(context, made->rows);
+    THR_RELEASE(context, made->written.segments, made->rows);
     *made = (thr_rewritten){.n_rows = 0};
 }
 

@@ -162,8 +162,7 @@ thr_status thr_index_writer_write(thr_index_writer *writer, const thr_matrix *ve
     THR_TRY_OUT(take_ids(writer, &complete, names, vectors->n_rows, &write.ids, err));
     THR_TRY_OUT(add_rows(writer, vectors, &write, &owned, change, err));
 out:
-    thr_release(writer->context, owned);
-    thr_release(writer->context, names_path);
+    THR_RELEASE(writer->context, owned, names_path);
     thr_index_ids_close(&write.ids);
     return status;
 }

@@ -63,7 +63,6 @@ thr_status thr_index_verify_cells(const thr_index *index, uint32_t segment, thr_
                                  index->mapped[segment].view.file.path, c));
     }
 out:
-    thr_release(index->context, sums);
-    thr_release(index->context, vectors);
+    THR_RELEASE(index->context, sums, vectors);
     return status;
 }

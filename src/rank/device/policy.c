@@ -16,18 +16,7 @@
 static const double READINGS = 40, DENSE_RATE = 1e9, SPARSE_RATE = 6e8, ROW_SECONDS = 2e-8;
 static const double DENSE_BYTES = sizeof(float), SPARSE_BYTES = 2 * (sizeof(float) + sizeof(uint32_t));
 
-static thr_status copy_problem(void *object, const thr_devices *devices, void **copy, thr_error *err) {
-    thr_rank_device *device;
-    const thr_status status = thr_rank_device_create(object, devices, &device, err);
-    *copy = device;
-    return status;
-}
-
-static void free_problem(void *copy) {
-    thr_rank_device_free(copy);
-}
-
-static const thr_device_copier PROBLEM = {.copy = copy_problem, .free = free_problem, .wake_ups = 1};
+static const thr_device_copier PROBLEM = {.copy = thr_rank_device_create, .free = thr_rank_device_free, .wake_ups = 1};
 
 thr_status thr_rank_solver_choose_device(thr_rank_solver *solver, thr_error *err) {
     thr_rank_problem *problem = solver->problem;

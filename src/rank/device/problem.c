@@ -70,8 +70,8 @@ static thr_status fill(thr_rank_device *d, thr_error *err) {
     return thr_rank_device_copy_tree(d, err); /* it also synchronises */
 }
 
-thr_status thr_rank_device_create(thr_rank_problem *problem, const thr_devices *devices, thr_rank_device **device,
-                                  thr_error *err) {
+thr_status thr_rank_device_create(void *object, const thr_devices *devices, void **device, thr_error *err) {
+    thr_rank_problem *problem = object;
     const thr_ranking_view *view = &problem->view;
     thr_rank_device *d = NULL;
     *device = NULL;
@@ -88,7 +88,8 @@ thr_status thr_rank_device_create(thr_rank_problem *problem, const thr_devices *
     THR_RETURN_MADE(status, d, device, thr_rank_device_free);
 }
 
-void thr_rank_device_free(thr_rank_device *d) {
+void thr_rank_device_free(void *device) {
+    thr_rank_device *d = device;
     if (d == NULL)
         return;
     thr_context *context = d->problem->context;

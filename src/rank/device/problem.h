@@ -19,15 +19,14 @@
 typedef struct thr_rank_device thr_rank_device;
 
 /*
- * Copy a problem to the first device. The problem and devices must outlive the copy. The problem's costs
- * may change between evaluations.
+ * Copy a thr_rank_problem to the first device. The problem and devices must outlive the thr_rank_device. The problem's
+ * costs may change between evaluations.
  *
  * Returns THR_OK; THR_EUNSUPPORTED for 2^32 rows or more; THR_ENOMEM for memory of the host or the device (err names
  * which); THR_EDEVICE.
  */
-thr_status thr_rank_device_create(thr_rank_problem *problem, const thr_devices *devices, thr_rank_device **device,
-                                  thr_error *err);
-void thr_rank_device_free(thr_rank_device *device);
+thr_status thr_rank_device_create(void *problem, const thr_devices *devices, void **device, thr_error *err);
+void thr_rank_device_free(void *device);
 
 /* As thr_rank_evaluate, with f in *value, and thr_rank_product. THR_OK; THR_EDEVICE; THR_ENOMEM. */
 thr_status thr_rank_device_evaluate(thr_rank_device *device, const double *w, double *gradient, double *diagonal,

@@ -116,24 +116,23 @@ static size_t list_arrays(const thr_device_learner *learner, const thr_text_trai
     return n;
 }
 
-thr_status thr_text_device_learner_put(thr_device_learner *learner, const thr_text_trainer *trainer, thr_error *err) {
+static thr_status copy_arrays(const thr_device_learner *learner, const thr_text_trainer *trainer, bool to_device,
+                              thr_error *err) {
     const thr_backend *backend = learner->backend;
     array arrays[ARRAYS_MAX];
     const size_t n = list_arrays(learner, trainer, arrays);
-    for (size_t i = 0; i < n; i++)
-        THR_TRY(backend->upload(learner->stream, arrays[i].device, arrays[i].host, arrays[i].size, err));
+    for (const array *a = arrays; a < arrays + n; a++)
+        THR_TRY(to_device ? backend->upload(learner->stream, a->device, a->host, a->size, err)
+                          : backend->download(learner->stream, a->host, a->device, a->size, err));
     return backend->wait(learner->stream, err);
 }
 
-thr_status thr_text_device_learner_fetch(void *from, void *user, thr_error *err) {
-    const thr_device_learner *learner = from;
-    thr_text_trainer *trainer = user;
-    const thr_backend *backend = learner->backend;
-    array arrays[ARRAYS_MAX];
-    const size_t n = list_arrays(learner, trainer, arrays);
-    for (size_t i = 0; i < n; i++)
-        THR_TRY(backend->download(learner->stream, arrays[i].host, arrays[i].device, arrays[i].size, err));
-    return backend->wait(learner->stream, err);
+thr_status thr_text_device_learner_put(thr_device_learner *learner, const thr_text_trainer *trainer, thr_error *err) {
+    return copy_arrays(learner, trainer, true, err);
+}
+
+thr_status thr_text_device_learner_fetch(void *learner, void *trainer, thr_error *err) {
+    return copy_arrays(learner, trainer, false, err);
 }
 
 /* --------------------------------------------------------------------------------------------- open and close */

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "nn/dense_op.h"
 #include "translate/device/impl.h"
+#include "translate/translator.h"
 
 /* Arrays of a model: three a layer, and those of model.h. */
 enum { LAYER_ARRAYS = 3, ARRAYS_MOST = 4 + 3 * LAYER_ARRAYS * THR_SEQ2SEQ_LAYERS };
@@ -91,28 +92,28 @@ static thr_status upload(thr_seq2seq_device *d, thr_error *err) {
     return d->backend->wait(d->stream, err);
 }
 
-thr_status thr_translate_device_create(thr_context *context, const thr_seq2seq *model, const thr_devices *devices,
-                                       thr_seq2seq_device **out, thr_error *err) {
+thr_status thr_translate_device_create(void *translator, const thr_devices *devices, void **out, thr_error *err) {
+    thr_translator *t = translator;
     thr_seq2seq_device *d = NULL;
     *out = NULL;
-    THR_TRY(thr_alloc_zero(context, 1, sizeof *d, &d, "a translation model on a GPU", err));
-    d->context = context;
-    d->model = model;
+    THR_TRY(thr_alloc_zero(&t->context, 1, sizeof *d, &d, "a translation model on a GPU", err));
+    d->context = &t->context;
+    d->model = &t->model;
     d->backend = devices->backend;
     d->device = devices->devices[0];
     const thr_status status = upload(d, err);
     THR_RETURN_MADE(status, d, out, thr_translate_device_free);
 }
 
-void thr_translate_device_free(thr_seq2seq_device *d) {
+void thr_translate_device_free(void *device) {
+    thr_seq2seq_device *d = device;
     if (d == NULL)
         return;
     d->backend->close_stream(d->stream);
     d->backend->release(d->device, d->weights);
     thr_device_buffers_free(d->backend, d->device, d->buffers, THR_SEQ2SEQ_N_BUFFERS);
     thr_device_upload_free(d->backend, d->device, &d->upload);
-    THR_RELEASE(d->context, d->sentences, d->other_sentences);
-    thr_release(d->context, d);
+    THR_RELEASE(d->context, d->sentences.items, d->other.items, d);
 }
 
 /* ------------------------------------------------------------------------------------------------ shared weights */

@@ -16,10 +16,9 @@
 
 typedef struct thr_seq2seq_device thr_seq2seq_device;
 
-/* Upload a model; context, model and devices must outlive the copy. */
-thr_status thr_translate_device_create(thr_context *context, const thr_seq2seq *model, const thr_devices *devices,
-                                       thr_seq2seq_device **device, thr_error *err);
-void thr_translate_device_free(thr_seq2seq_device *device); /* NULL is allowed */
+/* Upload the model of a thr_translator, to a thr_seq2seq_device; translator and devices must outlive it. */
+thr_status thr_translate_device_create(void *translator, const thr_devices *devices, void **device, thr_error *err);
+void thr_translate_device_free(void *device); /* NULL is allowed */
 
 /* The number of a model's weights, without its head's. */
 size_t thr_translate_device_n_weights(const thr_seq2seq *model);

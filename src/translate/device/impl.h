@@ -8,6 +8,7 @@
 
 #include "device/upload.h"
 #include "translate/device/copy.h"
+#include "translate/workspace.h"
 
 typedef enum thr_seq2seq_buffer {
     THR_SEQ2SEQ_PLACES,
@@ -39,9 +40,7 @@ struct thr_seq2seq_device {
     thr_device_buffer buffers[THR_SEQ2SEQ_N_BUFFERS];
     thr_device_upload upload;
     size_t n_sentences, most_places, n_rows;
-    uint32_t *sentences,
-        *other_sentences; /* of the host: each row's sentence; `other` is where reordered rows are built */
-    size_t sentences_capacity, other_capacity;
+    thr_row_sentences sentences, other; /* of the host; `other` is where reordered rows are built */
 };
 
 /* Reserve n_rows x n_columns floats, or other numbers of their size. */

@@ -6,19 +6,8 @@
 /* Estimates: products per second and thread on the CPU, and target words of a source word. */
 static const double PRODUCT_RATE = 8e9, WORDS_A_WORD = 1.2;
 
-static thr_status copy_model(void *object, const thr_devices *devices, void **copy, thr_error *err) {
-    thr_translator *t = object;
-    thr_seq2seq_device *device;
-    const thr_status status = thr_translate_device_create(&t->context, &t->model, devices, &device, err);
-    *copy = device;
-    return status;
-}
-
-static void free_model(void *copy) {
-    thr_translate_device_free(copy);
-}
-
-static const thr_device_copier MODEL = {.copy = copy_model, .free = free_model, .wake_ups = 1};
+static const thr_device_copier MODEL = {
+    .copy = thr_translate_device_create, .free = thr_translate_device_free, .wake_ups = 1};
 
 thr_status thr_translate_enter_device(thr_translator *t, size_t n_places, thr_error *err) {
     const size_t n_weights = thr_translate_device_n_weights(&t->model);

@@ -23,8 +23,8 @@ static thr_status set_rows(thr_seq2seq_device *d, const float *table, const uint
     void *unused = NULL, *kept = NULL;
     THR_TRY(start_upload(d, 2, n, err));
     uint32_t *const sentences = thr_device_upload_take(&d->upload, n * sizeof *sentences, &unused);
-    memcpy(sentences, d->sentences, n * sizeof *sentences);
-    thr_device_upload_put(&d->upload, rows != NULL ? rows : d->sentences, n * sizeof *from, &from);
+    memcpy(sentences, d->sentences.items, n * sizeof *sentences);
+    thr_device_upload_put(&d->upload, rows != NULL ? rows : d->sentences.items, n * sizeof *from, &from);
     THR_TRY(thr_device_upload_send(d->backend, d->stream, &d->upload, err));
     THR_TRY(thr_translate_device_reserve(d, THR_SEQ2SEQ_SENTENCES, n, 1, &kept, err));
     const thr_gather_op states = {.table = table,
@@ -39,26 +39,23 @@ static thr_status set_rows(thr_seq2seq_device *d, const float *table, const uint
 
 thr_status thr_translate_device_begin(thr_seq2seq_device *d, const uint32_t *sentences, size_t n, thr_error *err) {
     float *now = NULL;
-    THR_TRY(thr_grow(d->context, &d->sentences, &d->sentences_capacity, n, sizeof *d->sentences, "rows", err));
+    THR_TRY(thr_grow(d->context, &d->sentences.items, &d->sentences.capacity, n, sizeof(uint32_t), "rows", err));
     THR_TRY(thr_translate_device_reserve(d, THR_SEQ2SEQ_NOW, n, thr_seq2seq_state(d->model), &now, err));
     for (size_t i = 0; i < n; i++)
-        d->sentences[i] = sentences != NULL ? sentences[i] : (uint32_t)i;
+        d->sentences.items[i] = sentences != NULL ? sentences[i] : (uint32_t)i;
     d->n_rows = n;
     return set_rows(d, thr_seq2seq_at(d, THR_SEQ2SEQ_FIRST), NULL, now, err);
 }
 
 thr_status thr_translate_device_reorder(thr_seq2seq_device *d, const uint32_t *from, size_t n, thr_error *err) {
     float *other = NULL;
-    THR_TRY(thr_grow(d->context, &d->other_sentences, &d->other_capacity, n, sizeof *d->other_sentences, "rows", err));
+    THR_TRY(thr_grow(d->context, &d->other.items, &d->other.capacity, n, sizeof(uint32_t), "rows", err));
     THR_TRY(thr_translate_device_reserve(d, THR_SEQ2SEQ_OTHER, n, thr_seq2seq_state(d->model), &other, err));
     for (size_t i = 0; i < n; i++)
-        d->other_sentences[i] = d->sentences[from[i]];
-    uint32_t *const sentences = d->sentences;
-    const size_t capacity = d->sentences_capacity;
-    d->sentences = d->other_sentences;
-    d->sentences_capacity = d->other_capacity;
-    d->other_sentences = sentences;
-    d->other_capacity = capacity;
+        d->other.items[i] = d->sentences.items[from[i]];
+    const thr_row_sentences sentences = d->sentences;
+    d->sentences = d->other;
+    d->other = sentences;
     d->n_rows = n;
     THR_TRY(set_rows(d, thr_seq2seq_at(d, THR_SEQ2SEQ_NOW), from, other, err));
     const thr_device_buffer now = d->buffers[THR_SEQ2SEQ_NOW];
