@@ -12,8 +12,9 @@ import os
 import pickle
 import sys
 import tempfile
+from functools import partial
 
-from bench.shared.common import load, publish, read_safetensors, save  # first: one thread, and numpy is there
+from bench.shared.common import Kept, page, publish, read_safetensors  # first: one thread, and numpy is there
 
 from bench.ads import torch_steps as dual_torch
 import numpy as np
@@ -100,14 +101,10 @@ def check(arguments, torch, directory, requests, items):
 
 def ways_of(kind, quick):
     pairs = ("best", "square") if kind == "tied" else ("square", "triangle")
-    ways = [dual_torch.Way(pairs=p, compiled=c) for p in pairs for c in (True, False)]
-    ways += [
-        dual_torch.Way(pairs=pairs[0], hits="bags", compiled=True),
-        dual_torch.Way(pairs=pairs[0], tables="rows", compiled=True),
-        dual_torch.Way(pairs=pairs[0], tables="sparse"),
-        dual_torch.Way(pairs=pairs[0], ads="each", compiled=True),
-        dual_torch.Way(pairs=pairs[0], compiled=True, keep_memory=False),
-    ]
+    settings = [{"pairs": p, "compiled": c} for p in pairs for c in (True, False)]
+    settings += [{"hits": "bags"}, {"tables": "rows"}, {"tables": "sparse", "compiled": False}, {"ads": "each"}]
+    settings.append({"keep_memory": False})
+    ways = [dual_torch.Way(**{"pairs": pairs[0], "compiled": True, **setting}) for setting in settings]
     return ways[:2] if quick else ways
 
 
@@ -128,24 +125,18 @@ def one_way(log_path, model, words, budget):
     print(json.dumps(dual_torch.time_way(torch, tensors, log, chosen, rates, float(budget))))
 
 
-def measure(arguments, torch, log, kept):
-    """Both kinds of a log, into kept[kind], yielded as soon as it is there."""
-    items = os.path.join(log, "items.tsv")
-    for kind in LOGS:
-        if kind in kept and not arguments.again:
-            continue
-        requests = write_log(arguments, log, kind)
-        with tempfile.TemporaryDirectory(dir=arguments.keep) as directory:
-            same = check(arguments, torch, directory, requests, items)
-            print(f"{kind}: losses {same['loss']:.6f} and {same['theirs']:.6f} in PyTorch", file=sys.stderr)
-            first = ours(arguments, directory, requests, items)
-            files = [os.path.join(directory, name) for name in ("log.pickle", "model")]
-            keep_log(requests, items, files[1], files[0])
-            ways = way.run_all(kind, ways_of(kind, arguments.quick), [__file__, *files], arguments.quick)
-            rate = max(first, ours(arguments, directory, requests, items))  # before and after the others
-        print(f"{kind}, thresher: {rate:.0f} requests/s", file=sys.stderr)
-        kept[kind] = {"version": torch.__version__, "ours": rate, "same": same, "ways": ways}
-        yield kind
+def measure(arguments, torch, log, kind):
+    """One kind of a log."""
+    items, requests = os.path.join(log, "items.tsv"), write_log(arguments, log, kind)
+    with tempfile.TemporaryDirectory(dir=arguments.keep) as directory:
+        same = check(arguments, torch, directory, requests, items)
+        print(f"{kind}: losses {same['loss']:.6f} and {same['theirs']:.6f} in PyTorch", file=sys.stderr)
+        first = ours(arguments, directory, requests, items)
+        files = [os.path.join(directory, name) for name in ("log.pickle", "model")]
+        keep_log(requests, items, files[1], files[0])
+        ways = way.run_all(kind, ways_of(kind, arguments.quick), [__file__, *files], arguments.quick)
+        rate = max(first, ours(arguments, directory, requests, items))  # before and after the others
+    return {"version": torch.__version__, "ours": rate, "same": same, "ways": ways}
 
 
 # ---------------------------------------------------------------------------------------------------- report
@@ -158,16 +149,14 @@ def text(name, kept):
         f"{kind}: losses {a['same']['loss']:.6f} and {a['same']['theirs']:.6f}, steps {a['same']['apart']:.1e} apart"
         for kind, a in kept.items()
     )
-    return "\n".join(
-        [
-            f"### Training beside PyTorch {version}: {name}, batches of {BATCH}, one thread\n",
-            "Logs: " + "; ".join(f"*{kind}*, {LOGS[kind]}" for kind in kept) + ".\n",
-            rates,
-            f"Both compute the same: from the same weights the loss of {CHECKED:,} requests, and one step's way, apart "
-            f"by a share of its length at most in any tensor but {NO_GRADIENT[0]}, which has no gradient. {same}.\n",
-            inspect.cleandoc(dual_torch.Way.__doc__) + "\n",
-            targets,
-        ]
+    return page(
+        f"### Training beside PyTorch {version}: {name}, batches of {BATCH}, one thread\n",
+        "Logs: " + "; ".join(f"*{kind}*, {LOGS[kind]}" for kind in kept) + ".\n",
+        rates,
+        f"Both compute the same: from the same weights the loss of {CHECKED:,} requests, and one step's way, apart "
+        f"by a share of its length at most in any tensor but {NO_GRADIENT[0]}, which has no gradient. {same}.\n",
+        inspect.cleandoc(dual_torch.Way.__doc__) + "\n",
+        targets,
     )
 
 
@@ -176,11 +165,11 @@ def run(arguments, name, log):
         torch = way.one_thread()
     except ImportError:
         sys.exit("bench ads --peers: torch is not installed: pip install torch")
-    path = os.path.join(arguments.keep, f"peers{'-quick' if arguments.quick else ''}.json")
-    results = load(path, {})
-    for _ in measure(arguments, torch, log, results.setdefault(name, {})):
-        save(path, results)
-    made = "## ./run bench ads --peers\n\n" + "\n".join(text(*pair) for pair in results.items())
+    kept = Kept(os.path.join(arguments.keep, f"peers{'-quick' if arguments.quick else ''}.json"), {}, arguments.again)
+    for kind in LOGS:
+        make = partial(measure, arguments, torch, log, kind)
+        kept.measure(kept.results.setdefault(name, {}), kind, make, way.rate_of)
+    made = page("## ./run bench ads --peers\n", *(text(*pair) for pair in kept.results.items()))
     publish(made, "bench ads --peers", arguments.docs)
 
 

@@ -18,7 +18,7 @@ import statistics
 import subprocess
 import sys
 
-from bench.shared.common import called, load, parser_of, publish, save, spread, table
+from bench.shared.common import Kept, called, mean_of, page, parser_of, publish, published, run_main, spread, table
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -40,13 +40,7 @@ VALUES = {  # name: whether the cheap requests are thinned, flags
 }
 SETS = "Beauty,Toys_and_Games"
 FIGURES = ("gauc", "recall_at_5", "recall_at_10", "value_recall_at_5", "value_recall_at_10")
-PAPER = {
-    "DT": (0.839, 0.730, 0.908),
-    "DT-IPNN": (0.843, 0.739, 0.913),
-    "DT-HitMatch": (0.847, 0.753, 0.924),
-    "DT-IPNN-HitMatch": (0.861, 0.768, 0.939),
-}
-TABLE_1 = FIGURES[:3]
+COLUMNS = ("GAUC", "Recall@5", "Recall@10", "of value, @5", "of value, @10")
 
 
 def make_log(arguments, name, *options):
@@ -83,23 +77,19 @@ def lists(arguments, items):
     return json.loads(called(arguments.thresher, "hits", "build", items, "-o", hits, "--force", "--json", "--quiet"))
 
 
-def measure_once(arguments, results, key, log, flags, seed):
-    """A training, unless it is kept."""
-    if key not in results["measured"] or arguments.again:
-        results["measured"][key] = train(arguments, log, flags, seed)
-        save(results_path(arguments), results)
-        print(f"{key}: {results['measured'][key]}", file=sys.stderr)
+def measure_once(arguments, kept, key, log, flags, seed):
+    kept.measure(kept.results["measured"], key, lambda: train(arguments, log, flags, seed))
 
 
-def measure(arguments, results):
+def measure(arguments, kept):
     for name in arguments.sets:
         log = make_log(arguments, name)
         items = os.path.join(log, "items.tsv")
-        results["lists"][name] = lists(arguments, items)
-        results["lists"][name + ", categories and brands"] = lists(arguments, without_numbers(arguments, items))
+        kept.results["lists"][name] = lists(arguments, items)
+        kept.results["lists"][name + ", categories and brands"] = lists(arguments, without_numbers(arguments, items))
         for seed in range(1, arguments.seeds + 1):
             for model, flags in MODELS.items():
-                measure_once(arguments, results, f"{name} {seed} {model}", log, flags, seed)
+                measure_once(arguments, kept, f"{name} {seed} {model}", log, flags, seed)
 
 
 # ---------------------------------------------------------------------------------------------------- report
@@ -110,8 +100,17 @@ def seeds_of(results, name, model):
     return [results["measured"][key] for key in sorted(keys)]
 
 
-def mean(runs, figure):
-    return statistics.fmean(run[figure] for run in runs)
+def spreads(runs):
+    return [spread([run[figure] for run in runs]) for figure in FIGURES]
+
+
+def gains_of(runs, plain, figures):
+    """Differences of means."""
+    return [statistics.fmean(r[f] for r in runs) - statistics.fmean(r[f] for r in plain) for f in figures]
+
+
+def yes(gains):
+    return "yes" if min(gains) > 0 else "**no**"
 
 
 def set_text(results, name):
@@ -119,12 +118,9 @@ def set_text(results, name):
     for model in MODELS:
         runs = seeds_of(results, name, model)
         if runs:
-            epochs = ", ".join(str(run["epochs"]) for run in runs)
-            paper = PAPER.get(model)
-            rows.append([model, *(spread([run[figure] for run in runs]) for figure in FIGURES), epochs, "-"])
-            if paper:
-                rows[-1][-1] = " / ".join(f"{number:.3f}" for number in paper)
-    columns = ["model", "GAUC", "Recall@5", "Recall@10", "of value, @5", "of value, @10", "best epochs", "the paper's three"]
+            paper = " / ".join(f"{number:.3f}" for number in published("HitMatch", "Table 1")["numbers"].get(model, ())) or "-"
+            rows.append([model, *spreads(runs), ", ".join(str(run["epochs"]) for run in runs), paper])
+    columns = ["model", *COLUMNS, "best epochs", "the paper's three"]
     requests = seeds_of(results, name, "DT")
     about = f"{requests[0]['n']:,} requests to learn from, {len(requests)} seeds" if requests else ""
     return f"### {name}: {about}\n\n" + table(columns, rows)
@@ -136,15 +132,14 @@ def order_rows(results, name):
     for less, more in pairs:
         a, b = seeds_of(results, name, less), seeds_of(results, name, more)
         if a and b:
-            gains = [mean(b, figure) - mean(a, figure) for figure in TABLE_1]
-            yield [name, f"{less} < {more}", *(f"{gain:+.4f}" for gain in gains), "yes" if min(gains) > 0 else "**no**"]
+            gains = gains_of(b, a, FIGURES[:3])
+            yield [name, f"{less} < {more}", *(f"{gain:+.4f}" for gain in gains), yes(gains)]
     plain = seeds_of(results, name, "DT-IPNN-HitMatch")
     for loss in ("product", "sum"):
         runs = seeds_of(results, name, f"DT-IPNN-HitMatch, {loss}")
         if plain and runs:
-            gains = [mean(runs, figure) - mean(plain, figure) for figure in FIGURES[3:]]
-            met = "yes" if min(gains) > 0 else "**no**"
-            yield [name, f"eq. 6, {loss}, over eq. 2, of value", "-", *(f"{gain:+.4f}" for gain in gains), met]
+            gains = gains_of(runs, plain, FIGURES[3:])
+            yield [name, f"eq. 6, {loss}, over eq. 2, of value", "-", *(f"{gain:+.4f}" for gain in gains), yes(gains)]
 
 
 def mark_of(arguments):
@@ -154,31 +149,30 @@ def mark_of(arguments):
 
 
 def text(arguments, results):
-    parts = [f"## ./run {mark_of(arguments)}\n"]
-    parts.append(
+    rows = [row for name in arguments.sets for row in order_rows(results, name)]
+    return page(
+        f"## ./run {mark_of(arguments)}\n",
         "Logs made of public data: histories, categories and brands are real; other ads of a request are sampled, half "
         "by how often they were bought, and tied; bids, which are the values, are drawn from the histograms of prices of "
         "another log and do not depend on users (programs/bench/ads/make_log.py). 30 ads per request; defaults of "
-        "`thresher tower train --kind dual`; the test is every user's last purchase. Adam is (0.9, 0.999, 1e-8), where the paper's is (0.5, 0.999, 1e-8).\n"
+        "`thresher tower train --kind dual`; the test is every user's last purchase. Adam is (0.9, 0.999, 1e-8), where "
+        "the paper's is (0.5, 0.999, 1e-8).\n",
+        *(set_text(results, name) for name in arguments.sets),
+        "### Orders of the paper, gains in means\n\n" + table(["data", "order", *COLUMNS[:3], "holds"], rows),
+        lists_text(results),
     )
-    parts += [set_text(results, name) for name in arguments.sets]
-    rows = [row for name in arguments.sets for row in order_rows(results, name)]
-    columns = ["data", "order", "GAUC", "Recall@5", "Recall@10", "holds"]
-    parts.append("### Orders of the paper, gains in means\n\n" + table(columns, rows))
-    parts.append(lists_text(results))
-    return "\n".join(parts)
 
 
 # ---------------------------------------------------------------------------------------------------- values
 
 
-def measure_values(arguments, results):
+def measure_values(arguments, kept):
     options = ["--bids", "category", "--share", "0.25"]
     logs = [make_log(arguments, arguments.sets[0], *options, *thin) for thin in ([], ["--thin", str(THIN)])]
     for seed in range(1, arguments.seeds + 1):
         for name, (thin, flags) in VALUES.items():
             key = f"{arguments.sets[0]} values {seed} {name}"
-            measure_once(arguments, results, key, logs[thin], [*SMALL, *flags], seed)
+            measure_once(arguments, kept, key, logs[thin], [*SMALL, *flags], seed)
 
 
 def values_text(arguments, results):
@@ -188,17 +182,12 @@ def values_text(arguments, results):
 
     rows, plain = [], runs_of("eq. 2")
     for name in VALUES:
-        runs, gains = runs_of(name), []
-        for figure in FIGURES[3:]:
-            each = [a[figure] - b[figure] for a, b in zip(runs, plain)]
-            gains.append((statistics.fmean(each), statistics.stdev(each) if len(each) > 1 else 0.0))
-        clear = all(gain > 2 * deviation for gain, deviation in gains)
-        cells = [spread([run[figure] for run in runs]) for figure in FIGURES]
-        more = ["-", "-"] if name == "eq. 2" else [f"{gain:+.4f} ± {deviation:.4f}" for gain, deviation in gains]
-        rows.append([name, *cells, *more, "-" if name == "eq. 2" else "yes" if clear else "**no**"])
-    columns = ["learned by", "GAUC", "Recall@5", "Recall@10", "of value, @5", "of value, @10", "gain, @5", "gain, @10",
-               "beyond two deviations"]  # fmt: skip
-    return "\n".join([
+        runs = runs_of(name)
+        gains = [mean_of([a[figure] - b[figure] for a, b in zip(runs, plain)]) for figure in FIGURES[3:]]
+        more = [*(f"{gain:+.4f} ± {deviation:.4f}" for gain, deviation in gains), yes(g - 2 * d for g, d in gains)]
+        rows.append([name, *spreads(runs), *(["-"] * 3 if name == "eq. 2" else more)])
+    columns = ["learned by", *COLUMNS, "gain, @5", "gain, @10", "beyond two deviations"]
+    return page(
         "## ./run bench ads --values\n",
         f"{arguments.sets[0]} with bids by a rule: 100 for items of one category in 8, 1 for all others "
         f"(programs/bench/ads/make_log.py --bids category); {plain[0]['n']:,} requests to learn from, DT of 4 dimensions "
@@ -209,7 +198,7 @@ def values_text(arguments, results):
         "Eq. 6 weighs a pair by the difference of its values, whichever of the two was bought. The score that is best "
         "for a pair does not depend on a weight that both orders share; only the accuracy of a small model is moved "
         "between pairs. Weights that follow the value of the ad that was bought do gain value on the same log.\n",
-    ])  # fmt: skip
+    )
 
 
 def lists_text(results):
@@ -223,10 +212,6 @@ def lists_text(results):
 
 
 # ---------------------------------------------------------------------------------------------------- all
-
-
-def results_path(arguments):
-    return os.path.join(arguments.keep, "results.json")
 
 
 def main():
@@ -249,18 +234,15 @@ def main():
             sys.exit(f"bench ads --peers: {missing}: pip install numpy torch")
         dual.run(arguments, arguments.sets[0], make_log(arguments, arguments.sets[0]))
         return
-    results = load(results_path(arguments), {"measured": {}, "lists": {}})
+    kept = Kept(os.path.join(arguments.keep, "results.json"), {"measured": {}, "lists": {}}, arguments.again)
     if arguments.values:
-        measure_values(arguments, results)
-        publish(values_text(arguments, results), "bench ads --values", arguments.docs)
+        measure_values(arguments, kept)
+        publish(values_text(arguments, kept.results), "bench ads --values", arguments.docs)
         return
-    measure(arguments, results)
-    save(results_path(arguments), results)
-    publish(text(arguments, results), mark_of(arguments), arguments.docs)
+    measure(arguments, kept)
+    kept.save()
+    publish(text(arguments, kept.results), mark_of(arguments), arguments.docs)
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except subprocess.CalledProcessError as failed:
-        sys.exit(failed.returncode)  # it has printed why
+    run_main(main)

@@ -13,12 +13,11 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 
 from bench.shared.common import (  # first: one thread
-    figure, figures, need_thresher, parser_of, publish, read_safetensors, table, thresher, whole_machine,
+    Timer, figure, figures, need_thresher, page, parser_of, publish, read_safetensors, table, thresher, whole_machine,
 )  # fmt: skip
 
 from bench.head import head
@@ -66,8 +65,9 @@ def of_pair():
     ways += [Way("wta", frequent=n, threshold=t) for n in (500, 2000) for t in (4, 3, 2)]
     ways += [Way("align", frequent=n, aligned=m) for n, m in ((200, 10), (1000, 20))]
     ways += [Way("planes", shortlist=n) for n in (16, 64, 256)]
-    small = [(Way("full", beam), Way("wta", beam, frequent=2000, threshold=3)) for beam in PAIR_BEAMS]
-    return ways + [way for both in small for way in both]
+    for beam in PAIR_BEAMS:
+        ways += [Way("full", beam), Way("wta", beam, frequent=2000, threshold=3)]
+    return ways
 
 
 @dataclass
@@ -80,23 +80,27 @@ class Outcome:
     recall: float | None  # of the full head's best words on the states of its search, with a beam of 12
 
 
+def build_head(program, model, scratch):
+    """The file of a model's head with hashes."""
+    head = os.path.join(scratch, "model.head")
+    words = ["--tensor", "output.weight", "--bands", str(BANDS), "--hashes", str(HASHES), "--places", str(PLACES)]
+    built = [program, "head", "build", model, *words, "-o", head, "--threads", "1", "--quiet"]
+    if subprocess.run(built, stdout=subprocess.DEVNULL).returncode != 0:
+        sys.exit(f"bench head --model: {model} has no head")
+    return head
+
+
 class Course:
     """All ways that were tried; the first of each beam has the full head."""
 
     def __init__(self, arguments, scratch):
         self.model, self.outcomes, self.full_texts = arguments.model, [], []
         self.alignment, self.pair = arguments.alignment, arguments.pair
-        self.sources, self.references = (
-            read_lines(path, arguments.sentences) for path in (arguments.source, arguments.target)
-        )
+        self.sources, self.references = (read_lines(path, arguments.sentences) for path in (arguments.source, arguments.target))
         if not self.sources or len(self.sources) != len(self.references):
             n = f"{arguments.source} has {len(self.sources)} lines and {arguments.target} {len(self.references)}"
             sys.exit(f"bench head --model: {n}: as many are wanted, and one at least")
-        self.head = os.path.join(scratch, "model.head")
-        words = ["--tensor", "output.weight", "--bands", str(BANDS), "--hashes", str(HASHES), "--places", str(PLACES)]
-        built = [arguments.thresher, "head", "build", self.model, *words, "-o", self.head, "--threads", "1", "--quiet"]
-        if subprocess.run(built, stdout=subprocess.DEVNULL).returncode != 0:
-            sys.exit(f"bench head --model: {self.model} has no head")
+        self.head = build_head(arguments.thresher, self.model, scratch)
         n_texts = min(head.N_TEXTS, arguments.sentences)
         self.states = head.decoder_states(self.model, arguments.source, n_texts, arguments.thresher)[:MOST_STATES]
         self.opened = thresher.Head.open(self.head, threads=1)
@@ -125,9 +129,9 @@ class Course:
         found = []
         try:
             for translator in opened:
-                start = time.perf_counter()
-                texts = translator.translate(self.sources[first : first + TURN])
-                found.append((texts, time.perf_counter() - start, translator.times.head))
+                with Timer() as timer:
+                    texts = translator.translate(self.sources[first : first + TURN])
+                found.append((texts, timer.seconds, translator.times.head))
         except (KeyboardInterrupt, thresher.CanceledError):
             if first == 0:
                 raise
@@ -198,30 +202,25 @@ def rows(course):
 
 
 def figure_rows(course):
-    key = "head_seconds"
-    wta, planes = course.best("wta", 0.4, key=key), course.best("planes", 0, 1, key)
+    def over(screen, loss, words, target, same=0):
+        best = course.best(screen, loss, same, "head_seconds")
+        return figure(f"full head's time over {screen}{words}", course.gain(best, "head_seconds"), target)
+
+    wta = over("wta", 0.4, "'s, .4 BLEU lost at most", 4)
     if course.pair:
-        return [
-            figure("full head's time over planes', no BLEU lost", course.gain(course.best("planes", 0, 0, key), key), 6),
-            figure("full head's time over wta's, .4 BLEU lost at most", course.gain(course.best("wta", 0.4, 0, key), key), 4),
-        ]
+        return [over("planes", 0, "', no BLEU lost", 6), wta]
     if course.alignment:
-        aligned = course.best("align", 0.4, key="head_seconds")
-        return [
-            figure(f"full head's time over {name}'s, .4 BLEU lost at most", course.gain(best, "head_seconds"), 4)
-            for name, best in (("wta", wta), ("align", aligned))
-        ]
+        return [wta, over("align", 0.4, "'s, .4 BLEU lost at most", 4)]
     either = max(course.gain(course.best(screen, 0.3)) for screen in ("wta", "planes"))
+    planes = course.best("planes", 0, 1, "head_seconds")
+    recall = planes.recall if planes else 0
     return [
-        figure("full head's time over wta's, .4 BLEU lost at most", course.gain(wta, "head_seconds"), 4),
-        figure("full head's time over planes', the same translations", course.gain(planes, "head_seconds"), 6),
+        wta, over("planes", 0, "', the same translations", 6, same=1),
         figure("translation with the full head over that with a screen, .3 BLEU lost at most", either, 2),
-        figure("the speed-up of wta with a beam of 48 over that with 12", course.at_wide_beams("wta"), 1),
-        figure("the speed-up of planes with a beam of 48 over that with 12", course.at_wide_beams("planes"), 1),
-        figure(
-            "planes with the same translations: recall@12 on the full head's states", planes.recall if planes else 0, 0.999
-        ),
-    ]
+        *(figure(f"the speed-up of {screen} with a beam of 48 over that with 12", course.at_wide_beams(screen), 1)
+          for screen in ("wta", "planes")),
+        figure("planes with the same translations: recall@12 on the full head's states", recall, 0.999),
+    ]  # fmt: skip
 
 
 def links(path):
@@ -231,20 +230,19 @@ def links(path):
 def text(course, arguments, shape):
     columns = ["screen", "parameters", "beam", "head, s", "all, s", "head's speed-up", "speed-up", "BLEU"]
     columns += ["less than full", "same as full, %", "recall@12"]
-    return "\n".join(
-        [
-            f"## ./run {course.mark}\n",
-            whole_machine(1),
-            f"A model of {shape[0]:,} target words, states of {shape[1]} dimensions, {shape[2]} LSTM units{', without attention' * arguments.plain}; "
-            f"{len(course.sources)} sentences one by one; log-probabilities over the candidates, those of planes over all "
-            f"words by a sample; BLEU of small letters. Ways take turns every {TURN} sentences. Hashes: {BANDS} bands of {HASHES}, of {PLACES} places each. A "
-            "sentence's beams share their candidates. Speed-ups are over the full head with the same beam.\n",
-            "### A test set translated\n",
-            table(columns, rows(course)),
-            *(links(arguments.plot) if arguments.plot else []),
-            "### Figures and targets\n",
-            figures(figure_rows(course)),
-        ]
+    return page(
+        f"## ./run {course.mark}\n",
+        whole_machine(1),
+        f"A model of {shape[0]:,} target words, states of {shape[1]} dimensions, {shape[2]} LSTM units"
+        f"{', without attention' * arguments.plain}; {len(course.sources)} sentences one by one; log-probabilities over the "
+        "candidates, those of planes over all words by a sample; BLEU of small letters. Ways take turns every "
+        f"{TURN} sentences. Hashes: {BANDS} bands of {HASHES}, of {PLACES} places each. A sentence's beams share their "
+        "candidates. Speed-ups are over the full head with the same beam.\n",
+        "### A test set translated\n",
+        table(columns, rows(course)),
+        *(links(arguments.plot) if arguments.plot else []),
+        "### Figures and targets\n",
+        figures(figure_rows(course)),
     )
 
 

@@ -13,13 +13,14 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
+from functools import partial
 
 from bench.shared.common import (  # first: one thread
-    left_out, machine, need_thresher, parser_of, publish, read_safetensors, table, thresher, versions,
+    Timer, left_out, machine, need_thresher, page, parser_of, publish, read_safetensors, table, thresher, versions,
 )  # fmt: skip
 
 import numpy as np
+from bench.search import datasets
 from bench.search.faiss_codes import OPQ_TRAIN_ROWS, opq_rotation, rotated
 from bench.search.faiss_exact import faiss_module
 from bench.search.measure import TIE, passes
@@ -93,13 +94,13 @@ def problem_of(model, source):
 # Each yields (settings in words, answer), where answer(first, end) finds the words of some states.
 
 
+def searching(index, states, **ask):
+    return lambda first, end: index.search(states[first:end], K, **ask)[1]
+
+
 def full(problem, dtype=None):
     head = thresher.Head.build(problem.weights, bias=problem.bias, dtype=dtype, n_bands=0, n_planes=0, threads=1)
     yield "", lambda first, end: head.query(problem.states[first:end], K, normaliser=None)[0]
-
-
-def full_f32(problem):
-    return full(problem, "float32")
 
 
 def planes(problem):
@@ -112,8 +113,7 @@ def planes(problem):
 
 
 def best_of(logits):
-    ids = np.argpartition(logits, -K, axis=1)[:, -K:]
-    return np.take_along_axis(ids, np.argsort(-np.take_along_axis(logits, ids, axis=1), axis=1), axis=1)
+    return datasets.best_of(logits, K)
 
 
 def numpy_blas(problem):
@@ -124,18 +124,14 @@ def numpy_blas(problem):
 
 def torch_linear(problem, dtype="float32"):
     torch = one_thread()
-    kept = (torch.from_numpy(a.copy()).to(getattr(torch, dtype)) for a in (problem.rows, problem.bias, problem.states))
-    rows, bias, states = kept
+    rows, bias, states = (torch.from_numpy(a.copy()).to(getattr(torch, dtype))
+                          for a in (problem.rows, problem.bias, problem.states))  # fmt: skip
 
     @torch.inference_mode()
     def answer(first, end):
         return torch.nn.functional.linear(states[first:end], rows, bias).float().topk(K).indices.numpy()
 
     yield "", answer
-
-
-def torch_bfloat16(problem):
-    return torch_linear(problem, "bfloat16")
 
 
 def faiss_flat(problem):
@@ -164,11 +160,7 @@ def refined(problem, make):
             index.add(rows)
             both = faiss.IndexRefine(index, flat)
             for factor in FACTORS:
-                parameters = faiss.IndexRefineSearchParameters(k_factor=factor)
-
-                def answer(first, end, both=both, states=states, parameters=parameters):
-                    return both.search(states[first:end], K, params=parameters)[1]
-
+                answer = searching(both, states, params=faiss.IndexRefineSearchParameters(k_factor=factor))
                 yield f"{words}, {'L2' if metric == faiss.METRIC_L2 else 'IP'}, {K * factor} words", answer
 
 
@@ -201,21 +193,16 @@ def faiss_hnsw(problem):
     index.hnsw.efConstruction = 200
     index.add(rows)
     for ef in (16, 64, 128, 192, 256, 512, 1024):
-        parameters = faiss.SearchParametersHNSW(efSearch=ef)
-
-        def answer(first, end, parameters=parameters):
-            return index.search(states[first:end], K, params=parameters)[1]
-
-        yield f"M 32, ef {ef}", answer
+        yield f"M 32, ef {ef}", searching(index, states, params=faiss.SearchParametersHNSW(efSearch=ef))
 
 
 WAYS = {
     "Thresher, full, as kept": (full, True),
-    "Thresher, full, float32": (full_f32, True),
+    "Thresher, full, float32": (partial(full, dtype="float32"), True),
     "Thresher, planes": (planes, False),
     "NumPy, product and argpartition": (numpy_blas, True),
     "PyTorch, linear and topk": (torch_linear, True),
-    "PyTorch, bfloat16": (torch_bfloat16, False),
+    "PyTorch, bfloat16": (partial(torch_linear, dtype="bfloat16"), False),
     "Faiss IndexFlatIP": (faiss_flat, True),
     "Faiss PQFastScan + refine": (faiss_pq, False),
     "Faiss RaBitQFastScan + refine": (faiss_rabitq, False),
@@ -226,22 +213,17 @@ WAYS = {
 # ---------------------------------------------------------------------------------------------------- measured
 
 
-def seconds_a_batch(problem, answer):
-    """The mean over batches of the best of some passes."""
-    return passes(answer, len(problem.states), BEAM, WAY_S)[0].min(axis=0).mean()
-
-
 def measure_way(problem, name, make, exact):
     """(settings, seconds, recall) of the fastest setting with enough recall, or of that with most."""
     tried = []
     for words, answer in make(problem):
-        start = time.perf_counter()
-        ids = np.concatenate([answer(first, first + BEAM) for first in problem.batches()])
-        seconds, recall = (time.perf_counter() - start) / len(problem.batches()), problem.recall(ids)
+        with Timer() as timer:
+            ids = np.concatenate([answer(first, first + BEAM) for first in problem.batches()])
+        seconds, recall = timer.seconds / len(problem.batches()), problem.recall(ids)
         if exact and recall < EXACT:
             sys.exit(f"bench head --peers: {name}, {words}: finds {recall:.4f} of the words, and should find all")
         if seconds < FAR * min([t[1] for t in tried if t[2] >= RECALL], default=np.inf):
-            seconds = seconds_a_batch(problem, answer)
+            seconds = passes(answer, len(problem.states), BEAM, WAY_S)[0].min(axis=0).mean()  # the best of some, a batch
         tried.append((words, seconds, recall))
         print(f"{name}, {words}: {seconds * 1e3:.3f} ms, recall {recall:.4f}", file=sys.stderr)
     enough = [t for t in tried if t[2] >= RECALL]
@@ -268,27 +250,23 @@ def about(problem, model, found, missing):
         [name, words, f"{seconds * 1e3:.3f}", f"{base / seconds:.2f}", f"{recall:.4f}"]
         for name, (words, seconds, recall) in sorted(found.items(), key=lambda item: item[1][1])
     ]
-    return "\n".join(
-        [
-            f"### {n_words:,} words of {n_dims} dimensions, {problem.weights.dtype}, of {os.path.basename(model)}\n",
-            table(["way", "setting", "ms", "full head over it", f"recall@{K}"], rows),
-            *left_out(missing),
-        ]
+    return page(
+        f"### {n_words:,} words of {n_dims} dimensions, {problem.weights.dtype}, of {os.path.basename(model)}\n",
+        table(["way", "setting", "ms", "full head over it", f"recall@{K}"], rows),
+        *left_out(missing),
     )
 
 
 def text(parts):
-    return "\n".join(
-        [
-            "## ./run bench head --peers\n",
-            f"{versions({'numpy': 'NumPy', 'torch': 'PyTorch', 'faiss': 'Faiss'})}; {machine()}.\n",
-            f"Models translate; {N_STATES} states of the decoder, {BEAM} at once, are asked for the best {K} words "
-            f"each and their logits. Milliseconds for {BEAM} states; recall against logits in double. What approximates is "
-            f"shown at the fastest setting that finds {RECALL:.1%} of the words, or at the one that finds most. To "
-            "Faiss the bias is a component, and for L2 another one makes all rows as long, so that its order is that "
-            "of the logits; its refined indexes and HNSW keep float32 rows beside their codes.\n",
-            *parts,
-        ]
+    return page(
+        "## ./run bench head --peers\n",
+        f"{versions({'numpy': 'NumPy', 'torch': 'PyTorch', 'faiss': 'Faiss'})}; {machine()}.\n",
+        f"Models translate; {N_STATES} states of the decoder, {BEAM} at once, are asked for the best {K} words "
+        f"each and their logits. Milliseconds for {BEAM} states; recall against logits in double. What approximates is "
+        f"shown at the fastest setting that finds {RECALL:.1%} of the words, or at the one that finds most. To "
+        "Faiss the bias is a component, and for L2 another one makes all rows as long, so that its order is that "
+        "of the logits; its refined indexes and HNSW keep float32 rows beside their codes.\n",
+        *parts,
     )
 
 
@@ -303,10 +281,8 @@ def main():
     for path in (*arguments.model, *arguments.source):
         if not os.path.exists(path):
             sys.exit(f"bench head --peers: {path} is not there")
-    parts = []
-    for model, source in zip(arguments.model, arguments.source):
-        problem = problem_of(model, source)
-        parts.append(about(problem, model, *measure(problem)))
+    given = [(model, problem_of(model, source)) for model, source in zip(arguments.model, arguments.source)]
+    parts = [about(problem, model, *measure(problem)) for model, problem in given]
     publish(text(parts), "bench head --peers", arguments.docs)
 
 

@@ -14,20 +14,13 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
+from functools import partial
 
 from bench.shared.common import (  # first: one thread, and numpy is there
-    child,
-    left_out,
-    load,
-    names_of,
-    need_thresher,
-    parser_of,
-    publish,
-    save,
-    table,
-    thresher,
-    whole_machine,
-)
+    Kept, Timer, child_part, figure, figures, left_out, names_of, need_thresher, parser_of, publish, seconds_of, table,
+    thresher, whole_machine,
+)  # fmt: skip
 
 from bench.search import datasets
 from bench.live import peers as live_peers
@@ -42,20 +35,28 @@ WRITER_RATE, WRITER_S = 10_000, 8.0  # items per second of the writer process, a
 FORMAT = 1
 
 
+def of_rows(data, base, queries):
+    """Other items and queries, with their own exact answers."""
+    base = np.ascontiguousarray(base)
+    ids, scores = datasets.best_rows(data.metric, base, queries, K)
+    return replace(data, base=base, queries=queries, truth_ids=ids, truth_scores=scores)
+
+
 def subset(data, n):
-    """The first n items, with their own exact answers."""
-    base = np.ascontiguousarray(data.base[:n])
-    made = datasets.Dataset(data.name, data.title, data.metric, data.synthetic, base, data.queries)
-    made.truth_ids, made.truth_scores = datasets.best_rows(data.metric, base, data.queries, K)
-    return made
+    return of_rows(data, data.base[:n], data.queries)
 
 
 def build(data, base, scratch, **options):
     """(a new index of base, seconds)"""
-    start = time.perf_counter()
-    path = tempfile.mkdtemp(dir=scratch)
-    index = thresher.Index.build(path, base, metric=data.metric, threads=1, **options)
-    return index, time.perf_counter() - start
+    with Timer() as timer:
+        path, base = tempfile.mkdtemp(dir=scratch), np.ascontiguousarray(base)
+        index = thresher.Index.build(path, base, metric=data.metric, threads=1, **options)
+    return index, timer.seconds
+
+
+def add(index, rows):
+    """Seconds of adding rows, a batch at a time."""
+    return seconds_of(lambda: [index.add(rows[first : first + BATCH]) for first in range(0, len(rows), BATCH)])
 
 
 def point(data, search, budget):
@@ -77,18 +78,13 @@ def turnovers(name, data, n, scratch, budget):
     """An index after n turnovers beside itself at first, at its best setting each time."""
     index, rng = live_peers.made(name, data, scratch), np.random.default_rng(SEED)
     base = np.ascontiguousarray(data.base)
-    start = time.perf_counter()
-    index.build(base)
-    build_s = time.perf_counter() - start
     order = np.arange(len(base))
-    out = {"title": index.title, "build_s": build_s, "before": best(index, data, order, budget), "recalls": []}
-    seconds = 0.0
+    out = {"title": index.title, "n": n, "n_items": len(base), "build_s": seconds_of(lambda: index.build(base)),
+           "before": best(index, data, order, budget), "recalls": [], "seconds": 0.0}  # fmt: skip
     for _ in range(n):
-        start = time.perf_counter()
-        turn(index, base, order, rng)
-        seconds += time.perf_counter() - start
+        out["seconds"] += seconds_of(lambda: turn(index, base, order, rng))
         out["recalls"].append(recall_now(index, data, order, index.settings[-1]))
-    return {**out, "n": n, "seconds": seconds, "after": best(index, data, order, budget)}
+    return {**out, "after": best(index, data, order, budget)}
 
 
 def searcher(index, order, setting):
@@ -121,16 +117,12 @@ def part_adds(data, scratch, quick):
     base = np.ascontiguousarray(data.base[:n])
     _, build_s = build(data, base, scratch)
     _, uncalibrated_s = build(data, base, scratch, calibration_queries=0)
-    index, _ = build(data, np.ascontiguousarray(data.base[n:]), scratch)
-    start = time.perf_counter()
-    for first in range(0, n, BATCH):
-        index.add(base[first : first + BATCH])
-    return {"n": n, "adds_s": time.perf_counter() - start, "build_s": build_s, "uncalibrated_s": uncalibrated_s}
+    index, _ = build(data, data.base[n:], scratch)
+    return {"n": n, "adds_s": add(index, base), "build_s": build_s, "uncalibrated_s": uncalibrated_s}
 
 
-def part_turnover(data, scratch, quick):
-    out = turnovers("thresher", data, QUICK_TURNOVERS if quick else TURNOVERS, scratch, BUDGET_S)
-    return {**out, "n_items": len(data.base)}
+def part_turnover(data, scratch, quick, name="thresher"):
+    return turnovers(name, data, QUICK_TURNOVERS if quick else TURNOVERS, scratch, BUDGET_S)
 
 
 def part_shift(data, scratch, quick):
@@ -142,36 +134,30 @@ def part_shift(data, scratch, quick):
     moved = datasets.unit(data.base[:n] + u.astype(np.float32))
     half = len(data.queries) // 2
     queries = np.concatenate([data.queries[:half], datasets.unit(data.queries[half:] + u.astype(np.float32))])
-    base = np.ascontiguousarray(np.concatenate([data.base[n:], moved]))
-    both = datasets.Dataset(data.name, data.title, data.metric, True, base, queries)
-    both.truth_ids, both.truth_scores = datasets.best_rows(data.metric, base, queries, K)
-    grown, _ = build(data, np.ascontiguousarray(data.base[n:]), scratch)
-    for first in range(0, n, BATCH):
-        grown.add(moved[first : first + BATCH])
-    fresh, _ = build(data, base, scratch)
+    both = of_rows(data, np.concatenate([data.base[n:], moved]), queries)
+    grown, _ = build(data, data.base[n:], scratch)
+    add(grown, moved)
+    fresh, _ = build(data, both.base, scratch)
 
     def measured(index):
         return point(both, lambda q, k: index.search(q, k)[0].astype(np.int64), BUDGET_S)
 
     out = {"grown": measured(grown), "fresh": measured(fresh), "errors": grown.code_error()}
-    start = time.perf_counter()
-    grown.compact()  # recodes, as the error of the codes has grown
-    return {**out, "recode_s": time.perf_counter() - start, "recoded": measured(grown)}
+    out["recode_s"] = seconds_of(grown.compact)  # it learns the codes anew, as their error has grown
+    return {**out, "recoded": measured(grown)}
 
 
 def part_remove(data, scratch, quick):
-    index, _ = build(data, np.ascontiguousarray(data.base), scratch)
+    index, _ = build(data, data.base, scratch)
     before = index.info.file_bytes
     index.remove(np.random.default_rng(SEED).permutation(len(data.base))[: len(data.base) // 2])
-    removed = index.info.file_bytes
-    start = time.perf_counter()
     index.compact()
-    return {"before": before, "removed": removed, "after": index.info.file_bytes, "s": time.perf_counter() - start}
+    return {"before": before, "after": index.info.file_bytes}
 
 
 def part_while(data, scratch, quick):
     """One query at a time, refreshed every 50: at rest, and while a process replaces WRITER_RATE items per second."""
-    index, _ = build(data, np.ascontiguousarray(data.base), scratch)
+    index, _ = build(data, data.base, scratch)
     seconds = WRITER_S / (8 if quick else 1)
     out = {"rest": latencies(index, data, seconds)}
     words = [sys.executable, __file__, "--writer", index.path, str(seconds + 2)]
@@ -184,25 +170,17 @@ def part_while(data, scratch, quick):
 
 
 def latencies(index, data, seconds):
-    times, refreshes, commits, at = [], [], index.info.n_commits, 0
-    until = time.perf_counter() + seconds
-    while (start := time.perf_counter()) < until:
-        if at % 50 == 0:
-            if index.refresh():
-                refreshes.append(time.perf_counter() - start)
-            start = time.perf_counter()
-        index.search(data.queries[at % len(data.queries)], K)
-        times.append(time.perf_counter() - start)
-        at += 1
+    times, refreshes, until = [], [], time.perf_counter() + seconds
+    while time.perf_counter() < until:
+        if len(times) % 50 == 0:
+            with Timer() as timer:
+                newer = index.refresh()
+            refreshes += [timer.seconds] * bool(newer)
+        query = data.queries[len(times) % len(data.queries)]
+        times.append(seconds_of(lambda query=query: index.search(query, K)))
     p50, p99 = np.percentile(times, [50, 99]) * 1e6
     refresh = float(np.median(refreshes) * 1e3) if refreshes else None
-    return {
-        "p50_us": float(p50),
-        "p99_us": float(p99),
-        "n": len(times),
-        "refresh_ms": refresh,
-        "n_commits": index.info.n_commits - commits,
-    }
+    return {"p50_us": float(p50), "p99_us": float(p99), "refresh_ms": refresh}
 
 
 def writer(path, seconds):
@@ -222,12 +200,10 @@ def writer(path, seconds):
 
 def peer_part(name):
     def measured(data, scratch, quick):
-        data = subset(data, QUICK_ITEMS if quick else PEER_ITEMS)
         try:
-            out = turnovers(name, data, QUICK_TURNOVERS if quick else TURNOVERS, scratch, BUDGET_S)
+            return part_turnover(subset(data, QUICK_ITEMS if quick else PEER_ITEMS), scratch, quick, name)
         except ImportError as missing:
             return {"left_out": f"{missing.name} is not installed"}
-        return {**out, "n_items": len(data.base)}
 
     return measured
 
@@ -244,67 +220,53 @@ PARTS = {
 # ---------------------------------------------------------------------------------------------------- report
 
 
-def at_most(words, measured, target):
-    return [words, f"<= {target:g}", f"{measured:.4g}", "yes" if measured <= target else "**no**"]
-
-
-def at_least(words, measured, target):
-    return [words, f">= {target:g}", f"{measured:.4g}", "yes" if measured >= target else "**no**"]
-
-
 def rows_of(parts):
     """The figures and their targets."""
-    if "adds" in parts:
-        p = parts["adds"]
-        yield at_least("adds in batches of 1,000, items/s", p["n"] / p["adds_s"], 200_000)
-        yield at_least("the same, over a build", p["build_s"] / p["adds_s"], 0.5)
-        yield ["the same, over a build without calibration", "", f"{p['uncalibrated_s'] / p['adds_s']:.4g}", ""]
-    if "while" in parts:
-        rest, beside = parts["while"]["rest"], parts["while"]["beside"]
-        yield at_most("p50 of a search beside a writer, over at rest", beside["p50_us"] / rest["p50_us"], 1.3)
-        yield ["p99 of a search beside a writer, over at rest", "", f"{beside['p99_us'] / rest['p99_us']:.4g}", ""]
-        yield ["items/s that the writer reached", "", f"{parts['while']['writer']['items_per_s']:.0f}", ""]
+    if p := parts.get("adds"):
+        yield figure("adds in batches of 1,000, items/s", p["n"] / p["adds_s"], 200_000)
+        yield figure("the same, over a build", p["build_s"] / p["adds_s"], 0.5)
+        yield figure("the same, over a build without calibration", p["uncalibrated_s"] / p["adds_s"])
+    if p := parts.get("while"):
+        rest, beside = p["rest"], p["beside"]
+        yield figure("p50 of a search beside a writer, over at rest", beside["p50_us"] / rest["p50_us"], most=1.3)
+        yield figure("p99 of a search beside a writer, over at rest", beside["p99_us"] / rest["p99_us"])
+        yield figure("items/s that the writer reached", p["writer"]["items_per_s"], digits=".0f")
         if beside["refresh_ms"] is not None:
-            yield at_most("a refresh after 1,000 items were replaced, ms", beside["refresh_ms"], 2)
-    if "turnover" in parts:
-        p = parts["turnover"]
-        yield at_most(f"search time after {p['n']} turnovers, over a fresh build", p["before"]["qps"] / p["after"]["qps"], 1.15)
-        yield at_most("size after them, over a fresh build", p["after"]["bytes"] / p["before"]["bytes"], 1.2)
-        yield at_least("least recall after any of them, .99 promised", min(p["recalls"]), 0.985)
-        yield ["items/s replaced", "", f"{p['n'] * p['n_items'] / p['seconds']:.0f}", ""]
-    if "shift" in parts:
-        p = parts["shift"]
-        before = p["fresh"]["qps"] / p["grown"]["qps"]
-        yield ["search time after a shifted third, over a fresh build", "", f"{before:.4g}", ""]
-        yield ["error of codes after it, over that at the build", "", f"{p['errors'][0] / p['errors'][1]:.4g}", ""]
-        yield at_most("the same after `compact`, which learns the codes anew", p["fresh"]["qps"] / p["recoded"]["qps"], 1.15)
-        yield ["seconds of that", "", f"{p['recode_s']:.3g}", ""]
-        yield at_least("recall after it, .99 promised", min(p["grown"]["recall"], p["recoded"]["recall"]), 0.985)
-    if "remove" in parts:
-        p = parts["remove"]
-        yield at_least("bytes given back by remove 50 % + compact, of their share", 2 * (1 - p["after"] / p["before"]), 0.95)
+            yield figure("a refresh after 1,000 items were replaced, ms", beside["refresh_ms"], most=2)
+    if p := parts.get("turnover"):
+        slower, larger = p["before"]["qps"] / p["after"]["qps"], p["after"]["bytes"] / p["before"]["bytes"]
+        yield figure(f"search time after {p['n']} turnovers, over a fresh build", slower, most=1.15)
+        yield figure("size after them, over a fresh build", larger, most=1.2)
+        yield figure("least recall after any of them, .99 promised", min(p["recalls"]), 0.985)
+        yield figure("items/s replaced", p["n"] * p["n_items"] / p["seconds"], digits=".0f")
+    if p := parts.get("shift"):
+        before, after = (p["fresh"]["qps"] / p[index]["qps"] for index in ("grown", "recoded"))
+        yield figure("search time after a shifted third, over a fresh build", before)
+        yield figure("error of codes after it, over that at the build", p["errors"][0] / p["errors"][1])
+        yield figure("the same after `compact`, which learns the codes anew", after, most=1.15)
+        yield figure("seconds of that", p["recode_s"], digits=".3g")
+        yield figure("recall after it, .99 promised", min(p["grown"]["recall"], p["recoded"]["recall"]), 0.985)
+    if p := parts.get("remove"):
+        share = 2 * (1 - p["after"] / p["before"])
+        yield figure("bytes given back by remove 50 % + compact, of their share", share, 0.95)
 
 
 def peers_table(parts):
     rows = []
     for name in live_peers.PEERS:
-        p = parts.get(f"peer-{name}")
-        if p is None or "left_out" in p:
-            continue
-        for words, key in (("at first", "before"), (f"after {p['n']} turnovers", "after")):
+        p = parts.get(f"peer-{name}", {})
+        for words, key in (("at first", "before"), (f"after {p.get('n')} turnovers", "after")) if p else ():
             q = p[key]
             seconds = f"{p['build_s']:.1f} (build)" if key == "before" else f"{p['seconds']:.1f}"
             size = q["bytes"] / p["n_items"]
-            rows.append(
-                [p["title"], words, q["setting"], f"{q['recall']:.4f}", f"{q['qps']:,.0f}", f"{size:.0f}", seconds]
-            )
+            rows.append([p["title"], words, q["setting"], f"{q['recall']:.4f}", f"{q['qps']:,.0f}", f"{size:.0f}", seconds])
     columns = ["library", "when", "setting", "recall@10", "queries/s", "bytes per item", "seconds"]
     return [f"### The same turnover in other libraries, {PEER_ITEMS:,} items\n", table(columns, rows)] if rows else []
 
 
 def report(results):
     parts = results["parts"]
-    measured = [p for p in parts.values() if "left_out" not in p]
+    measured = {name: p for name, p in parts.items() if "left_out" not in p}
     words = [
         "## ./run bench live\n",
         whole_machine(1),
@@ -312,8 +274,8 @@ def report(results):
         "A turnover replaces every item in random order, 1,000 a commit; the vectors change places, so that a fresh "
         "build has the same ones. The shift is synthetic: a third of the items is moved by a random direction as long "
         "as they are. The writer beside searches is a process of its own and replaces items, so that their number stays.\n",
-        table(["figure", "target", "measured", "met"], list(rows_of({k: p for k, p in parts.items() if p in measured}))),
-        *peers_table(parts),
+        figures(rows_of(measured)),
+        *peers_table(measured),
     ]
     gone = [f"{name}: {p['left_out']}" for name, p in parts.items() if "left_out" in p]
     gone += [f"{name}: not measured yet" for name in PARTS if name not in parts]
@@ -332,18 +294,11 @@ def one(arguments):
 
 
 def run(arguments):
-    results = load(arguments.out, {"format": FORMAT, "parts": {}})
+    kept = Kept(arguments.out, {"format": FORMAT, "parts": {}}, arguments.again)
     for name in arguments.parts:
-        kept = results["parts"].get(name)
-        if kept is not None and "left_out" not in kept and not arguments.again:
-            continue
-        start = time.perf_counter()
         words = [__file__, "--one", name, "--cache", arguments.cache] + ["--quick"] * arguments.quick
-        result = child(words)
-        results["parts"][name] = {"left_out": f"failed: {result['failed']}"} if "failed" in result else result
-        save(arguments.out, results)
-        print(f"{name}: {time.perf_counter() - start:.0f} s", file=sys.stderr, flush=True)
-    return results
+        kept.measure(kept.results["parts"], name, partial(child_part, words), lambda part: part.get("left_out", "done"))
+    return kept.results
 
 
 def main():
@@ -360,7 +315,6 @@ def main():
     elif arguments.one:
         one(arguments)
     else:
-        os.makedirs(os.path.dirname(arguments.out) or ".", exist_ok=True)
         os.makedirs(arguments.cache, exist_ok=True)
         publish(report(run(arguments)), "bench live", arguments.docs)
 

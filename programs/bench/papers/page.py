@@ -7,20 +7,16 @@ Our figures are read from the reports that the benches wrote into docs/benchmark
 be is run at a small size instead, within a quarter of an hour. The papers' numbers are in published.json.
 """
 
-import json
-import os
 import re
 import sys
 
-from bench.shared.common import DOCUMENT, between, need_thresher, parser_of, table, whole_machine  # first: one thread
+from bench.shared.common import DOCUMENT, between, need_thresher, parser_of, published, table, whole_machine  # first: one thread
 
 from bench.papers import beams, codes, learned, solvers
 from bench.papers.runs import COMMANDS, options_table, quick_sections, sections_now
 from bench.papers.tables import Reports
 from bench.papers.verdict import GPU, NONE, NOT, ORDER, PART, REPRODUCED, one
 from bench.shared.markdown import Missing, sections_of
-
-HERE = os.path.dirname(os.path.abspath(__file__))
 
 PAGE, GPU_PAGE, TRANSLATE_PAGE = "docs/reproduction.md", "docs/gpu.md", "docs/translate.md"
 ROWS = {**codes.ROWS, **learned.ROWS, **beams.ROWS, **solvers.ROWS}
@@ -149,14 +145,12 @@ def main():
         sys.exit(
             "bench papers: --quick measures small sizes, which are not for docs/: leave one of --quick and --docs out"
         )
-    with open(os.path.join(HERE, "published.json"), encoding="utf-8") as file:
-        papers = json.load(file)
     if arguments.quick:
         sections = quick_sections(arguments.keep)
     else:
         with open(DOCUMENT, encoding="utf-8") as file:
             sections = {**sections_of(file.read()), **sections_now()}
-    words = text(sections, papers, arguments.quick)
+    words = text(sections, published(), arguments.quick)
     if not arguments.docs:
         print(words)
         return

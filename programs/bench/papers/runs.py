@@ -16,7 +16,7 @@ from bench.search import xfbq
 from bench.papers.beams import MOST_LOSS, WARPS
 from bench.head import head as head_states
 from bench.head import warps
-from bench.head.decode import BANDS, HASHES, PLACES
+from bench.head.decode import build_head
 from bench.papers.learned import BUCKET_ITEMS, BUCKETS, SCANS
 
 BENCH, THRESHER = "build/release/thresher-bench", "build/release/thresher"
@@ -59,6 +59,13 @@ N_ITEMS, N_QUERIES, SCAN_S = 2_000_000, 16, 0.4
 UNITS = {"s": 1e3, "ms": 1.0, "us": 1e-3}
 
 
+def bleu_of(path):
+    """(BLEU, texts) of a translation of the test set in data/translate."""
+    with open(path, encoding="utf-8") as ours, open(TARGET, encoding="utf-8") as reference:
+        texts, references = ours.read().splitlines(), reference.read().splitlines()
+    return thresher.bleu(texts, references, lower_case=True).bleu, texts
+
+
 def translation_times(head, n_runs, *words):
     """({part: ms}, BLEU) of the test set in data/translate with a beam of 12: the fastest run."""
     best, out = {}, f"{head}.out"
@@ -70,9 +77,7 @@ def translation_times(head, n_runs, *words):
         parts = {part: float(value) * UNITS[unit] for part, value, unit in found}
         parts["all"] = sum(parts.values())
         best = parts if not best or parts["all"] < best["all"] else best
-    with open(out, encoding="utf-8") as ours, open(TARGET, encoding="utf-8") as reference:
-        texts, references = ours.read().splitlines(), reference.read().splitlines()
-    return best, thresher.bleu(texts, references, lower_case=True).bleu
+    return best, bleu_of(out)[0]
 
 
 def scans():
@@ -80,17 +85,11 @@ def scans():
     rng = np.random.default_rng(1)
     rows = rng.standard_normal((N_ITEMS, 64), np.float32)
     queries = SimpleNamespace(queries=rng.standard_normal((N_QUERIES, 64), np.float32))
-    ways = {
-        "codes, 2 query bits": {"query_bits": 2},
-        "codes, 3 query bits": {"query_bits": 3},
-        "floats": {"exact": True},
-    }
+    ways = {"codes, 2 query bits": {"query_bits": 2}, "codes, 3 query bits": {"query_bits": 3}, "floats": {"exact": True}}
     best, options = {}, {"bits": 2, "lead_bits": 2, "calibration_queries": 0, "threads": 1}
     with tempfile.TemporaryDirectory(prefix="thresher-bench-") as scratch:
-        paths = [os.path.join(scratch, name) for name in ("codes", "floats")]
-        codes, floats = (
-            thresher.Index.build(path, rows, keep=keep, **options) for path, keep in zip(paths, (None, "float32"))
-        )
+        codes, floats = (thresher.Index.build(os.path.join(scratch, f"{keep}"), rows, keep=keep, **options)
+                         for keep in (None, "float32"))  # fmt: skip
         for _ in range(FASTEST_OF):  # in turns
             for name, ask in ways.items():
                 index = floats if name == "floats" else codes
@@ -110,41 +109,30 @@ def sections_now(n_runs=FASTEST_OF):
     return {TIMES: translations(n_runs), SCANS: scans(), WARPS: steps_of_warps()}
 
 
-def build_head(path):
-    """Of the model in data/translate, with the hashes of bench head --model."""
-    words = ["--tensor", "output.weight", "--bands", str(BANDS), "--hashes", str(HASHES), "--places", str(PLACES)]
-    called(THRESHER, "head", "build", MODEL, *words, "-o", path, "--threads", "1", "--quiet")
-
-
 def steps_of_warps():
     """Table 4 of WTA-LSH, naive variants."""
     with tempfile.TemporaryDirectory() as directory:
-        path = os.path.join(directory, "model.head")
-        build_head(path)
+        path = build_head(THRESHER, MODEL, directory)
         states = head_states.decoder_states(MODEL, SOURCE, WARP_TEXTS, THRESHER)
         with thresher.Head.open(path, threads=1) as opened:
             return warps.report(path, opened, states, head_states.BEAM, threshold=3, n_frequent=500)
 
 
 def translations(n_runs):
+    found = []
     with tempfile.TemporaryDirectory() as directory:
-        head = os.path.join(directory, "model.head")
-        build_head(head)
+        head = build_head(THRESHER, MODEL, directory)
         full, bleu = translation_times(head, n_runs, "--screen", "full")
-        best = None
         for frequent, threshold in ((500, 3), (500, 2), (2000, 3), (2000, 2)):
             asked = "--frequent", str(frequent), "--threshold", str(threshold), "--group", "0"
             times, own = translation_times(head, n_runs, "--screen", "wta", *asked)
-            fits = bleu - own <= MOST_LOSS
-            if best is None or (fits, -times["all"]) > (best[0], -best[1]["all"]):
-                best = fits, times, bleu - own, f"T {frequent}, t {threshold}"
+            found.append((times, bleu - own, f"T {frequent}, t {threshold}"))
+    wta, lost, parameters = max(found, key=lambda way: (way[1] <= MOST_LOSS, -way[0]["all"]))
     parts = []
-    for screen, times in (("full", full), ("wta", best[1])):
-        parts += [
-            f"### Beam of 12, {screen}\n",
-            table(["part", "ms"], [[part, f"{ms:.3f}"] for part, ms in times.items()]),
-        ]
-    parts += ["### BLEU\n", table(["full", "lost by wta", "parameters"], [[f"{bleu:.2f}", f"{best[2]:.2f}", best[3]]])]
+    for screen, times in (("full", full), ("wta", wta)):
+        lines = [[part, f"{ms:.3f}"] for part, ms in times.items()]
+        parts += [f"### Beam of 12, {screen}\n", table(["part", "ms"], lines)]
+    parts += ["### BLEU\n", table(["full", "lost by wta", "parameters"], [[f"{bleu:.2f}", f"{lost:.2f}", parameters]])]
     return "\n".join(parts)
 
 
@@ -160,12 +148,10 @@ def options_table():
             for words in ((), ("--screen", "wta"), *(("--screen", "planes", *more) for more in NORMALISERS)):
                 out = os.path.join(directory, "out")
                 called(THRESHER, "translate", MODEL, SOURCE, "-o", out, *words, *beam, "--quiet")
-                with open(out, encoding="utf-8") as ours, open(TARGET, encoding="utf-8") as reference:
-                    texts, references = ours.read().splitlines(), reference.read().splitlines()
+                bleu, texts = bleu_of(out)
                 first = first or texts
                 changed = sum(a != b for a, b in zip(texts, first)) if words else "-"
                 options = " ".join((*words, *beam))
-                bleu = thresher.bleu(texts, references, lower_case=True).bleu
                 rows.append([f"`{options}`" if options else "none: a beam of 5", f"{bleu:.2f}", changed])
     return table(["options", "BLEU", f"translations that differ from the full head's with that beam, of {len(first)}"], rows)
 
@@ -179,15 +165,12 @@ def quick_sections(keep):
         words = [word.replace("{keep}", keep) for word in words]
         command = [sys.executable, *words] if words[0].endswith(".py") else words
         try:
-            done = subprocess.run(
-                command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=max(left, 1)
-            )
+            done = subprocess.run(command, capture_output=True, text=True, timeout=max(left, 1))
+            why = (done.stderr.strip().splitlines() or ["no word"])[-1] if done.returncode != 0 else None
         except subprocess.TimeoutExpired:
-            print(f"{mark}: left out: no time was left", file=sys.stderr)
-            continue
-        if done.returncode != 0:
-            why = (done.stderr.strip().splitlines() or ["no word"])[-1]
-            print(f"{mark}: left out: it failed: {why}", file=sys.stderr)
+            why = "no time was left"
+        if why:
+            print(f"{mark}: left out: {why}", file=sys.stderr)
             continue
         with open(os.path.join(keep, mark.replace(" ", "-") + ".md"), "w", encoding="utf-8") as file:
             file.write(done.stdout)

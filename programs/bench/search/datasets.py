@@ -21,6 +21,7 @@ TRUTH_K = 1000
 BLOCK = 50_000  # rows generated or scored at a time
 FASHION_FILES = "/usr/share/datasets/fashion-mnist"  # where Debian's dataset-fashion-mnist puts them
 BOOKS_FILES = "../shared/data/vectors"
+ENCODER = "build/bench/minilm"  # a sentence model's files
 
 # Clustered synthetic data: CENTRES normal centres; an item or a query is a centre drawn at random plus normal noise of
 # the centres' own variance, then scaled to length 1. The definition was fixed before anything was measured on it.
@@ -29,10 +30,6 @@ MILLION = 1_000_000
 SYNTHETIC_SEED = 20_240_601
 SYNTHETIC_QUERIES = {64: 1000, 96: 1000, 200: 1000, 768: 300}  # by dimensions
 SMALL_ITEMS, SMALL_QUERIES = 20_000, 200
-
-NAMES = ["books100d", "fashion784", "fashion64", "sentences384", "synthetic64", "synthetic96", "synthetic200", "synthetic768"]
-LARGE_NAMES = ["synthetic96x10"]  # of ten million items; measured only where named
-
 
 @dataclass
 class Dataset:
@@ -141,6 +138,13 @@ def best_rows(metric, base, queries, k):
     return np.take_along_axis(ids, order, axis=1), np.take_along_axis(scores, order, axis=1)
 
 
+def best_of(scores, k):
+    """The k best columns of each row, best first."""
+    ids = np.argpartition(-scores, k, axis=1)[:, :k]
+    order = np.argsort(-np.take_along_axis(scores, ids, axis=1), axis=1, kind="stable")
+    return np.take_along_axis(ids, order, axis=1)
+
+
 def exact_answers(data, path):
     """Fill data.truth_ids and data.truth_scores, from path if it holds them."""
     if os.path.exists(path):
@@ -154,21 +158,16 @@ def exact_answers(data, path):
     np.savez(path, ids=data.truth_ids, scores=data.truth_scores)
 
 
-def describe(name):
-    if name == "books100d":
-        return "fastText word vectors, cosine"
-    if name.startswith("fashion"):
-        return "Fashion-MNIST reduced by PCA, L2" if name == "fashion64" else "Fashion-MNIST pixels, L2"
-    if name.startswith("sentences"):
-        return "English sentences, mean word embeddings, cosine"
-    return "synthetic, clustered, cosine"
+REAL = {  # name: (what it is, (base, queries) by the directory of an encoder)
+    "books100d": ("fastText word vectors, cosine", lambda _: load_books()),
+    "fashion784": ("Fashion-MNIST pixels, L2", lambda _: load_fashion(False)),
+    "fashion64": ("Fashion-MNIST reduced by PCA, L2", lambda _: load_fashion(True)),
+    "sentences384": ("English sentences, mean word embeddings, cosine", sentences.load),
+}
 
 
-def make_real(name, encoder):
-    """(base, queries)"""
-    if name == "books100d":
-        return load_books()
-    return sentences.load(encoder) if name == "sentences384" else load_fashion(name == "fashion64")
+NAMES = [*REAL, *(f"synthetic{n_dims}" for n_dims in SYNTHETIC_QUERIES)]
+LARGE_NAMES = ["synthetic96x10"]  # of ten million items; measured only where named
 
 
 def load(name, cache, small=False, encoder=None):
@@ -188,10 +187,11 @@ def load(name, cache, small=False, encoder=None):
             large = int(millions or 1) * MILLION, SYNTHETIC_QUERIES[int(n_dims)]
             make_synthetic(int(n_dims), (SMALL_ITEMS, SMALL_QUERIES) if small else large, paths)
         else:
-            for path, rows in zip(paths, make_real(name, encoder)):
+            for path, rows in zip(paths, REAL[name][1](encoder)):
                 np.save(path, rows)
     base, queries = np.load(paths[0], mmap_mode="r"), np.load(paths[1])
     metric = "l2" if name.startswith("fashion") else "cosine"
-    data = Dataset(label, describe(name), metric, synthetic, base, queries)
+    title = "synthetic, clustered, cosine" if synthetic else REAL[name][0]
+    data = Dataset(label, title, metric, synthetic, base, queries)
     exact_answers(data, paths[2])
     return data

@@ -6,11 +6,11 @@ its search, from the least work to the most. The driver measures every setting o
 """
 
 import math
-import time
 from dataclasses import dataclass
 from importlib import metadata
 
 import numpy as np
+from bench.shared.common import Timer  # noqa: F401  # peers time their builds
 
 EXACT, CODES, CLUSTERS, GRAPH = "exact", "codes", "clusters", "graph"
 
@@ -47,17 +47,6 @@ class Peer:
 
     def build(self, data, **variant):
         raise NotImplementedError
-
-
-class Timer:
-    """with Timer() as t: ...; t.seconds"""
-
-    def __enter__(self):
-        self.start = time.perf_counter()
-        return self
-
-    def __exit__(self, *_):
-        self.seconds = time.perf_counter() - self.start
 
 
 def is_large(data):

@@ -14,7 +14,7 @@ import sys
 import time
 from functools import partial
 
-from bench.shared.common import child, cpu, load, names_of, parser_of, save  # first: one thread, and numpy is there
+from bench.shared.common import Kept, child, cpu, names_of, parser_of  # first: one thread, and numpy is there
 
 from bench.search import datasets
 from bench.search import faiss_codes
@@ -71,46 +71,28 @@ def measure_index(data, index, budget):
 def measure_peer(peer, data, budget):
     """What is kept of a data set and peer: {"points": [...]}, {"rows": [...]}, or {"left_out": why}."""
     try:
-        kept = {
-            "version": peer.version(),
-            "title": peer.title,
-            "family": peer.family,
-            "package": peer.package,
-            "points": [],
-        }
+        about = {name: getattr(peer, name) for name in ("title", "family", "package")}
+        kept = {"version": peer.version(), **about, "date": time.strftime("%Y-%m-%d %H:%M"), "points": []}
     except ImportError as missing:
         return {"left_out": f"{missing.name or missing} is not installed ({peer.package})"}
-    kept["date"] = time.strftime("%Y-%m-%d %H:%M")
     if hasattr(peer, "rows"):
         return {**kept, "rows": peer.rows(data, budget)}
     variants = peer.variants(data)
     if not variants:
-        return {"left_out": f"too slow for {len(data.base)} x {data.n_dims}" + graph_hint(peer)}
+        hint = " (--graphs builds it)" * isinstance(peer, graphs.Graph)
+        return {"left_out": f"too slow for {len(data.base)} x {data.n_dims}{hint}"}
     for variant in variants:
         index = peer.build(data, **variant)
-        about = {
-            "variant": variant,
-            "build_s": index.build_s,
-            "bytes_per_item": index.bytes / len(data.base),
-            "vector_bytes_per_item": index.vector_bytes / len(data.base),
-        }
-        kept["points"] += [{**about, **point} for point in measure_index(data, index, budget)]
+        sizes = {"bytes_per_item": index.bytes, "vector_bytes_per_item": index.vector_bytes}
+        about = {name: size / len(data.base) for name, size in sizes.items()}
+        for point in measure_index(data, index, budget):
+            kept["points"].append({"variant": variant, "build_s": index.build_s, **about, **point})
     return kept
 
 
-def graph_hint(peer):
-    return " (--graphs builds it)" if isinstance(peer, graphs.Graph) else ""
-
-
 def about_data(data):
-    return {
-        "title": data.title,
-        "metric": data.metric,
-        "synthetic": data.synthetic,
-        "n_items": len(data.base),
-        "n_dims": data.n_dims,
-        "n_queries": len(data.queries),
-    }
+    about = {name: getattr(data, name) for name in ("title", "metric", "synthetic", "n_dims")}
+    return {**about, "n_items": len(data.base), "n_queries": len(data.queries)}
 
 
 def one(arguments):
@@ -126,12 +108,17 @@ def one(arguments):
         print(json.dumps({"no_data": str(missing)}))
 
 
-def run_one(arguments, name, peer_name):
-    """Run it; the answer, or {"peer": {"left_out": why}} where the process failed."""
+def run_one(arguments, results, name, peer_name):
+    """Run it: what is kept of the peer. It adds what is known of the data to the results; they may be missing."""
     words = [__file__, "--one", name, peer_name, "--cache", arguments.cache, "--budget", str(arguments.budget)]
     words += ["--encoder", arguments.encoder]
     result = child(words + ["--quick"] * arguments.quick + ["--graphs"] * arguments.graphs)
-    return {"peer": {"left_out": f"failed: {result['failed']}"}} if "failed" in result else result
+    if "no_data" in result:
+        raise datasets.Missing(result["no_data"])
+    if "failed" in result:
+        return {"left_out": f"failed: {result['failed']}"}
+    results["data"][name] = result["data"]
+    return result["peer"]
 
 
 def empty_results():
@@ -148,24 +135,16 @@ def summary(kept):
 
 
 def run(arguments):
-    results = load(arguments.out, empty_results())
+    kept = Kept(arguments.out, empty_results(), arguments.again)
+    results = kept.results
     results["machine"] = {"cpu": cpu(), "n_cpus": os.cpu_count(), "python": sys.version.split()[0]}
     for name in arguments.data:
-        kept = results["results"].setdefault(name, {})
-        for peer_name in arguments.peers:
-            if peer_name in kept and "left_out" not in kept[peer_name] and not arguments.again:
-                continue
-            start = time.perf_counter()
-            result = run_one(arguments, name, peer_name)
-            if "no_data" in result:
-                print(f"{name}: left out: {result['no_data']}", file=sys.stderr, flush=True)
-                break
-            kept[peer_name] = result["peer"]
-            if "data" in result:
-                results["data"][name] = result["data"]
-            save(arguments.out, results)
-            took = time.perf_counter() - start
-            print(f"{name} {peer_name}: {summary(result['peer'])} ({took:.0f} s)", file=sys.stderr, flush=True)
+        among = results["results"].setdefault(name, {})
+        try:
+            for peer in arguments.peers:
+                kept.measure(among, peer, partial(run_one, arguments, results, name, peer), summary, f"{name} {peer}")
+        except datasets.Missing as missing:
+            print(f"{name}: left out: {missing}", file=sys.stderr, flush=True)
     return results
 
 
@@ -174,20 +153,14 @@ def parse():
     out = {"help": "what is measured (default: build/bench/search.json)"}
     cache = {"help": "for data and graphs, 5 GB"}
     parser = parser_of("bench search", __doc__, "again", "docs", quick=quick, out=out, cache=cache)
-    names = datasets.NAMES + datasets.LARGE_NAMES
-    parser.add_argument("--data", type=names_of(names, "data set"), metavar="NAME,...")
-    parser.add_argument("--peers", type=names_of(list(BY_NAME), "peer"), metavar="NAME,...")
-    parser.add_argument(
-        "--graphs", action="store_true", help="build graphs of a million items too, for tens of minutes"
-    )
-    parser.add_argument(
-        "--cells", action="store_true", help="compare indexes with cells, without, and the clusters of rabitqlib only"
-    )
-    parser.add_argument("--budget", type=float, metavar="S", help="seconds for a timing (default: 0.6; --quick: 0.15)")
-    parser.add_argument(
-        "--encoder", default="build/bench/minilm", metavar="DIR", help="of a sentence model's files, for sentences384"
-    )
-    parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
+    add, names = parser.add_argument, datasets.NAMES + datasets.LARGE_NAMES
+    add("--data", type=names_of(names, "data set"), metavar="NAME,...")
+    add("--peers", type=names_of(list(BY_NAME), "peer"), metavar="NAME,...")
+    add("--graphs", action="store_true", help="build graphs of a million items too, for tens of minutes")
+    add("--cells", action="store_true", help="compare indexes with cells, without, and the clusters of rabitqlib only")
+    add("--budget", type=float, metavar="S", help="seconds for a timing (default: 0.6; --quick: 0.15)")
+    add("--encoder", default=datasets.ENCODER, metavar="DIR", help="of a sentence model's files, for sentences384")
+    add("--one", nargs=2, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     arguments.data = arguments.data or (QUICK_DATA if arguments.quick else datasets.NAMES)
     own = [peer.name for peer in (CELLS_PEERS if arguments.cells else PEERS)]
@@ -204,7 +177,6 @@ def main():
     if arguments.one:
         one(arguments)
         return
-    os.makedirs(os.path.dirname(arguments.out) or ".", exist_ok=True)
     results = run(arguments)
     for kept in results["results"].values():
         for name in arguments.reported:

@@ -15,6 +15,7 @@ import threading
 import time
 
 from bench.search import shards_large
+from bench.shared.common import Timer, figure, seconds_of, yes
 from bench.shared import common
 import numpy as np
 import thresher
@@ -79,31 +80,26 @@ def weights_of(rng, n):
 
 def searches_of(queries, items, mask, keep, weights):
     """{name: a search of an index or a collection}; scores of a certified answer count where both are certified"""
+    name, own = ("exact", {"exact": True}) if keep else ("estimates", {"n_survivors": len(mask)})
+
+    def best(rows=queries, k=10, **more):
+        return lambda index: index.search(rows, k, **more)
+
+    def within(**more):
+        return lambda index: index.search_radius(queries, 0.6, recall=1.0, **more)
+
     if weights is not None:
-        own = {"features": weights, "exact": keep is not None}
-        if keep is None:
-            own["n_survivors"] = len(mask)
-        name = "exact" if keep else "estimates"
-        return {
-            f"{name} with synthetic features, bids and offsets": lambda index: index.search(queries, 10, **own),
-            f"{name}, the same by sigmoid": lambda index: index.search(queries, 10, value="sigmoid", **own),
-            f"{name}, the same with a target": lambda index: index.search(queries, 10, target="1050 OR 1051", **own),
-            f"{name}, the same with a filter": lambda index: index.search(queries, 10, filter=mask, **own),
-        }
+        own["features"] = weights
+        return {f"{name} with synthetic features, bids and offsets": best(**own),
+                f"{name}, the same by sigmoid": best(value="sigmoid", **own),
+                f"{name}, the same with a target": best(target="1050 OR 1051", **own),
+                f"{name}, the same with a filter": best(filter=mask, **own)}
     if keep is None:
-        return {
-            "estimates, k = 10": lambda index: index.search(queries, 10, n_survivors=len(index)),
-            "estimates with a filter": lambda index: index.search(queries, 10, n_survivors=len(index), filter=mask),
-            "estimates within a radius": lambda index: index.search_radius(queries, 0.6, recall=1.0),
-        }
-    return {
-        "exact, k = 10": lambda index: index.search(queries, 10, exact=True),
-        "exact, k = 1000": lambda index: index.search(queries[:50], 1000, exact=True),
-        "certified, k = 1, items": lambda index: index.search(items, 1, query_bits=8, certified=True),
-        "radius": lambda index: index.search_radius(queries, 0.6, recall=1.0),
-        "exact with a filter": lambda index: index.search(queries, 10, exact=True, filter=mask),
-        "radius with a filter": lambda index: index.search_radius(queries, 0.6, recall=1.0, filter=mask),
-    }
+        return {"estimates, k = 10": best(**own), "estimates with a filter": best(filter=mask, **own),
+                "estimates within a radius": within()}
+    return {"exact, k = 10": best(**own), "exact, k = 1000": best(queries[:50], 1000, **own),
+            "certified, k = 1, items": best(items, 1, query_bits=8, certified=True), "radius": within(),
+            "exact with a filter": best(filter=mask, **own), "radius with a filter": within(filter=mask)}
 
 
 def differing(name, one, many):
@@ -167,55 +163,35 @@ def items_read_given(parts, queries, k, recall, least):
     return total
 
 
-def best_time(search, repeats=REPEATS):
-    best = np.inf
-    for _ in range(repeats):
-        start = time.perf_counter()
-        search()
-        best = min(best, time.perf_counter() - start)
-    return best
-
-
 def promise(kept, folder, rows, order, kinds):
-    kept["promise"], kept["reads"] = [], []
-    path = os.path.join(folder, "one")
-    like = kinds["held-out items"]
-    with thresher.Index.build(path, rows, replace=True, threads=1) as index:
+    asked = [(k, recall) for k in KS for recall in RECALLS]
+    like, truth, costs = kinds["held-out items"], {}, {}
+
+    def measured(name, index, parts, repeats):
+        """The recall of every kind, then (k, recall, items read, seconds) of held-out items."""
+        for k, recall in asked:
+            found = [share_found(index.search(q, k, recall=recall)[1], truth[k][kind]) for kind, q in kinds.items()]
+            kept["promise"].append([name, k, recall, found])
+        for k, recall in asked:
+            took = seconds_of(lambda k=k, recall=recall: index.search(like, k, recall=recall), repeats)
+            yield k, recall, items_read(parts, like, k, recall), took
+
+    kept["promise"], kept["reads"], kept["kinds"] = [], [], list(kinds)
+    with thresher.Index.build(os.path.join(folder, "one"), rows, replace=True, threads=1) as index:
         for k in KS:
-            truth = {kind: index.search(queries, k, exact=True)[1] for kind, queries in kinds.items()}
-            for recall in RECALLS:
-                found = [share_found(index.search(q, k, recall=recall)[1], truth[kind]) for kind, q in kinds.items()]
-                kept["promise"].append(["1", k, recall, found])
-            kept.setdefault("truth", {})[k] = truth
-        costs = {
-            (k, recall): (
-                items_read([(index, 0, None)], like, k, recall),
-                best_time(lambda k=k, recall=recall: index.search(like, k, recall=recall)),
-            )
-            for k in KS
-            for recall in RECALLS
-        }
-        info = index.info
-        bytes_an_item = [size / len(rows) for size in (info.code_bytes, info.vector_bytes)]
+            truth[k] = {kind: index.search(queries, k, exact=True)[1] for kind, queries in kinds.items()}
+        for k, recall, *own in measured("1", index, [(index, 0, None)], REPEATS):
+            costs[k, recall] = own
+        bytes_an_item = [size / len(rows) for size in (index.info.code_bytes, index.info.vector_bytes)]
         kept["measured"] = [*bytes_an_item, costs[10, 0.99][1] / len(like) / len(rows)]
     for n, name, at in ((7, "7", None), (64, "64", None), (64, "64 of whole clusters", order)):
         parts = np.array_split(rows if at is None else rows[at], n)
         with shards.build(os.path.join(folder, "many"), parts, replace=True, threads=1) as many:
-            for k in KS:
-                for recall in RECALLS:
-                    found = [
-                        share_found(many.search(queries, k, recall=recall)[1], kept["truth"][k][kind])
-                        for kind, queries in kinds.items()
-                    ]
-                    kept["promise"].append([name, k, recall, found])
             opened = [(index, shard.first_row, None) for shard, index in many.opened()]
-            for (k, recall), one in costs.items():
-                took = best_time(lambda k=k, recall=recall: many.search(like, k, recall=recall), 2)
-                read = items_read(opened, like, k, recall)
-                least = items_read_given(opened, like, k, recall, kept["truth"][k]["held-out items"][:, -1])
-                kept["reads"].append([name, k, recall, one[0], read, least, one[1], took])
-    del kept["truth"]
-    kept["kinds"] = list(kinds)
+            for k, recall, read, took in measured(name, many, opened, 2):
+                least = items_read_given(opened, like, k, recall, truth[k]["held-out items"][:, -1])
+                (one, seconds) = costs[k, recall]
+                kept["reads"].append([name, k, recall, one, read, least, seconds, took])
 
 
 def promise_table(kept, n_rows):
@@ -289,8 +265,8 @@ def on_workers(kept, folder, rows, queries):
             few = queries[:500]
             right = here.search(few, 10, exact=True)
             found["differ"] = differing("", right, there.search(few, 10, exact=True))
-            found["here_s"] = best_time(lambda: here.search(queries, 10), 2)
-            found["there_s"] = best_time(lambda: there.search(queries, 10), 2)
+            found["here_s"] = seconds_of(lambda: here.search(queries, 10), 2)
+            found["there_s"] = seconds_of(lambda: there.search(queries, 10), 2)
             found["single_ms"] = [p50(lambda q=q: there.search(q, 10)) for q in queries[:20]]
             found["slowest_ms"] = [max(p50(lambda i=i, q=q: i.search(q, 10)) for _, i in here.opened()) for q in queries[:20]]
             found["empty_ms"] = empty_calls(there)
@@ -334,22 +310,16 @@ def received():
 
 def bytes_per_query(there, queries, k=100):
     """Bytes per query on the loopback interface, minus those of an equally long time without queries."""
-    start, before = time.perf_counter(), received()
-    for query in queries:
-        there.search(query, k)
-    took, sent = time.perf_counter() - start, received() - before
-    before = received()
-    time.sleep(took)
-    return (sent - (received() - before)) / len(queries)
+    def sent(call):
+        before = received()
+        return seconds_of(call), received() - before
+
+    took, busy = sent(lambda: [there.search(query, k) for query in queries])
+    return (busy - sent(lambda: time.sleep(took))[1]) / len(queries)
 
 
 def p50(search):
-    times = []
-    for _ in range(9):
-        start = time.perf_counter()
-        search()
-        times.append(time.perf_counter() - start)
-    return 1000 * float(np.median(times))
+    return 1000 * seconds_of(search, 9, np.median)
 
 
 def killed(client, there, queries, wanted):
@@ -357,46 +327,36 @@ def killed(client, there, queries, wanted):
     victim = next(iter(there.workers()))
     pid = client.run(os.getpid, workers=[victim])[victim]
     killer = threading.Timer(0.05, os.kill, [pid, signal.SIGKILL])
-    start = time.perf_counter()
-    killer.start()
-    found = there.search(queries, 10, exact=True)
-    took = time.perf_counter() - start
+    with Timer() as timer:
+        killer.start()
+        found = there.search(queries, 10, exact=True)
     killer.join()
-    return [differing("", wanted, found)[0] == 0, took]
+    return [differing("", wanted, found)[0] == 0, timer.seconds]
 
 
 def dask_table(found):
     n = found["n_queries"]
     right, seconds = zip(*found["killed"])
-    over = np.median(found["single_ms"]) - np.median(found["slowest_ms"])
-    inside = np.median(found["single_ms"]) - np.median(found["worker_ms"])
-    direct = np.median(found["direct_ms"]) - np.median(found["slowest_ms"])
-    each = found["bytes"] / 8 / 100
-    ratio = found["here_s"] / found["there_s"]
-    return common.table(
-        ["figure", "target", "measured", "met"],
-        [
-            ["exact answers over 8 shards: numbers that differ", 0, f"{found['differ'][0]} of {found['differ'][1]:,}",
-             yes(found["differ"][0] == 0)],
-            [f"{n:,} queries: speed of 2 workers over one process of 2 threads", ">= 0.85", f"{ratio:.3f}", yes(ratio >= 0.85)],
-            ["one query, p50, over the slowest shard's own, ms", "<= 3", f"{over:.2f}", yes(over <= 3)],
-            ["the same, the client created with direct_to_workers=True", "<= 3", f"{direct:.2f}", yes(direct <= 3)],
-            ["a call without work to both workers, ms", "", f"{found['empty_ms']:.2f}", ""],
-            ["one query, p50, over the slower worker's own shards on one thread here, ms", "", f"{inside:.2f}", ""],
-            ["bytes on the network per query, shard and result, k = 100", "<= 20", f"{each:.1f}", yes(each <= 20)],
-            ["right answers, a worker killed in the search", len(right), sum(right), yes(all(right))],
-            ["the longest of these searches, s", "", f"{max(seconds):.1f}", ""],
-        ],
-    )
-
-
-def yes(met):
-    return "yes" if met else "**no**"
+    single, slowest, direct, worker = (np.median(found[f"{of}_ms"]) for of in ("single", "slowest", "direct", "worker"))
+    return common.figures([
+        ["exact answers over 8 shards: numbers that differ", 0, f"{found['differ'][0]} of {found['differ'][1]:,}",
+         yes(found["differ"][0] == 0)],
+        figure(f"{n:,} queries: speed of 2 workers over one process of 2 threads", found["here_s"] / found["there_s"], 0.85,
+               digits=".3f"),
+        figure("one query, p50, over the slowest shard's own, ms", single - slowest, most=3, digits=".2f"),
+        figure("the same, the client created with direct_to_workers=True", direct - slowest, most=3, digits=".2f"),
+        figure("a call without work to both workers, ms", found["empty_ms"], digits=".2f"),
+        figure("one query, p50, over the slower worker's own shards on one thread here, ms", single - worker, digits=".2f"),
+        figure("bytes on the network per query, shard and result, k = 100", found["bytes"] / 800, most=20, digits=".1f"),
+        ["right answers, a worker killed in the search", len(right), sum(right), yes(all(right))],
+        figure("the longest of these searches, s", max(seconds), digits=".1f"),
+    ])
 
 
 # ------------------------------------------------------------------------------------------------ report
 
 PARTS = ("equal", "promise", "dask", "codes", "faiss", "spark")
+USUAL = PARTS[:3]  # the others only if named
 LARGE = (
     ("codes", "Codes of many items", shards_large.codes_text),
     ("faiss", "By hand with Faiss", shards_large.by_hand_text),
@@ -451,29 +411,22 @@ def main():
     rows, order, draw = rows_of(rng, given.rows, given.dims)
     kinds = kinds_of(rows, draw, given.queries, rng)
     with tempfile.TemporaryDirectory(dir=given.keep) as folder:
-        if given.part in (None, "equal"):
-            equality(kept, folder, rows, kinds["held-out items"], rng)
-            common.save(place, kept)
-        if given.part in (None, "promise"):
-            promise(kept, folder, rows, order, kinds)
-            common.save(place, kept)
-        if given.part == "codes":
-            shards_large.codes(kept, given.keep, 10**6 if given.quick else 10**8)
-        if given.part == "faiss":
-            shards_large.by_hand(kept, folder, rows, draw(given.queries))
-        if given.part == "spark":
-            shards_large.by_spark(kept, folder, 10**5 if given.quick else given.spark_rows)
-        common.save(place, kept)
-        if given.part in (None, "dask"):
+        measures = {
+            "equal": lambda: equality(kept, folder, rows, kinds["held-out items"], rng),
+            "promise": lambda: promise(kept, folder, rows, order, kinds),
+            "dask": lambda: on_workers(kept, folder, rows, draw(2_000 if given.quick else 10_000)),
+            "codes": lambda: shards_large.codes(kept, given.keep, 10**6 if given.quick else 10**8),
+            "faiss": lambda: shards_large.by_hand(kept, folder, rows, draw(given.queries)),
+            "spark": lambda: shards_large.by_spark(kept, folder, 10**5 if given.quick else given.spark_rows),
+        }
+        for part in [given.part] if given.part else USUAL:
             try:
-                on_workers(kept, folder, rows, draw(2_000 if given.quick else 10_000))
+                measures[part]()
+                if part in PARTS[2:]:
+                    kept[part]["cpu"] = cpu()
             except ImportError as absent:
-                print(f"Dask is left out: {absent}")
+                print(f"{part.capitalize()} is left out: {absent}")
             common.save(place, kept)
-    measured = given.part or "dask"
-    if measured in PARTS[2:] and measured in kept:
-        kept[measured]["cpu"] = cpu()
-    common.save(place, kept)
     common.publish(report(kept, given), "bench shards", given.docs)
 
 

@@ -13,25 +13,20 @@ import resource
 import shutil
 import subprocess
 import sys
-import threading
-import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 from bench.shared import common
+from bench.shared.common import Timer, figure, seconds_of
 import numpy as np
-import thresher
 from thresher import shards
 
 BLOCK = 1 << 18
 N_PARTS = 16
 
 
-def median_time(call, repeats=5):
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - start)
-    return float(np.median(times))
+def median_time(call):
+    return seconds_of(call, 5, np.median)
 
 
 # ------------------------------------------------------------------------------------------------ codes of many items
@@ -51,36 +46,23 @@ def plain_read(files, n_threads):
     words = [np.memmap(name, np.uint64, "r", shape=(os.path.getsize(name) // 8,)) for name in files]
     pieces = [piece for file in words for piece in np.array_split(file, 4 * n_threads)]
 
-    def read(own):
-        for piece in own:
-            np.add.reduce(piece)
-
-    def all_threads():
-        threads = [threading.Thread(target=read, args=(pieces[i::n_threads],)) for i in range(n_threads)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-
-    return median_time(all_threads)
+    with ThreadPoolExecutor(n_threads) as pool:
+        return median_time(lambda: list(pool.map(np.add.reduce, pieces)))
 
 
 def build_codes(path, rng, n_items, n_shards, n_dims):
-    """Seconds of building a collection of codes without vectors, from streams."""
+    """Build a collection of codes without vectors, from streams."""
     block, quantiser = rng.standard_normal((BLOCK, n_dims), np.float32), path + "-quantiser"
-    start = time.perf_counter()
     shutil.rmtree(path, ignore_errors=True)
     shutil.rmtree(quantiser, ignore_errors=True)
     os.makedirs(path)
     shards.build_quantiser(quantiser, [block[:4096]], metric="cosine", bits=1)
-    sizes = np.diff(np.linspace(0, n_items, n_shards + 1).astype(int))
-    made, first_row = [], 0
-    for number, n in enumerate(sizes.tolist()):
-        made.append(shards.build_shard(path, number, stream(block, rng, n), quantiser_from=quantiser, first_row=first_row,
-                                       metric="cosine", keep=None, calibration_queries=0))
-        first_row += n
-    shards.publish(path, made)
-    return time.perf_counter() - start
+    ends = np.linspace(0, n_items, n_shards + 1).astype(int).tolist()
+    shards.publish(path, [
+        shards.build_shard(path, number, stream(block, rng, end - first), quantiser_from=quantiser, first_row=first,
+                           metric="cosine", keep=None, calibration_queries=0)
+        for number, (first, end) in enumerate(zip(ends, ends[1:]))
+    ])
 
 
 def codes(kept, folder, n_items, n_shards=8, n_dims=128):
@@ -88,7 +70,7 @@ def codes(kept, folder, n_items, n_shards=8, n_dims=128):
     queries = rng.standard_normal((64, n_dims), np.float32)
     path = os.path.join(folder, f"codes-{n_items}")
     if not os.path.exists(os.path.join(path, "shards.json")):
-        kept["codes"] = {"build_s": build_codes(path, rng, n_items, n_shards, n_dims)}
+        kept["codes"] = {"build_s": seconds_of(lambda: build_codes(path, rng, n_items, n_shards, n_dims))}
     found = {**kept["codes"], "n_items": n_items, "n_shards": n_shards, "n_dims": n_dims}
     files = glob.glob(os.path.join(path, "*", "*.seg"))
     found["bytes"] = sum(map(os.path.getsize, files))
@@ -102,24 +84,21 @@ def codes(kept, folder, n_items, n_shards=8, n_dims=128):
     np.save(name, queries)
     program = os.path.join(os.path.dirname(os.environ["THRESHER_LIBRARY"]), "thresher")
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    start = time.perf_counter()
-    subprocess.run([program, "shards", "search", path, name, "-k", "10", "-o", os.path.join(folder, "r.ivecs"), "-q"],
-                   check=True)
-    found["shell_s"] = time.perf_counter() - start
+    words = [program, "shards", "search", path, name, "-k", "10", "-o", os.path.join(folder, "r.ivecs"), "-q"]
+    found["shell_s"] = seconds_of(lambda: subprocess.run(words, check=True))
     found["shell_kb"] = max(before, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
     kept["codes"] = found
 
 
 def codes_text(found):
     n, each = found["n_items"], found["code_bytes"] / found["n_items"]
-    ratio = found["read"] / found["single"]
     rows = [
-        ["queries/s, one at a time", "", f"{1 / found['single']:.1f}", ""],
-        ["queries/s, 64 at a time", "", f"{1 / found['batch']:.1f}", ""],
-        common.figure("speed of one query over a plain read of the same bytes", ratio, 0.85),
-        ["thresher shards search of 64 queries, one shard open at a time, s", "", f"{found['shell_s']:.2f}", ""],
-        ["its memory with mapped files, MiB", "", f"{found['shell_kb'] / 1024:.0f}", ""],
-        ["build, s", "", f"{found['build_s']:.0f}", ""],
+        figure("queries/s, one at a time", 1 / found["single"], digits=".1f"),
+        figure("queries/s, 64 at a time", 1 / found["batch"], digits=".1f"),
+        figure("speed of one query over a plain read of the same bytes", found["read"] / found["single"], 0.85),
+        figure("thresher shards search of 64 queries, one shard open at a time, s", found["shell_s"], digits=".2f"),
+        figure("its memory with mapped files, MiB", found["shell_kb"] / 1024, digits=".0f"),
+        figure("build, s", found["build_s"], digits=".0f"),
     ]
     about = (
         f"{n:,} synthetic items of {found['n_dims']} dimensions and one bit each in {found['n_shards']} shards, without vectors "
@@ -132,8 +111,7 @@ def codes_text(found):
 # ------------------------------------------------------------------------------------------------ a build by Spark
 
 
-def _build_one(arguments):
-    path, number, name, quantiser, first_row = arguments
+def _build_one(path, number, name, quantiser, first_row):
     rows = np.load(name, mmap_mode="r")
     shards.build_shard(path, number, rows, quantiser_from=quantiser, first_row=first_row, metric="cosine", threads=1)
 
@@ -142,30 +120,25 @@ def library_builds(folder, names, n_rows):
     """Seconds of the library's own builds of the parts, in two processes of one thread."""
     path, quantiser = os.path.join(folder, "own"), os.path.join(folder, "own-quantiser")
     os.makedirs(path)
-    start = time.perf_counter()
-    sample = [np.array(np.load(name, mmap_mode="r")[:256]) for name in names]
-    shards.build_quantiser(quantiser, sample, metric="cosine")
-    calls = [(path, number, name, quantiser, number * n_rows) for number, name in enumerate(names)]
-    with multiprocessing.get_context("spawn").Pool(2) as pool:
-        pool.map(_build_one, calls, chunksize=1)
-    took = time.perf_counter() - start
+    with Timer() as timer:
+        sample = [np.array(np.load(name, mmap_mode="r")[:256]) for name in names]
+        shards.build_quantiser(quantiser, sample, metric="cosine")
+        calls = [(path, number, name, quantiser, number * n_rows) for number, name in enumerate(names)]
+        with multiprocessing.get_context("spawn").Pool(2) as pool:
+            pool.starmap(_build_one, calls, chunksize=1)
     shutil.rmtree(path)
-    return took
+    return timer.seconds
 
 
 def spark_session():
     from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
-    for name, value in (("host", "127.0.0.1"), ("bindAddress", "127.0.0.1"), ("memory", "1g")):
-        builder = builder.config(f"spark.driver.{name}", value)
-    return builder.config("spark.ui.showConsoleProgress", "false").config("spark.log.level", "OFF").getOrCreate()
-
-
-def resident_mib():
-    """The memory of this process alone, which is the driver's Python, at its largest."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    driver = {f"spark.driver.{name}": value for name, value in
+              (("host", "127.0.0.1"), ("bindAddress", "127.0.0.1"), ("memory", "1g"))}
+    quiet = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "OFF"}
+    one_a_file = {f"spark.sql.files.{name}": str(1 << 40) for name in ("maxPartitionBytes", "openCostInBytes")}
+    return SparkSession.builder.master("local[2]").config(map={**driver, **quiet, **one_a_file}).getOrCreate()
 
 
 def _make_rows(name, seed, n, n_dims):
@@ -197,13 +170,11 @@ def by_spark(kept, folder, n_items, n_dims=96):
         own = library_builds(place, names, n // N_PARTS)
         for name in names:
             os.unlink(name)
-        session.conf.set("spark.sql.files.maxPartitionBytes", str(1 << 40))
-        session.conf.set("spark.sql.files.openCostInBytes", str(1 << 40))  # one partition per file
         frame = session.read.parquet(os.path.join(place, "rows"))
-        start = time.perf_counter()
-        info = spark.build(frame, path=os.path.join(place, "many"))
-        took = time.perf_counter() - start
-        found.append({"n": n, "own_s": own, "spark_s": took, "shards": len(info.shards), "driver_mib": resident_mib()})
+        with Timer() as timer:
+            info = spark.build(frame, path=os.path.join(place, "many"))
+        driver_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024  # of this process alone, at its largest
+        found.append({"n": n, "own_s": own, "spark_s": timer.seconds, "shards": len(info.shards), "driver_mib": driver_mib})
         shutil.rmtree(place)
     session.stop()
     kept["spark"] = {"version": pyspark.__version__, "sizes": found}
@@ -332,12 +303,11 @@ def lines_of(*functions):
 
 
 WAYS = {
-    "thresher.shards, exact": (thresher_build, lambda path, queries, k: thresher_search(path, queries, k, True), thresher_search),
-    "thresher.shards, recall .99": (thresher_build, lambda path, queries, k: thresher_search(path, queries, k, False),
-                                    thresher_search),
-    "Faiss flat, IndexShards": (faiss_flat_build, faiss_flat_search, faiss_flat_search),
-    "Faiss IVF256,SQ8, trained by shard, IndexShards": (faiss_naive_build, faiss_naive_search, faiss_naive_search),
-    "Faiss IVF256,SQ8, trained once, contrib.ondisk": (faiss_disk_build, faiss_disk_search, faiss_disk_search),
+    "thresher.shards, exact": (thresher_build, partial(thresher_search, exact=True)),
+    "thresher.shards, recall .99": (thresher_build, partial(thresher_search, exact=False)),
+    "Faiss flat, IndexShards": (faiss_flat_build, faiss_flat_search),
+    "Faiss IVF256,SQ8, trained by shard, IndexShards": (faiss_naive_build, faiss_naive_search),
+    "Faiss IVF256,SQ8, trained once, contrib.ondisk": (faiss_disk_build, faiss_disk_search),
 }
 
 
@@ -347,28 +317,28 @@ def by_hand(kept, folder, rows, queries, k=10):
     faiss.omp_set_num_threads(2)
     found = {"version": faiss.__version__, "n_queries": len(queries), "k": k, "shape": rows.shape, "ways": {}}
     exact = None
-    for name, (build, search, source) in WAYS.items():
+    for name, (build, search) in WAYS.items():
         answers, took = {}, []
         for n in (1, 8):
             path = os.path.join(folder, "way")
             build(path, np.array_split(rows, n))
             search(path, queries, k)
-            start = time.perf_counter()
-            answers[n] = search(path, queries, k)
-            took.append(time.perf_counter() - start)
+            with Timer() as timer:
+                answers[n] = search(path, queries, k)
+            took.append(timer.seconds)
             shutil.rmtree(path)
         exact = answers[1] if exact is None else exact
         differ = [int((answers[1][i] != answers[8][i]).sum()) for i in (0, 1)]
         recall = [float(np.mean([np.isin(a, b).mean() for a, b in zip(answers[n][0], exact[0])])) for n in (1, 8)]
-        found["ways"][name] = {"lines": lines_of(build, source), "seconds": took, "differ": differ, "recall": recall}
+        found["ways"][name] = {"lines": lines_of(build, getattr(search, "func", search)), "seconds": took, "differ": differ, "recall": recall}
     kept["faiss"] = found
 
 
 def by_hand_text(found):
     n, k = found["n_queries"], found["k"]
     rows = [
-        [name, way["lines"], f"{n / way['seconds'][0]:,.0f}", f"{n / way['seconds'][1]:,.0f}",
-         f"{way['differ'][0]:,} and {way['differ'][1]:,} of {n * k:,}", f"{way['recall'][0]:.4f}", f"{way['recall'][1]:.4f}"]
+        [name, way["lines"], *(f"{n / seconds:,.0f}" for seconds in way["seconds"]),
+         f"{way['differ'][0]:,} and {way['differ'][1]:,} of {n * k:,}", *(f"{recall:.4f}" for recall in way["recall"])]
         for name, way in found["ways"].items()
     ]
     return [

@@ -8,20 +8,21 @@ Codes are made here as the paper defines them (section 3), in NumPy, and their p
 those of the library, beside Faiss's IVF-Flat, IVF-PQ and HNSW where Python has it. Each part is saved once measured.
 """
 
-import json
 import os
 import sys
 import tempfile
+from contextlib import contextmanager
 from dataclasses import replace
 
 from bench.shared.common import (
-    load, names_of, need_thresher, parser_of, publish, save, table, thresher, versions, whole_machine,
+    Kept, Timer, names_of, need_thresher, parser_of, publish, published, table, thresher, versions,
+    whole_machine,
 )
 
 from bench.search import datasets
 from bench.search import measure
 import numpy as np
-from bench.search.peer import Timer
+from bench.search.faiss_exact import faiss_module
 
 PARTS = ("codes", "products", "speed", "sweep")
 SWEEP = "bench xfbq --parts sweep"  # a report of its own
@@ -41,7 +42,6 @@ PQ_BYTES, QUICK_PQ_BYTES, HNSW_M, EFS = (10, 20, 50), (50,), 32, (16, 32, 64, 12
 PRECISIONS, SHOWN = (0.9, 0.95, 0.99, 0.999), 0.99
 GRAPH_MOST_K = 100  # a graph keeps a queue of k and more
 BUDGET_S, QUICK_BUDGET_S = 0.2, 0.04
-PUBLISHED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "papers", "published.json")
 
 
 # ---------------------------------------------------------------------------------------------------- codes
@@ -55,10 +55,7 @@ def codes_of(rows, bits, epsilon):
 
 def shares(scores, truth):
     """Of the items in truth, the share among the best of scores, for each number of BEST."""
-    order = np.argpartition(-scores, BEST[-1], axis=1)[:, : BEST[-1]]
-    order = np.take_along_axis(
-        order, np.argsort(-np.take_along_axis(scores, order, axis=1), axis=1, kind="stable"), axis=1
-    )
+    order = datasets.best_of(scores, BEST[-1])
     return [float(np.mean([np.isin(t, row[:n]).mean() for t, row in zip(truth, order)])) for n in BEST]
 
 
@@ -72,6 +69,15 @@ def standard(rows):
     return (rows - rows.mean(axis=1, keepdims=True)) / rows.std(axis=1, keepdims=True)
 
 
+@contextmanager
+def scratch_index(base, **options):
+    """An index that is not calibrated, on one thread."""
+    with tempfile.TemporaryDirectory(prefix="thresher-bench-") as scratch:
+        options = {"threads": 1, "calibration_queries": 0, **options}
+        with thresher.Index.build(os.path.join(scratch, "index"), base, **options) as index:
+            yield index
+
+
 def measure_codes(data, queries, all_bits):
     base, truth = np.asarray(data.base), data.truth_ids[: len(queries), :10]
     exact, rows, shapes = queries @ base.T, [], []
@@ -80,30 +86,22 @@ def measure_codes(data, queries, all_bits):
         given = datasets.read_books()[0]
         ranges[f"{PERCENTILE} %, rows of the lengths given"] = (given, np.percentile(np.abs(given), PERCENTILE))
     for name, (given, epsilon) in ranges.items():
-        query_codes = codes_of(queries, QUERY_BITS, np.percentile(np.abs(queries), PERCENTILE))
-        if given is base:
-            query_codes = codes_of(queries, QUERY_BITS, epsilon)
+        own = epsilon if given is base else np.percentile(np.abs(queries), PERCENTILE)
+        query_codes = codes_of(queries, QUERY_BITS, own)
         for bits in all_bits:
             codes = codes_of(given, bits, epsilon)
             scores = query_codes @ codes.T
-            corrected = scores / np.linalg.norm(codes, axis=1)
-            rows += [
-                [name, bits, "as published", *shares(scores, truth)],
-                [name, bits, "corrected", *shares(corrected, truth)],
-            ]
+            for length, found in (("as published", scores), ("corrected", scores / np.linalg.norm(codes, axis=1))):
+                rows.append([name, bits, length, *shares(found, truth)])
             if name == UNIT:
                 a, b = standard(exact), standard(scores)
                 apart = np.mean([ks_distance(x, y) for x, y in zip(a, b)])
                 shapes.append([bits, float(apart), float((a * b).mean())])
             print(f"codes, {name}, {bits} bits", file=sys.stderr)
-    with tempfile.TemporaryDirectory(prefix="thresher-bench-") as scratch:
-        for bits in all_bits:
-            path = os.path.join(scratch, str(bits))
-            with thresher.Index.build(
-                path, base, bits=bits, threads=1, calibration_queries=0, metric=data.metric
-            ) as index:
-                found = [index.search(queries, 10, n_candidates=n)[0].astype(np.int64) for n in BEST]
-            rows.append(["Thresher's", bits, "corrected", *(measure.recall(data, ids) for ids in found)])
+    for bits in all_bits:
+        with scratch_index(base, bits=bits, metric=data.metric) as index:
+            found = [index.search(queries, 10, n_candidates=n)[0].astype(np.int64) for n in BEST]
+        rows.append(["Thresher's", bits, "corrected", *(measure.recall(data, ids) for ids in found)])
     return {"rows": rows, "shapes": shapes, "n_queries": len(queries)}
 
 
@@ -120,13 +118,10 @@ def measure_products(data, budget):
     base, n_dims = np.ascontiguousarray(data.base), data.n_dims
     out = np.empty(len(base), np.float32)
     rows = [["floats", 8 * n_dims, rate(data, lambda q: np.matmul(base, q[0], out=out), budget)]]
-    with tempfile.TemporaryDirectory(prefix="thresher-bench-") as scratch:
-        for bits in (1, 2, 3, 4):
-            options = {"bits": bits, "lead_bits": bits, "keep": None, "calibration_queries": 0, "threads": 1}
-            path = os.path.join(scratch, str(bits))
-            with thresher.Index.build(path, base, metric=data.metric, **options) as index:
-                speed = rate(data, lambda q, index=index: index.search(q, 1, query_bits=QUERY_BITS), budget)
-            rows.append([f"codes, {bits} x {QUERY_BITS} bits", (bits + QUERY_BITS) * n_dims / 8, speed])
+    for bits in (1, 2, 3, 4):
+        with scratch_index(base, metric=data.metric, bits=bits, lead_bits=bits, keep=None) as index:
+            speed = rate(data, lambda q, index=index: index.search(q, 1, query_bits=QUERY_BITS), budget)
+        rows.append([f"codes, {bits} x {QUERY_BITS} bits", (bits + QUERY_BITS) * n_dims / 8, speed])
     return {"rows": rows}
 
 
@@ -136,7 +131,7 @@ def precision(found, truth, k):
 
 
 def thresher_ways(base, metric, scratch):
-    """(way, build seconds, [(setting, most k, search(queries, k))])"""
+    """(way, build seconds, [(setting, search(queries, k))])"""
     options = {"metric": metric, "bits": DEFAULT_BITS, "threads": 1}
     with Timer() as timer:
         index = thresher.Index.build(os.path.join(scratch, "index"), base, calibration_queries=0, **options)
@@ -145,50 +140,42 @@ def thresher_ways(base, metric, scratch):
     def search(words, index=index):
         return lambda queries, k: index.search(queries, k, **words(k))[0].astype(np.int64)
 
-    some = [
-        (f"candidates {f} k", KS[-1], search(lambda k, f=f: {"n_candidates": min(f * k, len(base))})) for f in FACTORS
-    ]
-    some += [(f"recall {r:g}", KS[-1], search(lambda k, r=r: {"recall": r}, calibrated)) for r in PRECISIONS]
-    return [("codes", timer.seconds, some), ("exact", 0, [("-", KS[-1], search(lambda k: {"exact": True}))])]
+    some = [(f"candidates {f} k", search(lambda k, f=f: {"n_candidates": min(f * k, len(base))})) for f in FACTORS]
+    some += [(f"recall {r:g}", search(lambda k, r=r: {"recall": r}, calibrated)) for r in PRECISIONS]
+    return [("codes", timer.seconds, some), ("exact", 0, [("-", search(lambda k: {"exact": True}))])]
 
 
 def faiss_ways(base, pq_bytes):
     try:
-        from bench.search.faiss_exact import faiss_module
-
         faiss = faiss_module()
     except ImportError:
         print("speed: Faiss is left out: faiss is not installed (faiss-cpu)", file=sys.stderr)
         return
-    n_dims = base.shape[1]
+    n_dims, ip = base.shape[1], faiss.METRIC_INNER_PRODUCT
 
-    def probing(index, counts):
-        def search(queries, k, probes):
-            index.nprobe = probes
-            return index.search(queries, k)[1]
-
-        return [(f"probes {n}", KS[-1], lambda q, k, n=n: search(q, k, n)) for n in counts]
-
-    def built(index):
+    def way(name, index, word, settings, prepare):
+        """prepare(index, setting, k) is called before a search."""
         with Timer() as timer:
             index.train(base)
             index.add(base)
-        return index, timer.seconds
 
-    flat = faiss.IndexFlatIP(n_dims)
-    index, seconds = built(faiss.IndexIVFFlat(flat, n_dims, CLUSTERS, faiss.METRIC_INNER_PRODUCT))
-    yield "IVF-Flat", seconds, probing(index, PROBES)
-    for n_bytes in pq_bytes:
-        near = faiss.IndexFlatL2(n_dims)
-        index, seconds = built(faiss.IndexIVFPQ(near, n_dims, CLUSTERS, n_bytes, 8))
-        yield f"IVF-PQ, {n_bytes} bytes", seconds, probing(index, PQ_PROBES)
-    graph, seconds = built(faiss.IndexHNSWFlat(n_dims, HNSW_M, faiss.METRIC_INNER_PRODUCT))
+        def search(queries, k, setting):
+            prepare(index, setting, k)
+            return index.search(queries, k)[1]
 
-    def walk(queries, k, ef):
+        return name, timer.seconds, [(f"{word} {n}", lambda q, k, n=n: search(q, k, n)) for n in settings]
+
+    def probe(index, probes, _):
+        index.nprobe = probes
+
+    def widen(graph, ef, k):
         graph.hnsw.efSearch = max(ef, k)
-        return graph.search(queries, k)[1]
 
-    yield "HNSW", seconds, [(f"ef {ef}", GRAPH_MOST_K, lambda q, k, ef=ef: walk(q, k, ef)) for ef in EFS]
+    yield way("IVF-Flat", faiss.IndexIVFFlat(faiss.IndexFlatIP(n_dims), n_dims, CLUSTERS, ip), "probes", PROBES, probe)
+    for n_bytes in pq_bytes:
+        index = faiss.IndexIVFPQ(faiss.IndexFlatL2(n_dims), n_dims, CLUSTERS, n_bytes, 8)
+        yield way(f"IVF-PQ, {n_bytes} bytes", index, "probes", PQ_PROBES, probe)
+    yield way("HNSW", faiss.IndexHNSWFlat(n_dims, HNSW_M, ip), "ef", EFS, widen)
 
 
 def measure_speed(data, budget, pq_bytes):
@@ -200,8 +187,8 @@ def measure_speed(data, budget, pq_bytes):
         for way, seconds, settings in (*thresher_ways(base, data.metric, scratch), *faiss_ways(base, pq_bytes)):
             if seconds:
                 builds.append([way, seconds])
-            for setting, most_k, search in settings:
-                for k in (k for k in KS if k <= most_k):
+            for setting, search in settings:
+                for k in (k for k in KS if way != "HNSW" or k <= GRAPH_MOST_K):
                     found = precision(search(few.queries, k), few.truth_ids, k)
                     rows.append([k, way, setting, found, rate(few, lambda q, k=k: search(q, k), budget)])
             print(f"speed, {way}: built in {seconds:.2f} s", file=sys.stderr)
@@ -216,26 +203,20 @@ def measure_sweep(data, budget, scales, distances):
     base, rows = np.ascontiguousarray(data.base), []
     few, unit = replace(data, queries=data.queries[:QUERIES]), base / np.linalg.norm(base, axis=1, keepdims=True)
     few.truth_ids, few.truth_scores = data.truth_ids[:QUERIES], data.truth_scores[:QUERIES]
-    options = {"metric": "cosine", "bits": DEFAULT_BITS, "lead_bits": DEFAULT_BITS, "calibration_queries": 0, "threads": 1}
-    with tempfile.TemporaryDirectory(prefix="thresher-bench-") as scratch:
-        for scale in (*sorted({*scales, round(float(np.log2(np.sqrt(data.n_dims))), 2)}), None):
-            kept = 100 * float(np.mean(np.abs(unit) <= 1 / scale)) if scale else None
-            with thresher.Index.build(os.path.join(scratch, str(scale)), base, scale=scale, **options) as index:
-                for distance in (0, *distances):
-                    ask = {"query_bits": QUERY_BITS, **({"extra_distance": distance} if distance else {"n_candidates": SWEEP_K})}
-                    found = precision(index.search(few.queries, SWEEP_K, **ask)[0].astype(np.int64), few.truth_ids, SWEEP_K)
-                    speed = rate(few, lambda q, index=index, ask=ask: index.search(q, SWEEP_K, **ask), budget)
-                    rows.append([scale, kept, distance, found, speed])
-            print(f"sweep, scale {scale or 'searched'}", file=sys.stderr)
+    options = {"metric": "cosine", "bits": DEFAULT_BITS, "lead_bits": DEFAULT_BITS}
+    for scale in (*sorted({*scales, round(float(np.log2(np.sqrt(data.n_dims))), 2)}), None):
+        kept = 100 * float(np.mean(np.abs(unit) <= 1 / scale)) if scale else None
+        with scratch_index(base, scale=scale, **options) as index:
+            for distance in (0, *distances):
+                ask = {"query_bits": QUERY_BITS, **({"extra_distance": distance} if distance else {"n_candidates": SWEEP_K})}
+                found = precision(index.search(few.queries, SWEEP_K, **ask)[0].astype(np.int64), few.truth_ids, SWEEP_K)
+                speed = rate(few, lambda q, index=index, ask=ask: index.search(q, SWEEP_K, **ask), budget)
+                rows.append([scale, kept, distance, found, speed])
+        print(f"sweep, scale {scale or 'searched'}", file=sys.stderr)
     return {"rows": rows}
 
 
 # ---------------------------------------------------------------------------------------------------- report
-
-
-def published(item):
-    with open(PUBLISHED, encoding="utf-8") as file:
-        return json.load(file)["XFBQ"][item]["numbers"]
 
 
 def codes_text(kept):
@@ -249,17 +230,9 @@ def codes_text(kept):
 
 
 def products_text(kept):
-    first, paper = kept["rows"][0][2], published("Figure 4")["speed-up"]
-    rows = [
-        [
-            what,
-            f"{n_bytes:g}",
-            f"{1e3 / speed:.4f}",
-            f"{speed / first:.2f}",
-            paper if what.startswith("codes, 3") else "",
-        ]
-        for what, n_bytes, speed in kept["rows"]
-    ]
+    first, paper = kept["rows"][0][2], published("XFBQ", "Figure 4")["numbers"]["speed-up"]
+    rows = [[what, f"{n_bytes:g}", f"{1e3 / speed:.4f}", f"{speed / first:.2f}", paper if what.startswith("codes, 3") else ""]
+            for what, n_bytes, speed in kept["rows"]]  # fmt: skip
     yield "### Products alone: all items with one query\n"
     yield table(["what", "bytes of a product", "ms per query", "speed-up over floats", "paper"], rows)
     yield "Floats: NumPy's product. Codes: a search of the best one, whose selection counts against them.\n"
@@ -281,29 +254,24 @@ def speed_text(kept):
     columns = ["k", "way", *(f"at {least:g}" for least in PRECISIONS), f"setting at {SHOWN}", "highest precision"]
     yield f"### Precision and speed: queries per second at a precision@k, one at a time, {QUERIES} queries\n"
     yield table(columns, list(speed_rows(kept["rows"])))
-    paper = published("Table 2")
+    paper = published("XFBQ", "Table 2")["numbers"]
     builds = {way.split(",")[0]: (way, s) for way, s in sorted(kept["builds"], key=lambda build: -build[1])}
     yield "### Preparation\n"
-    yield table(
-        ["way", "s", "fastest of its kind", "paper, 8.8 M x 200 and a GPU"],
-        [[name, f"{s:.2f}", way, paper.get(name, "")] for name, (way, s) in builds.items()],
-    )
+    yield table(["way", "s", "fastest of its kind", "paper, 8.8 M x 200 and a GPU"],
+                [[name, f"{s:.2f}", way, paper.get(name, "")] for name, (way, s) in builds.items()])  # fmt: skip
 
 
 def sweep_text(kept):
     distances = sorted({row[2] for row in kept["rows"]})
-    by_scale, paper = {}, published("5, extra distance")
+    by_scale, paper = {}, published("XFBQ", "5, extra distance")["numbers"]
     for scale, share, distance, found, speed in kept["rows"]:
         by_scale.setdefault((scale, share), {})[distance] = f"{found:.4f}, {speed:,.0f}"
     yield f"### Scale and extra distance: precision@{SWEEP_K} and queries per second, {DEFAULT_BITS} x {QUERY_BITS} bits\n"
     columns = ["scale", "components within 1 / scale, %", *(f"extra distance {d}" for d in distances)]
-    yield table(
-        columns,
-        [
-            [f"{scale:g}" if scale else "searched", f"{share:.1f}" if share else "", *(cells[d] for d in distances)]
-            for (scale, share), cells in by_scale.items()
-        ],
-    )
+    yield table(columns, [
+        [f"{scale:g}" if scale else "searched", f"{share:.1f}" if share else "", *(cells[d] for d in distances)]
+        for (scale, share), cells in by_scale.items()
+    ])  # fmt: skip
     yield (
         f"The paper takes a scale of {paper['scale, 200 d']} for 200 dimensions and {paper['scale, 96 d']} for 96, about log2 of "
         f"the root of the dimensions (3.5.1), and extra distances of 0 to {paper['extra distance']} (5). An extra distance of 0 "
@@ -328,19 +296,17 @@ def main():
     out = {"help": "what is measured (default: build/bench/xfbq.json)"}
     parser = parser_of("bench xfbq", __doc__, "again", "docs", "cache", quick=quick, out=out)
     parser.add_argument("--parts", type=names_of(PARTS, "part"), default=list(PARTS), metavar="NAME,...")
-    parser.add_argument(
-        "--data", default="books100d", choices=datasets.NAMES, metavar="NAME", help="a data set of search"
-    )
+    parser.add_argument("--data", default="books100d", choices=datasets.NAMES, metavar="NAME", help="a data set of search")
     arguments = parser.parse_args()
     need_thresher("bench xfbq")
     out = arguments.out or f"build/bench/xfbq{'-quick' if arguments.quick else ''}.json"
     budget = QUICK_BUDGET_S if arguments.quick else BUDGET_S
-    os.makedirs(os.path.dirname(out) or ".", exist_ok=True)
     try:
         data = datasets.load(arguments.data, arguments.cache)
     except datasets.Missing as missing:
         sys.exit(f"bench xfbq: {missing}: choose other vectors with --data")
-    results = load(out, {"format": FORMAT, "data": arguments.data})
+    kept = Kept(out, {"format": FORMAT, "data": arguments.data}, arguments.again)
+    results = kept.results
     if results["data"] != arguments.data:
         sys.exit(f"bench xfbq: {out} has results of {results['data']}: name another file with --out")
     n_queries = QUICK_QUERIES if arguments.quick else CODE_QUERIES
@@ -351,12 +317,10 @@ def main():
         "sweep": lambda: measure_sweep(data, budget, *((QUICK_SCALES, QUICK_DISTANCES) if arguments.quick else (SCALES, DISTANCES))),
     }
     for part in arguments.parts:
-        if part not in results or arguments.again:
-            results[part] = calls[part]()
-            results["about"] = (
-                f"{data.name}: {len(data.base):,} x {data.n_dims}, {data.title}. {versions({'faiss': 'Faiss'})}."
-            )
-            save(out, results)
+        if kept.measure(results, part, calls[part], lambda _: "done"):
+            about = f"{data.name}: {len(data.base):,} x {data.n_dims}, {data.title}. {versions({'faiss': 'Faiss'})}."
+            results["about"] = about
+    kept.save()
     if set(PARTS[:-1]) & set(arguments.parts):
         publish(text(results, "bench xfbq", PARTS[:-1]), "bench xfbq", arguments.docs)
     if "sweep" in arguments.parts:

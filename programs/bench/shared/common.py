@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"):
     os.environ[name] = "1"  # before anything that starts threads is imported
@@ -38,13 +39,24 @@ def table(columns, rows):
     return "\n".join("| " + " | ".join(str(cell) for cell in row) + " |" for row in lines) + "\n"
 
 
-def figure(words, measured, target):
-    """A row of the table of figures, which are to be at least their targets."""
-    return [words, f">= {target:g}", f"{measured:.4g}", "yes" if measured >= target else "**no**"]
+def yes(met):
+    return "yes" if met else "**no**"
+
+
+def figure(words, measured, least=None, most=None, digits=".4g"):
+    """A row of the table of figures, with a target or none."""
+    if least is None and most is None:
+        return [words, "", f"{measured:{digits}}", ""]
+    target, met = (f"<= {most:g}", measured <= most) if least is None else (f">= {least:g}", measured >= least)
+    return [words, target, f"{measured:{digits}}", yes(met)]
 
 
 def figures(rows):
     return table(["figure", "target", "measured", "met"], rows)
+
+
+def page(*parts):
+    return "\n".join(parts)
 
 
 def left_out(lines):
@@ -137,6 +149,29 @@ def parser_of(bench, about, *names, **more):
     return made
 
 
+# ---------------------------------------------------------------------------------------------------- times
+
+
+class Timer:
+    """with Timer() as t: ...; t.seconds"""
+
+    def __enter__(self):
+        self.start = time.perf_counter()
+        return self
+
+    def __exit__(self, *_):
+        self.seconds = time.perf_counter() - self.start
+
+
+def seconds_of(call, repeats=1, choose=min):
+    """The least, or another choice, of the seconds of some calls."""
+    timers = [Timer() for _ in range(repeats)]
+    for timer in timers:
+        with timer:
+            call()
+    return float(choose([timer.seconds for timer in timers]))
+
+
 # ---------------------------------------------------------------------------------------------------- files
 
 
@@ -154,6 +189,43 @@ def save(path, results):
     with open(path + ".part", "w") as file:
         json.dump(results, file, indent=1)
     os.replace(path + ".part", path)
+
+
+def published(*path):
+    """The papers' own numbers, or those of one paper, or of one table or figure of it."""
+    with open(os.path.join(os.path.dirname(__file__), "..", "papers", "published.json"), encoding="utf-8") as file:
+        found = json.load(file)
+    for name in path:
+        found = found[name]
+    return found
+
+
+class Kept:
+    """Results in a file: each is measured once, unless again."""
+
+    def __init__(self, path, empty, again=False):
+        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+        self.path, self.again, self.results = path, again, load(path, empty)
+
+    def save(self):
+        save(self.path, self.results)
+
+    def measure(self, among, name, make, words=str, title=None):
+        """Keep make() as among[name], a part of the results, and print words(of it); what was left out is tried again.
+
+        Returns whether it was measured now; not if it needs a module that is not there.
+        """
+        if name in among and "left_out" not in (among[name] or {}) and not self.again:
+            return False
+        try:
+            with Timer() as timer:
+                among[name] = make()
+        except ImportError as missing:
+            print(f"{title or name}: left out: {missing}", file=sys.stderr)
+            return False
+        self.save()
+        print(f"{title or name}: {words(among[name])} ({timer.seconds:.0f} s)", file=sys.stderr, flush=True)
+        return True
 
 
 def read_fbin(path):
@@ -198,6 +270,19 @@ def child(words, **environment):
     if done.returncode != 0:
         return {"failed": (done.stderr.strip().splitlines() or ["no word"])[-1]}
     return json.loads(done.stdout.splitlines()[-1])
+
+
+def child_part(words):
+    """The same, but {"left_out": why} where it failed."""
+    result = child(words)
+    return {"left_out": f"failed: {result['failed']}"} if "failed" in result else result
+
+
+def run_main(main):
+    try:
+        main()
+    except subprocess.CalledProcessError as failed:
+        sys.exit(failed.returncode)  # it has printed why
 
 
 def called(*words):

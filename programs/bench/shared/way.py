@@ -50,6 +50,10 @@ def best_rate(epochs):
     return max(float(epoch["examples_per_s"]) for epoch in epochs)
 
 
+def rate_of(kind):
+    return f"thresher: {kind['ours']:.0f} per second"
+
+
 class Named:
     """A way of a dataclass of words; it may be compiled and keep memory."""
 

@@ -10,9 +10,11 @@ import json
 import os
 import sys
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 
 from bench.tower import codes as tower_codes
-from bench.shared.common import figure, figures, load, mean_of, save, spread, table, thresher, whole_machine
+from bench.papers.tables import chain
+from bench.shared.common import Kept, figure, figures, mean_of, published, spread, table, thresher, whole_machine
 from bench.tower.sets import ALL, LEAST_LABEL, part_path
 
 FLOATS = 32
@@ -52,21 +54,8 @@ OF_TABLE = {
     "codes": ["m_1", "rbe*", "m_5"],
 }
 ORDER = ("m_2", "m_3", "rbe*", "m_5", "m_1")
-TRENDS = (  # table; model whose AUC is more in the paper, and less; the difference there
-    ("4", "rbe_2", "m_2", "+0.0253"),
-    ("4", "rbe*", "rbe_2", "+0.0033"),
-    ("4", "rbe_3", "rbe*", "+0.0029"),
-    ("5", "m_2 tanh", "m_2", "+0.0011"),
-    ("5", "rbe_2", "rbe_2 tanh", "+0.0022"),
-    ("5", "rbe* tanh", "rbe*", "+0.0002"),
-    ("5", "rbe_3", "rbe_3 tanh", "+0.0020"),
-    ("5", "rbe_2", "rbe_2 straight", "+, both converge"),
-    ("5", "rbe*", "rbe* straight", "+, hardly converges"),
-    ("5", "rbe_3", "rbe_3 straight", "+, hardly converges"),
-    ("6", "rbe_2", "rbe_2 plain", "+0.0086"),
-    ("6", "rbe*", "rbe* plain", "+0.0079"),
-    ("6", "rbe_3", "rbe_3 plain", "+0.0089"),
-)
+OURS = {" variant": "", " no weights": " plain", " weights": ""}  # endings of the paper's models here
+STRAIGHT = {"rbe_2": "+, both converge", "rbe*": "+, hardly converges", "rbe_3": "+, hardly converges"}
 CODE_ROWS = (  # words, model, its bytes, recall and AUC in the records
     ("m_1, floats", "m_1", None, "recall", "auc"),
     ("m_1, XFBQ of 2 bits", "m_1", "xfbq2_bytes", "xfbq2_recall", "xfbq2_auc"),
@@ -121,19 +110,13 @@ def train(arguments, train_name, sets, data, model, seed):
     learned = data.name if data else ALL
     path = os.path.join(arguments.scratch, "model.safetensors")
     try:
-        tower = thresher.Tower.train(
-            part_path(arguments.scratch, learned, "train"),
-            path,
-            label_column=3,
-            least_label=LEAST_LABEL,
-            threads=arguments.threads,
-            **options,
-        )
+        pairs = part_path(arguments.scratch, learned, "train")
+        tower = thresher.Tower.train(pairs, path, label_column=3, least_label=LEAST_LABEL, threads=arguments.threads, **options)
     except thresher.ArgumentError as diverged:
         print(f"{model}, seed {seed}: {diverged}", file=sys.stderr)
         return {s.name: {} for s in ([data] if data else sets)}
     r, records = tower.report, {}
-    known = {"n_epochs": r.n_epochs, "best_epoch": r.best_epoch, "valid_loss": r.valid_loss, "valid_quality": r.valid_quality}
+    known = {name: getattr(r, name) for name in ("n_epochs", "best_epoch", "valid_loss", "valid_quality")}
     for tested in [data] if data else sets:
         vectors = tower_codes.vectors_path(arguments.keep, arguments.quick, train_name, tested.name, model, seed)
         record = records[tested.name] = {**known, **judge(arguments, tower, tested, model, vectors)}
@@ -154,8 +137,7 @@ def wanted_sets(arguments, sets, model):
 
 def measure(arguments, train_name, sets):
     """{(model, data set): [records, one a seed]}. Seeds outside, so that a run that is cut has whole tables of fewer."""
-    path, out = os.path.join(arguments.keep, "results.json"), {}
-    kept = load(path, {"format": FORMAT, "measured": {}})
+    kept, out = Kept(os.path.join(arguments.keep, "results.json"), {"format": FORMAT, "measured": {}}, arguments.again), {}
     for seed in range(arguments.seed, arguments.seed + arguments.seeds):
         for model in MODELS:
             some = wanted_sets(arguments, sets, model)
@@ -163,10 +145,9 @@ def measure(arguments, train_name, sets):
                 names = data.name if data else "+".join(s.name for s in sets)
                 about = {**options_of(arguments, data), **asdict(MODELS[model]), "seed": seed, "quick": arguments.quick}
                 key = f"{train_name} {names}: {json.dumps(about)}, thresher {thresher.__version__}"
-                if key not in kept["measured"] or arguments.again:
-                    kept["measured"][key] = train(arguments, train_name, sets, data, model, seed)
-                    save(path, kept)
-                for name, record in kept["measured"][key].items():
+                make = partial(train, arguments, train_name, sets, data, model, seed)
+                kept.measure(kept.results["measured"], key, make, ", ".join, f"{model}, seed {seed}")
+                for name, record in kept.results["measured"][key].items():
                     out.setdefault((model, name), []).append(record)
     return out
 
@@ -226,22 +207,20 @@ def table_2(means, data, rows):
     gap = means.mean("m_1", data) - means.mean("m_3", data)
     parts = [f"### Table 2, {data.name}: AUC against {against}\n", table(columns, lines)]
     parts.append(f"From m_3 to m_1, the reference gap: {gap:.4f}.\n")
-    held = 0
-    for i, (less, more) in enumerate(zip(ORDER, ORDER[1:])):
-        a, b = means.mean(less, data), means.mean(more, data)
-        holds = a < b if i < 2 else a <= b
-        held += holds
-        if not holds:
-            (_, spread_a), (_, spread_b) = (mean_of(means.values(m, data, "auc") or [0]) for m in (less, more))
-            seeds = f"over {len(means.values(less, data, 'auc'))} seeds they spread by {spread_a:.4f} and {spread_b:.4f}"
-            parts.append(f"{data.name}: {less} is above {more} by {a - b:.4f}; {seeds}.\n")
+    held = len(ORDER) - 1
+    for i, pair in enumerate(zip(ORDER, ORDER[1:])):
+        (a, spread_a), (b, spread_b) = (mean_of(means.values(m, data, "auc") or [float("nan")]) for m in pair)
+        if not (a < b if i < 2 else a <= b):
+            held -= 1
+            seeds = f"over {len(means.values(pair[0], data, 'auc'))} seeds they spread by {spread_a:.4f} and {spread_b:.4f}"
+            parts.append(f"{data.name}: {pair[0]} is above {pair[1]} by {a - b:.4f}; {seeds}.\n")
     lift = means.lift(data, "rbe*", "m_3")
     rows.append(figure(f"AUC lift of rbe* from m_3 toward m_1, {data.name}, %", lift, TARGET_LIFT))
     rows.append(figure(f"of m_2 < m_3 < rbe* <= m_5 <= m_1 hold, {data.name}", held, TARGET_ORDER))
     return parts, lift >= TARGET_LIFT
 
 
-def wide_table(title, first, models, sets, columns, cells):
+def wide_table(sets, title, first, models, columns, cells):
     """A table with some columns for every data set: cells(model, data)."""
     names = [*first, *(f"{data.name}, {column}" for data in sets for column in columns)]
     rows = [
@@ -251,33 +230,34 @@ def wide_table(title, first, models, sets, columns, cells):
     return [f"### {title}\n", table(names, rows)]
 
 
+def trends():
+    """[table, model whose AUC is more in the paper, model whose is less, the difference there]"""
+    for name in ("4", "5", "6"):
+        paper = published("RBE", f"Table {name}")
+        for pair in paper.get("pairs") or chain(paper["numbers"]):
+            less, more = (next((model.removesuffix(end) + own for end, own in OURS.items() if model.endswith(end)), model)
+                          for model in pair)  # fmt: skip
+            yield [name, more, less, f"{paper['numbers'][pair[1]] - paper['numbers'][pair[0]]:+.4f}"]
+        if name == "5":
+            yield from ([name, model, f"{model} straight", words] for model, words in STRAIGHT.items())
+
+
 def trend_tables(arguments, means, sets):
-    parts, bits = [], ["model", "query bits", "item bits"]
-    if "4" in arguments.tables:
-        parts += wide_table(
-            "Table 4: bits per dimension, log loss and AUC", bits, BITS, sets, ("loss", "AUC"),
-            lambda model, data: [means.cell(model, data, "loss"), means.cell(model, data)],
-        )  # fmt: skip
-    if "5" in arguments.tables:
-        parts += wide_table(
-            "Table 5: how gradients pass signs, AUC", bits[:1], BITS, sets, arguments.estimators,
-            lambda model, data: [means.cell(f"{model} {e}".removesuffix(" variant"), data) for e in arguments.estimators],
-        )  # fmt: skip
-    if "6" in arguments.tables:
-        parts += wide_table(
-            "Table 6: residuals in full and weighted 1/2, 1/4, ..., AUC", bits[:1], MORE_BITS, sets,
-            ("no weights", "weights", "lift %"),
-            lambda model, data: [
-                means.cell(f"{model} plain", data),
-                means.cell(model, data),
-                lift_cell(means.lift(data, model, f"{model} plain")),
-            ],
-        )  # fmt: skip
-    rows = [
-        [name, more, less, paper, *(means.apart(data, more, less) for data in sets)]
-        for name, more, less, paper in TRENDS
-        if name in arguments.tables
-    ]
+    def cells_6(model, data):
+        plain = f"{model} plain"
+        return [means.cell(plain, data), means.cell(model, data), lift_cell(means.lift(data, model, plain))]
+
+    bits, estimators = ["model", "query bits", "item bits"], arguments.estimators
+    wide = {
+        "4": ("Table 4: bits per dimension, log loss and AUC", bits, BITS, ("loss", "AUC"),
+              lambda model, data: [means.cell(model, data, "loss"), means.cell(model, data)]),
+        "5": ("Table 5: how gradients pass signs, AUC", bits[:1], BITS, estimators,
+              lambda model, data: [means.cell(f"{model} {e}".removesuffix(" variant"), data) for e in estimators]),
+        "6": ("Table 6: residuals in full and weighted 1/2, 1/4, ..., AUC", bits[:1], MORE_BITS,
+              ("no weights", "weights", "lift %"), cells_6),
+    }
+    parts = [part for name in wide if name in arguments.tables for part in wide_table(sets, *wide[name])]
+    rows = [[*trend, *(means.apart(data, *trend[1:3]) for data in sets)] for trend in trends() if trend[0] in arguments.tables]
     rows = [row for row in rows if set(row[4:]) != {"-"}]
     if rows:
         parts.append("### Trends of the paper: differences of AUC, above 0 where ours has the trend\n")

@@ -12,15 +12,15 @@ import argparse
 import inspect
 import json
 import os
-import subprocess
 import sys
 import tempfile
-import time
+from functools import partial
 
 from bench.shared.common import (  # first: one thread, and numpy is there
-    called, load, names_of, need_thresher, parser_of, publish, save, table,
+    Kept, called, names_of, need_thresher, page, parser_of, publish, run_main, table,
 )
 
+from bench.search.faiss_exact import faiss_module
 from bench.tower import codes as tower_codes
 from bench.tower import sets as tower_sets
 from bench.tower import tables as tower_tables
@@ -56,44 +56,40 @@ def read_sets(arguments):
     return sets
 
 
-def measure_tables(arguments, results, part):
+def measure_tables(arguments, kept, part):
     sets = read_sets(arguments)
     measured = tower_tables.measure(arguments, part, sets)
     rbe = {data.name: records for (model, name), records in measured.items() for data in sets
            if model == "rbe*" and name == data.name and all("recall" in record for record in records)}  # fmt: skip
-    results[part] = {"text": tower_tables.text(arguments, part, sets, measured), "rbe": rbe}
+    kept.results[part] = {"text": tower_tables.text(arguments, part, sets, measured), "rbe": rbe}
 
 
-def measure_speed(arguments, results):
+def measure_speed(arguments):
     sets = read_sets(arguments)
     words = [arguments.bench, "tower", arguments.scratch, "--sets", ",".join(data.name for data in sets)]
     words += ["--scratch", arguments.scratch, "--seed", str(arguments.seed)]
     words += ["--quick"] * arguments.quick + (["--codes", str(arguments.codes)] if arguments.codes else [])
     lines = [line for line in called(*words).splitlines() if not line.startswith("## ")]
     split = tower_tables.split_table(arguments, sets, False)
-    results["speed"] = {"text": "\n".join([*split, "\n".join(lines).strip(), ""])}
+    return {"text": "\n".join([*split, "\n".join(lines).strip(), ""])}
 
 
-def measure_codes(arguments, results):
+def measure_codes(arguments, kept):
     try:
-        import faiss
+        faiss = faiss_module()
     except ImportError:
         print("codes: left out: faiss is not installed (faiss-cpu)", file=sys.stderr)
         return
-    faiss.omp_set_num_threads(1)
-    kept = results.setdefault("codes", {"version": faiss.__version__, "measured": {}})["measured"]
+    among = kept.results.setdefault("codes", {"version": faiss.__version__, "measured": {}})["measured"]
     for (train, data, seed), path in tower_codes.found(arguments.keep, arguments.quick).items():
-        stamp, vectors = os.path.getmtime(path), None
+        stamp = os.path.getmtime(path)
         for name in tower_codes.CODES:
             key = f"{train} {data} {seed} {name}"
-            if kept.get(key, {}).get("stamp") == stamp and not arguments.again:
-                continue
-            vectors = vectors or tower_codes.Vectors.load(path)
-            start = time.perf_counter()
-            kept[key] = {**tower_codes.measure(faiss, name, vectors, data == "homedepot"), "stamp": stamp}
-            save(arguments.out, results)
-            words = f"recall {kept[key]['recall']:.4f}, AUC {kept[key]['auc']:.4f}"
-            print(f"{key}: {words} ({time.perf_counter() - start:.0f} s)", file=sys.stderr)
+            if among.get(key, {}).get("stamp") != stamp:
+                among.pop(key, None)
+            kept.measure(among, key, lambda path=path, name=name, stamp=stamp, labelled=data == "homedepot": {
+                **tower_codes.measure(faiss, name, tower_codes.Vectors.load(path), labelled), "stamp": stamp
+            })  # fmt: skip
 
 
 # ---------------------------------------------------------------------------------------------------- PyTorch
@@ -133,33 +129,35 @@ def one_way(arguments):
     print(json.dumps(tower_torch.time_way(torch, model_path, pairs, chosen, BATCH, NEGATIVES, DROPOUT, float(budget))))
 
 
-def measure_torch(arguments, results):
+def beside_torch(arguments, torch, data):
+    # Good pairs whose texts have words of ASCII: those PyTorch's side finds, too.
+    good = [pair[:2] for pair in data.pairs if pair[2] >= tower_sets.LEAST_LABEL]
+    pairs = [p for p in good if all(text.isascii() and tower_torch.words_of(text) for text in p)]
+    with tempfile.TemporaryDirectory(dir=arguments.keep) as directory:
+        paths = [os.path.join(directory, name) for name in ("pairs.tsv", "model.safetensors")]
+        write_pairs(paths[0], pairs)
+        first = ours(arguments, *paths)
+        losses = same_loss(arguments, torch, directory, paths[1], pairs[:BATCH])
+        some = tower_torch.WAYS[: 3 if arguments.quick else None]
+        ways = way.run_all(data.name, some, [__file__, "--one-way", *paths], arguments.quick)
+        rate = max(first, ours(arguments, *paths))  # before and after the others
+    return {"ours": rate, "losses": losses, "ways": ways, "n_pairs": len(pairs)}
+
+
+def measure_torch(arguments, kept):
     try:
         torch = way.one_thread()
     except ImportError:
         print("torch: left out: torch is not installed", file=sys.stderr)
         return
-    kept = results.setdefault("torch", {"version": torch.__version__, "sets": {}})["sets"]
+    among = kept.results.setdefault("torch", {"version": torch.__version__, "sets": {}})["sets"]
     for data in tower_sets.all_sets():
-        if (data.name in kept and not arguments.again) or (arguments.quick and data.name != "tldr"):
+        if arguments.quick and data.name != "tldr":
             continue
-        if not tower_sets.read(data, arguments.data):
+        if tower_sets.read(data, arguments.data):
+            kept.measure(among, data.name, partial(beside_torch, arguments, torch, data), way.rate_of)
+        else:
             print(f"torch: {data.name} is left out: not in {arguments.data}", file=sys.stderr)
-            continue
-        # Good pairs whose texts have words of ASCII: those PyTorch's side finds, too.
-        good = [pair[:2] for pair in data.pairs if pair[2] >= tower_sets.LEAST_LABEL]
-        pairs = [p for p in good if all(text.isascii() and tower_torch.words_of(text) for text in p)]
-        with tempfile.TemporaryDirectory(dir=arguments.keep) as directory:
-            paths = [os.path.join(directory, name) for name in ("pairs.tsv", "model.safetensors")]
-            write_pairs(paths[0], pairs)
-            first = ours(arguments, *paths)
-            losses = same_loss(arguments, torch, directory, paths[1], pairs[:BATCH])
-            some = tower_torch.WAYS[: 3 if arguments.quick else None]
-            ways = way.run_all(data.name, some, [__file__, "--one-way", *paths], arguments.quick)
-            rate = max(first, ours(arguments, *paths))  # before and after the others
-        print(f"{data.name}, thresher: {rate:.0f} examples/s", file=sys.stderr)
-        kept[data.name] = {"ours": rate, "losses": losses, "ways": ways, "n_pairs": len(pairs)}
-        save(arguments.out, results)
 
 
 # ---------------------------------------------------------------------------------------------------- report
@@ -168,15 +166,12 @@ def measure_torch(arguments, results):
 def torch_text(measured):
     losses = ", ".join(f"{n}: {a['losses'][0]:.6f} and {a['losses'][1]:.6f}" for n, a in measured["sets"].items())
     rates, targets = way.tables(measured["sets"], "data", "examples_per_s")
-    return "\n".join(
-        [
-            f"### Training beside PyTorch {measured['version']}: rbe*, batches of {BATCH}, {NEGATIVES} negatives, one "
-            "thread\n",
-            rates,
-            f"Both compute the same: the loss of a batch of {BATCH} pairs from the same weights, ours and PyTorch's: "
-            f"{losses}.\n\n{inspect.cleandoc(tower_torch.Way.__doc__)}\n",
-            targets,
-        ]
+    return page(
+        f"### Training beside PyTorch {measured['version']}: rbe*, batches of {BATCH}, {NEGATIVES} negatives, one thread\n",
+        rates,
+        f"Both compute the same: the loss of a batch of {BATCH} pairs from the same weights, ours and PyTorch's: "
+        f"{losses}.\n\n{inspect.cleandoc(tower_torch.Way.__doc__)}\n",
+        targets,
     )
 
 
@@ -241,7 +236,6 @@ def parse():
     arguments.seeds = 1 if arguments.quick else arguments.seeds
     arguments.mark = mark_of(arguments, parser)
     arguments.keep += "-paper" * (arguments.recipe == "paper")
-    arguments.out = os.path.join(arguments.keep, f"report{'-quick' if arguments.quick else ''}.json")
     return arguments
 
 
@@ -254,24 +248,19 @@ def main():
         one_way(arguments)
         return
     need_thresher("bench tower")
-    os.makedirs(arguments.keep, exist_ok=True)
-    results = load(arguments.out, {"format": FORMAT})
+    kept = Kept(os.path.join(arguments.keep, f"report{'-quick' if arguments.quick else ''}.json"), {"format": FORMAT},
+                arguments.again)  # fmt: skip
     for part in arguments.parts:
         with tempfile.TemporaryDirectory(prefix="thresher-bench-") as arguments.scratch:
             if part in PARTS_TITLES:
-                measure_tables(arguments, results, part)
-            elif part == "speed" and ("speed" not in results or arguments.again):
-                measure_speed(arguments, results)
-            elif part == "codes":
-                measure_codes(arguments, results)
-            elif part == "torch":
-                measure_torch(arguments, results)
-        save(arguments.out, results)
-    publish(text(results, arguments.mark), arguments.mark, arguments.docs)
+                measure_tables(arguments, kept, part)
+            elif part == "speed":
+                kept.measure(kept.results, part, partial(measure_speed, arguments), lambda _: "done")
+            else:
+                {"codes": measure_codes, "torch": measure_torch}[part](arguments, kept)
+        kept.save()
+    publish(text(kept.results, arguments.mark), arguments.mark, arguments.docs)
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except subprocess.CalledProcessError as failed:
-        sys.exit(failed.returncode)  # it has printed why
+    run_main(main)

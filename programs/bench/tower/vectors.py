@@ -5,13 +5,12 @@ usage: ./run bench tower --vectors [--quick] [--again] [--docs] [--static DIR] [
 """
 
 import os
-import subprocess
 import sys
 import tempfile
-import time
+from functools import partial
 
-from bench.shared.common import called, load, machine, names_of, need_thresher, parser_of  # first: one thread
-from bench.shared.common import publish, save, table, thresher, unit
+from bench.shared.common import Kept, called, machine, names_of, need_thresher, parser_of  # first: one thread
+from bench.shared.common import publish, run_main, table, thresher, unit
 
 from bench.search import datasets, sentences
 import numpy as np
@@ -69,13 +68,8 @@ def all_sets(arguments):
 
 
 def exact(base, queries, k):
-    scores, out = None, np.empty((len(queries), k), np.int64)
-    for first in range(0, len(queries), 200):
-        scores = queries[first : first + 200] @ base.T
-        best = np.argpartition(-scores, k, axis=1)[:, :k]
-        order = np.argsort(-np.take_along_axis(scores, best, axis=1), axis=1, kind="stable")
-        out[first : first + 200] = np.take_along_axis(best, order, axis=1)
-    return out
+    parts = (queries[first : first + 200] for first in range(0, len(queries), 200))
+    return np.concatenate([datasets.best_of(part @ base.T, k) for part in parts])
 
 
 # ---------------------------------------------------------------------------------------------------- judged
@@ -136,12 +130,10 @@ def learned(arguments, base, queries, n_bytes, scratch):
     sizes = [(min(8 * n_bytes // planes // 8 * 8, 1024), planes) for planes in SHAPES]
     shapes = sorted(tried((dims, planes, GAMMA)) for dims, planes in sizes if 8 <= dims <= 8 * base.shape[1])[-2:]
     scaled = [(*best[1][:2], gamma) for best in shapes for gamma in (GAMMA, *GAMMAS)]
-    start = time.perf_counter()
     shape = max(tried(shape, arguments.epochs) for shape in scaled)[1]
-    seconds = (time.perf_counter() - start) / len(scaled)
     model = model_path(scratch, shape, arguments.epochs)
     found, size = search_index(base, queries, REFINE * KS[1], scratch, {"model": model, "keep": None})
-    record = {"shape": f"{shape[0]} x {shape[1]}", "gamma": shape[2], "batch": BATCH, "bytes": size, "train_s": seconds}
+    record = {"shape": f"{shape[0]} x {shape[1]}", "gamma": shape[2], "batch": BATCH, "bytes": size}
     return found, {**record, "refined": refined(base, queries, scratch, {"model": model})}
 
 
@@ -164,19 +156,17 @@ def axes_of(base, n):
 
 def xfbq(arguments, base, queries, n_bytes, scratch):
     """XFBQ of the first principal axes: whole vectors of 100 and more dimensions do not fit."""
-    judges, best = judges_of(base), None
+    judges, ways = judges_of(base), []
     truth = exact(base, base[judges], KS[1] + 1)
     for bits in XFBQ_SHAPES:
         dims = min(8 * (n_bytes - FACTOR_BYTES) // bits, base.shape[1]) // 8 * 8
-        if dims < 8:
-            continue
-        axes, codes = axes_of(base, dims), {"bits": bits, "lead_bits": bits, "keep": None}
-        rows = np.concatenate([base[judges], queries]) @ axes
-        found, size = search_index(base @ axes, rows, REFINE * KS[1], scratch, codes, query_bits=8)
-        recall = judged(found, truth)
-        if best is None or recall > best[0]:
-            best = recall, found[len(judges) :], f"{dims} x {bits}", size
-    return best and (best[1], {"shape": best[2], "bytes": best[3]})
+        if dims >= 8:
+            axes, codes = axes_of(base, dims), {"bits": bits, "lead_bits": bits, "keep": None}
+            rows = np.concatenate([base[judges], queries]) @ axes
+            found, size = search_index(base @ axes, rows, REFINE * KS[1], scratch, codes, query_bits=8)
+            about = {"shape": f"{dims} x {bits}", "bytes": size}
+            ways.append((judged(found, truth), found[len(judges) :], about))
+    return max(ways, key=lambda way: way[0])[1:] if ways else None
 
 
 def by_faiss(make, shape):
@@ -230,7 +220,8 @@ WAYS = {
 # ---------------------------------------------------------------------------------------------------- report
 
 
-def measure(arguments, results):
+def measure(arguments, kept):
+    results = kept.results
     for name, read in all_sets(arguments).items():
         if name not in arguments.sets:
             continue
@@ -245,22 +236,16 @@ def measure(arguments, results):
         for bits in (1, 2):
             with tempfile.TemporaryDirectory(prefix="thresher-bench-") as scratch:
                 whole[f"XFBQ, {bits} bits"] = refined(base, queries, scratch, {"bits": bits})
+        results.setdefault("sets", {})[name] = [*base.shape, len(queries)]
+
+        def found(way, n_bytes, base=base, queries=queries, truth=truth):
+            with tempfile.TemporaryDirectory(prefix="thresher-bench-") as scratch:
+                made = WAYS[way][1](arguments, base, queries, n_bytes, scratch)
+            return made and {**recalls(made[0], truth), **made[1]}
+
         for n_bytes in BYTES[:2] if arguments.quick else arguments.bytes:
             for way in arguments.ways:
-                search = WAYS[way][1]
-                key = f"{name} {n_bytes} {way}"
-                if key in results["measured"] and not arguments.again:
-                    continue
-                with tempfile.TemporaryDirectory(prefix="thresher-bench-") as scratch:
-                    try:
-                        found = search(arguments, base, queries, n_bytes, scratch)
-                    except ImportError as missing:
-                        print(f"{key}: left out: {missing}", file=sys.stderr)
-                        continue
-                results["measured"][key] = found and {**recalls(found[0], truth), **found[1]}
-                results["sets"] = {**results.get("sets", {}), name: [*base.shape, len(queries)]}
-                save(arguments.out, results)
-                print(f"{key}: {results['measured'][key]}", file=sys.stderr)
+                kept.measure(results["measured"], f"{name} {n_bytes} {way}", partial(found, way, n_bytes))
 
 
 def text(results):
@@ -298,7 +283,7 @@ def main():
     quick = {"help": "10,000 items, codes of 8 and 16 bytes: to see that it works"}
     keep = {"default": "build/bench/tower", "help": "for results"}
     parser = parser_of("bench tower --vectors", __doc__, "again", "docs", "thresher", "data", quick=quick, keep=keep)
-    parser.add_argument("--static", default="build/bench/minilm", metavar="DIR", help="of a sentence model's files")
+    parser.add_argument("--static", default=datasets.ENCODER, metavar="DIR", help="of a sentence model's files")
     add = parser.add_argument
     add("--sets", type=names_of(SETS, "data set"), default=SETS, metavar="NAME,...", help=", ".join(SETS))
     ways = ", ".join(WAYS)
@@ -307,16 +292,12 @@ def main():
     add("--epochs", type=int, default=20, metavar="N", help="of each training; 20")
     arguments = parser.parse_args([word for word in sys.argv[1:] if word != "--vectors"])
     need_thresher("bench tower")
-    os.makedirs(arguments.keep, exist_ok=True)
-    arguments.out = os.path.join(arguments.keep, f"vectors{'-quick' if arguments.quick else ''}.json")
-    results = load(arguments.out, {"format": FORMAT, "measured": {}})
-    results["epochs"] = arguments.epochs
-    measure(arguments, results)
-    publish(text(results), "bench tower --vectors", arguments.docs)
+    out = os.path.join(arguments.keep, f"vectors{'-quick' if arguments.quick else ''}.json")
+    kept = Kept(out, {"format": FORMAT, "measured": {}}, arguments.again)
+    kept.results["epochs"] = arguments.epochs
+    measure(arguments, kept)
+    publish(text(kept.results), "bench tower --vectors", arguments.docs)
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except subprocess.CalledProcessError as failed:
-        sys.exit(failed.returncode)  # it has printed why
+    run_main(main)
