@@ -6,7 +6,7 @@ ad hits, the gains of places. A batch is then put together by numpy, without a l
 """
 
 import numpy as np
-from bench.tower.torch_steps import Distinct, Ragged
+from bench.tower.torch_steps import Distinct, Ragged, runs, spread
 
 UNKNOWN = -1
 
@@ -65,9 +65,8 @@ class Bags:
         """{rows, weights, offsets} of the bags of those examples, as EmbeddingBag takes them."""
         bags = (examples[:, None] * self.n_fields + np.arange(self.n_fields)).ravel()
         lengths = self.lengths[bags]
-        ends = np.cumsum(lengths)
-        at = np.repeat(self.starts[bags] - ends + lengths, lengths) + np.arange(ends[-1])
-        return {"rows": self.rows[at], "weights": self.weights[at], "offsets": ends - lengths}
+        at = runs(self.starts[bags], lengths)
+        return {"rows": self.rows[at], "weights": self.weights[at], "offsets": np.cumsum(lengths) - lengths}
 
 
 def gains_of(levels):
@@ -95,11 +94,8 @@ class Log:
                 name, text = line.rstrip("\n").split("\t")
                 ids[name] = len(ids)
                 words.append(list(dict.fromkeys(text.split())))
-        self.items = Bags(
-            [[self.ads.rows.get(word, UNKNOWN) for word in item] for item in words],
-            [[1.0] * len(item) for item in words],
-            self.ads,
-        )
+        rows = [[self.ads.rows.get(word, UNKNOWN) for word in item] for item in words]
+        self.items = Bags(rows, [[1.0] * len(item) for item in words], self.ads)
         self.item_features = Ragged([[self.features.setdefault(w, len(self.features)) for w in item] for item in words])
         self.read_requests(requests_path, ids)
 
@@ -114,10 +110,8 @@ class Log:
                 about = [known.get(word) or known.setdefault(word, self.look_up(word)) for word, _ in words]
                 rows.append([row for row, _, _ in about])
                 numbers.append([x for _, x in words])
-                hits = [
-                    (f, row, field, x) for (row, field, f), (_, x) in zip(about, words) if UNKNOWN not in (f, field)
-                ]
-                histories.append(hits)
+                hits = ((f, row, field, x) for (row, field, f), (_, x) in zip(about, words))
+                histories.append([hit for hit in hits if UNKNOWN not in (hit[0], hit[2])])
                 shown = shown.split()
                 levels.append(np.cumsum([0] + [word[0] != "~" for word in shown[1:]]))
                 ads.append([ids[split_number(word.lstrip("~"))[0]] for word in shown])
@@ -146,20 +140,10 @@ class Log:
         ad = np.repeat(np.arange(n * n_ads), lengths)
         wanted = ad // n_ads * n_features + words
         first, end = np.searchsorted(keys, wanted), np.searchsorted(keys, wanted, side="right")
-        found = end - first
-        ends = np.cumsum(found)
-        place = np.repeat(first - ends + found, found) + np.arange(ends[-1])
-        ad = np.repeat(ad, found)
+        ad, place = np.repeat(ad, end - first), runs(first, end - first)
         self.match_offsets = np.searchsorted(ad, np.arange(n + 1) * n_ads)
         self.match_ads = ad % n_ads
         self.match_words = order[place] - self.history.offsets[ad // n_ads]
-
-
-def spread(offsets, chosen):
-    """The starts of the lists of those numbers, concatenated, and their lengths."""
-    lengths = offsets[chosen + 1] - offsets[chosen]
-    ends = np.cumsum(lengths)
-    return np.repeat(offsets[chosen] - ends + lengths, lengths) + np.arange(ends[-1]), lengths
 
 
 class Batches:

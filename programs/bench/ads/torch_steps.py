@@ -14,13 +14,7 @@ from bench.ads.log import Batches, discounts
 from bench.shared.way import Named, time_steps
 
 SIDES = ("query", "item")
-PARTS = {  # of a side: tensors of a model's file, and their names here
-    "hidden.weight": "hidden",
-    "hidden.bias": "hidden_bias",
-    "output.weight": "output",
-    "output.bias": "output_bias",
-    "product.weight": "product",
-}
+PARTS = ("hidden.weight", "hidden.bias", "output.weight", "output.bias", "product.weight")  # tensors of a side
 
 
 @dataclass(frozen=True)
@@ -93,13 +87,13 @@ def define(torch):
 
         def __init__(self, tensors, side):
             super().__init__()
-
-            for name, own in PARTS.items():
-                setattr(self, own, torch.nn.Parameter(torch.tensor(tensors[f"{side}.{name}"])))
+            made = [torch.nn.Parameter(torch.tensor(tensors[f"{side}.{name}"])) for name in PARTS]
+            self.parts = torch.nn.ParameterList(made)
 
         def forward(self, pooled):
-            hidden = torch.tanh(torch.addmm(self.hidden_bias, pooled, self.hidden))
-            return torch.cat((torch.addmm(self.output_bias, hidden, self.output), pooled @ self.product), dim=1)
+            hidden, hidden_bias, output, output_bias, product = self.parts
+            activation = torch.tanh(torch.addmm(hidden_bias, pooled, hidden))
+            return torch.cat((torch.addmm(output_bias, activation, output), pooled @ product), dim=1)
 
     class Trainer:
         """One way to write the training: see WAYS."""
@@ -110,14 +104,8 @@ def define(torch):
             self.hits = torch.tensor(np.concatenate([tensors["hits.words"], tensors["hits.fields"]]))
             self.sides = [Side(tensors, side) for side in SIDES]
             self.adam = torch.optim.Adam([p for s in self.sides for p in s.parameters()], lr=rates.dense, fused=True)
-            self.slots = [
-                (-w / alpha, torch.zeros_like(w))
-                for w, alpha in (
-                    (self.tables[0], rates.tables),
-                    (self.tables[1], rates.tables),
-                    (self.hits, rates.hits),
-                )
-            ]
+            alphas = (rates.tables, rates.tables, rates.hits)
+            self.slots = [(-w / alpha, torch.zeros_like(w)) for w, alpha in zip((*self.tables, self.hits), alphas)]
             self.hits.requires_grad_()
             if way.tables != "rows":
                 for table in self.tables:
@@ -126,32 +114,25 @@ def define(torch):
             self.compute = torch.compile(self.loss_of, dynamic=True) if way.compiled else self.loss_of
 
         def pool(self, table, bags):
-            sparse = self.way.tables == "sparse"
-            return embedding_bag(
-                bags["rows"], table, bags["offsets"], mode="sum", per_sample_weights=bags["weights"], sparse=sparse
-            )
+            weights, sparse = bags["weights"], self.way.tables == "sparse"
+            return embedding_bag(bags["rows"], table, bags["offsets"], mode="sum", per_sample_weights=weights, sparse=sparse)
 
         def add_hits(self, hits, b):
             n = b["places"].numel()
             if self.way.hits == "bags":
                 words = b["match_words"]
                 ends = torch.searchsorted(b["match_ads"], torch.arange(n))
-                own = embedding_bag(
-                    b["hit_rows"][words], hits[:, None], ends, mode="sum", per_sample_weights=b["hit_known"][words]
-                )
-                fields = embedding_bag(
-                    b["hit_fields"][words], hits[:, None], ends, mode="sum", per_sample_weights=b["hit_x"][words]
-                )
+                own, fields = [
+                    embedding_bag(b[rows][words], hits[:, None], ends, mode="sum", per_sample_weights=b[weights][words])
+                    for rows, weights in (("hit_rows", "hit_known"), ("hit_fields", "hit_x"))
+                ]
                 return (own + fields).view_as(b["places"])
             weights = hits[b["hit_rows"]] * b["hit_known"] + hits[b["hit_fields"]] * b["hit_x"]
             return torch.zeros(n).index_add(0, b["match_ads"], weights[b["match_words"]]).view_as(b["places"])
 
         def loss_of(self, tables, hits, b):
-            vectors = []
-            for side, table, bags in zip(self.sides, tables, (b["users"], b["items"])):
-                pooled = self.pool(table, bags)
-                vectors.append(side(pooled.view(-1, side.hidden.shape[0])))
-            users, items = vectors
+            users, items = [side(self.pool(table, bags).view(-1, side.parts[0].shape[0]))
+                            for side, table, bags in zip(self.sides, tables, (b["users"], b["items"]))]  # fmt: skip
             shown = items.index_select(0, b["places"].view(-1)).view(len(users), -1, users.shape[1])
             scores = torch.bmm(shown, users[:, :, None])[:, :, 0] + self.add_hits(hits, b)
             return rank_loss(scores, b["gains"], b["levels"], b["discounts"], self.way.pairs)
@@ -183,7 +164,7 @@ def define(torch):
             made = {f"{side}.embeddings": table for side, table in zip(SIDES, self.tables)}
             made |= {"hits.words": self.hits[:n_words], "hits.fields": self.hits[n_words:]}
             for side, layers in zip(SIDES, self.sides):
-                made |= {f"{side}.{name}": getattr(layers, own) for name, own in PARTS.items()}
+                made |= {f"{side}.{name}": part for name, part in zip(PARTS, layers.parts)}
             return {name: tensor.detach().numpy() for name, tensor in made.items()}
 
         @torch.no_grad()

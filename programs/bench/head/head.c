@@ -37,14 +37,13 @@ typedef struct timed {
 
 typedef struct head_bench {
     bool figured; /* the first head has its figures */
-    bench_table parts, speed, grid;
+    bench_table *parts, *speed, *grid;
 } head_bench;
 
 /* ------------------------------------------------------------------------------------------------ a screen */
 
 static thr_head_query_options options_of(const screen_case *c) {
-    thr_head_query_options o;
-    thr_head_query_options_init(&o);
+    BENCH_OPTIONS(thr_head_query, o);
     o.screen = c->screen;
     o.group = c->group;
     o.threshold = c->threshold > 0 ? c->threshold : o.threshold;
@@ -109,7 +108,7 @@ static void measure_parts(head_bench *b, const bench_head *head) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         timed t = time_screen(head, &cases[i], BEAM);
         measure_recall(head, &cases[i], &t);
-        bench_row(&b->parts, "%s x %" PRIu32 " | %s | %.2f | %.2f | %.2f | %.2f | %.2f | %.0f",
+        bench_row(b->parts, "%s x %" PRIu32 " | %s | %.2f | %.2f | %.2f | %.2f | %.2f | %.0f",
                   prog_exact(head->n_words).text, head->n_dims, cases[i].name, t.times.screen * 1e3,
                   t.times.choose * 1e3, t.times.score * 1e3, fmax(t.total - t.bare, 0) * 1e3, t.total * 1e3, t.words);
     }
@@ -133,7 +132,7 @@ static void measure_speed(head_bench *b, const bench_head *head) {
             continue;
         timed t = time_screen(head, c, BEAM);
         measure_recall(head, c, &t);
-        bench_row(&b->speed, "%s x %" PRIu32 " | %s | %.0f | %.2f | %.2f | %.4f", prog_exact(head->n_words).text,
+        bench_row(b->speed, "%s x %" PRIu32 " | %s | %.0f | %.2f | %.2f | %.4f", prog_exact(head->n_words).text,
                   head->n_dims, c->name, t.words, t.total * 1e3, all.total / t.total, t.recall);
         if (c->target == 0 || b->figured)
             continue;
@@ -166,10 +165,10 @@ static void measure_batch(head_bench *b, const bench_head *head, uint32_t n, dou
         }
         best = t[i].total < t[best].total ? i : best;
     }
-    bench_row(&b->grid, "%s x %" PRIu32 " | %" PRIu32, prog_exact(head->n_words).text, head->n_dims, n);
+    bench_row(b->grid, "%s x %" PRIu32 " | %" PRIu32, prog_exact(head->n_words).text, head->n_dims, n);
     for (size_t i = 0; i < N_SCREENS; i++)
-        bench_cells(&b->grid, "%.2f", t[i].total * 1e3);
-    bench_cells(&b->grid, "%.4f | %.4f | %s | %s | %.2f", recalls[1], recalls[2], cases[best].name,
+        bench_cells(b->grid, "%.2f", t[i].total * 1e3);
+    bench_cells(b->grid, "%.4f | %.4f | %s | %s | %.2f", recalls[1], recalls[2], cases[best].name,
                 t[N_SCREENS - 1].used == FULL ? "full" : "planes", t[0].total / t[2].total);
 }
 
@@ -216,14 +215,16 @@ static void sections(void) {
     if (given != (v->states != NULL))
         bench_fail("--weights and --states go together");
     head_bench *b = bench_alloc(sizeof *b);
-    bench_table_begin(&b->parts, "Where the time goes, a beam of 12",
-                      "words x dimensions | screen | hash or scan, ms | look-up, list, ms | product, ms | normalise, "
-                      "ms | whole, ms | words scored");
-    bench_table_begin(&b->speed, "Speed and recall, a beam of 12 that shares its words",
-                      "words x dimensions | screen | words scored | ms | full over it | recall@12");
-    bench_table_begin(&b->grid, "Which screen is the fastest, each state with its own words",
-                      "words x dimensions | states | full, ms | wta, ms | planes, ms | auto, ms | wta recall | planes "
-                      "recall | fastest | auto takes | full / planes");
+    b->parts = bench_table_begin(
+        "Where the time goes, a beam of 12",
+        "words x dimensions | screen | hash or scan, ms | look-up, list, ms | product, ms | normalise, "
+        "ms | whole, ms | words scored");
+    b->speed = bench_table_begin("Speed and recall, a beam of 12 that shares its words",
+                                 "words x dimensions | screen | words scored | ms | full over it | recall@12");
+    b->grid = bench_table_begin(
+        "Which screen is the fastest, each state with its own words",
+        "words x dimensions | states | full, ms | wta, ms | planes, ms | auto, ms | wta recall | planes "
+        "recall | fastest | auto takes | full / planes");
     bench_print_title("head");
     if (given) {
         bench_print_text("The head of %s, states of %s.\n\n", v->weights, v->states);
@@ -239,10 +240,10 @@ static void sections(void) {
         for (uint32_t i = 0; i < 4; i++)
             measure_drawn(b, i < 2 ? 128000 : 256000, i % 2 == 0 ? 1024 : 4096, true);
     }
-    bench_print(&b->parts);
-    bench_print(&b->speed);
+    bench_print(b->parts);
+    bench_print(b->speed);
     if (!given)
-        bench_print(&b->grid);
+        bench_print(b->grid);
 }
 
 static const prog_option options[] = {

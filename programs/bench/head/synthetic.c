@@ -51,9 +51,8 @@ void bench_head_draw(uint32_t n_words, uint32_t n_dims, uint32_t n_states, bench
         for (uint32_t i = 0; i < n_dims; i++)
             state[i] = (float)(STATE * ((double)own[i] + unit * (double)state[i]));
     }
-    thr_head_build_options options;
     const thr_matrix rows = {weights, n_words, n_dims, THR_DTYPE_F16, n_dims * sizeof *weights};
-    thr_head_build_options_init(&options);
+    BENCH_OPTIONS(thr_head_build, options);
     options.bias = bias;
     options.n_bias = n_words;
     options.seed = seed;

@@ -5,6 +5,7 @@ Nothing is timed: the spans of words that a beam's codes find are the data's, an
 """
 
 import struct
+from pathlib import Path
 
 import numpy as np
 
@@ -19,8 +20,7 @@ class Hashes:
     """The hashes of a head's file."""
 
     def __init__(self, path):
-        with open(path, "rb") as file:
-            data = file.read()
+        data = Path(path).read_bytes()
         self.n_words, self.n_dims = struct.unpack_from("<II", data, 12)
         (n_sections,), (at,) = struct.unpack_from("<I", data, 32), struct.unpack_from("<Q", data, 40)
         found = {}

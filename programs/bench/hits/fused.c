@@ -36,9 +36,8 @@ static bench_normal items_of(void) {
 static void build(fused_bench *b) {
     bench_normal items = items_of();
     const thr_item_features features = {b->catalogue->offsets, b->catalogue->features, b->catalogue->n_items};
-    thr_index_build_options options;
     thr_context *context = bench.program->context;
-    thr_index_build_options_init(&options);
+    BENCH_OPTIONS(thr_index_build, options);
     options.metric = THR_METRIC_IP;
     options.features = &features;
     thr_reader *reader = bench_reader(context, features.n_items, DIMS, bench_normal_rows, &items);
@@ -53,8 +52,7 @@ static void search(fused_bench *b, asked_for what, bool exact, uint64_t n, fused
     const thr_matrix queries = thr_matrix_f32(b->vectors, n, DIMS);
     const thr_hits_queries features = {n, b->offsets, b->features, b->weights};
     thr_hits *hits = thr_index_hits(b->index);
-    thr_search_options options;
-    thr_search_options_init(&options);
+    BENCH_OPTIONS(thr_search, options);
     options.exact = exact;
     options.features = what == BOTH ? &features : NULL;
     if (what == FEATURES)
@@ -95,13 +93,6 @@ static void check(fused_bench *b) {
         bench_fail("%llu items are better than the %d-th", (unsigned long long)better, K);
 }
 
-static double recall_of(const fused_bench *b, const uint64_t *ids) {
-    const thr_recall_rows truth = {b->right.ids, NULL, K}, found = {ids, NULL, K};
-    double recall = 0;
-    bench_check(thr_recall(&truth, &found, MOST_QUERIES, K, &recall, &bench.err));
-    return recall;
-}
-
 /* ------------------------------------------------------------------------------------------------ all */
 
 static void draw_queries(fused_bench *b) {
@@ -123,7 +114,7 @@ static void print(fused_bench *b, bench_table *table) {
             double seconds[3];
             fused_answers a;
             search(b, BOTH, exact != 0, MOST_QUERIES, &a);
-            const double recall = recall_of(b, a.ids);
+            const double recall = bench_recall(b->right.ids, a.ids, MOST_QUERIES, K);
             for (int w = 0; w < 3; w++)
                 for (BENCH_BEST(seconds[w], ROUNDS))
                     search(b, (asked_for)w, exact != 0, n, &a);
@@ -139,17 +130,16 @@ static void print(fused_bench *b, bench_table *table) {
 }
 
 void bench_hits_fused(const bench_catalogue *c) {
-    static bench_table table;
     fused_bench *b = bench_alloc(sizeof *b);
-    bench_table_begin(
-        &table, "Vectors of 64 dimensions and 200 features per query in one pass, best 100, one thread",
+    bench_table *table = bench_table_begin(
+        "Vectors of 64 dimensions and 200 features per query in one pass, best 100, one thread",
         "vectors by | queries at once | vectors alone, ms | features alone, ms | both, ms | over vectors | recall@100");
     b->catalogue = c;
     b->values = bench_alloc(c->n_items * sizeof *b->values);
     draw_queries(b);
     build(b);
     check(b);
-    print(b, &table);
-    bench_print(&table);
+    print(b, table);
+    bench_print(table);
     thr_index_free(b->index);
 }

@@ -42,10 +42,9 @@ typedef struct hits_bench {
 /* ------------------------------------------------------------------------------------------------ building */
 
 static void build_all(hits_bench *b) {
-    static bench_table table;
     thr_context *two = bench.program->context; /* of all threads */
-    bench_table_begin(
-        &table, "Posting lists",
+    bench_table *table = bench_table_begin(
+        "Posting lists",
         "order of items | threads | build, s | bytes per posting | over CSR's 4 | in ids, % | runs, % | bitmaps, %");
     const char *path = bench_path("ads.hits");
     for (int order = 1; order >= 0; order--) {
@@ -58,7 +57,7 @@ static void build_all(hits_bench *b) {
         const double bytes = (double)info.list_bytes / (double)info.n_postings;
         const double ids = 100.0 * (double)info.n_ids / (double)info.n_postings;
         const double bits = 100.0 * (double)info.bitmap_postings / (double)info.n_postings;
-        bench_row(&table, "%s | %" PRIu32 " | %.2f | %.3f | %.3f | %.1f | %.1f | %.1f",
+        bench_row(table, "%s | %" PRIu32 " | %.2f | %.3f | %.3f | %.1f | %.1f | %.1f",
                   order == THR_HITS_ORDER_ROWS ? "as given" : "by features", thr_context_threads(two), seconds, bytes,
                   bytes / 4, ids, 100 - ids - bits, bits);
         if (order == THR_HITS_ORDER_FEATURES) {
@@ -68,7 +67,7 @@ static void build_all(hits_bench *b) {
             bench_at_most(seconds, 3, "build, items as given, s");
         }
     }
-    bench_print(&table);
+    bench_print(table);
 }
 
 /* ------------------------------------------------------------------------------------------------ searching */
@@ -157,22 +156,21 @@ static void run_peers(hits_bench *b) {
 }
 
 static void print_searches(hits_bench *b) {
-    static bench_table table;
-    bench_table_begin(&table,
-                      "One query, one thread; posting lists also choose the best 100, the others leave it at sums",
-                      "way | features | postings touched | ms per query | over posting lists");
+    bench_table *table =
+        bench_table_begin("One query, one thread; posting lists also choose the best 100, the others leave it at sums",
+                          "way | features | postings touched | ms per query | over posting lists");
     for (int size = 0; size < N_SIZES; size++)
         for (int w = -1; w < N_WAYS; w++) {
             const double seconds = w < 0 ? b->ours[size] : b->others[size][w];
-            bench_row(&table, "%s | %" PRIu32 " | %s | %.2f | %.2f", w < 0 ? "posting lists, best 100" : WAYS[w].name,
+            bench_row(table, "%s | %" PRIu32 " | %s | %.2f | %.2f", w < 0 ? "posting lists, best 100" : WAYS[w].name,
                       SIZES[size], prog_short(b->touched[size]).text, seconds * 1e3, seconds / b->ours[size]);
         }
     for (int p = 0; p < b->n_peers; p++) {
         const int size = b->peers[p].size == SIZES[0] ? 0 : 1;
-        bench_row(&table, "%s | %" PRIu32 " | %s | %.2f | %.2f", b->peers[p].name, b->peers[p].size,
+        bench_row(table, "%s | %" PRIu32 " | %s | %.2f | %.2f", b->peers[p].name, b->peers[p].size,
                   prog_short(b->touched[size]).text, b->peers[p].seconds * 1e3, b->peers[p].seconds / b->ours[size]);
     }
-    bench_print(&table);
+    bench_print(table);
     bench_at_most(b->ways.block_bytes / (double)b->catalogue.n_postings / 4, 1,
                   "bytes per posting of the published blocks over binary CSR's");
     for (int w = 0; w < N_WAYS; w++)

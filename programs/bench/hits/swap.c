@@ -120,15 +120,14 @@ static phase run_phase(swap_bench *b, searcher *searchers, bool swapping) {
 }
 
 static void report(swap_bench *b, const phase phases[2]) {
-    static bench_table table;
-    bench_table_begin(&table, "64 threads that search half a million items for 200 features, best 100",
-                      "while | searches | p50, ms | p99, ms");
+    bench_table *table = bench_table_begin("64 threads that search half a million items for 200 features, best 100",
+                                           "while | searches | p50, ms | p99, ms");
     for (int i = 0; i < 2; i++) {
-        bench_row(&table, i == 0 ? "nothing else happens" : "a file is built, %llu swaps",
+        bench_row(table, i == 0 ? "nothing else happens" : "a file is built, %llu swaps",
                   (unsigned long long)b->n_swaps);
-        bench_cells(&table, "%zu | %.1f | %.1f", phases[i].n, phases[i].p50 * 1e3, phases[i].p99 * 1e3);
+        bench_cells(table, "%zu | %.1f | %.1f", phases[i].n, phases[i].p50 * 1e3, phases[i].p99 * 1e3);
     }
-    bench_print(&table);
+    bench_print(table);
     bench_at_most(atomic_load(&b->wrong), 0, "failed or mixed answers of %zu while lists were swapped", phases[1].n);
     bench_at_most(phases[1].p99 / phases[0].p99, 2, "p99 of 64 searching threads, swapping over not");
 }

@@ -53,8 +53,7 @@ static void update(updates_bench *b, int batch) {
 
 static void search(updates_bench *b, thr_hits *hits, const bench_hits_query *query, const uint64_t *filter,
                    bench_hits_answer *a) {
-    thr_hits_search_options options;
-    thr_hits_search_options_init(&options);
+    BENCH_OPTIONS(thr_hits_search, options);
     options.filter = filter;
     options.filter_bits = b->n_items;
     bench_check(bench_hits_ask(hits, query, &options, a, &bench.err));
@@ -94,7 +93,6 @@ static void report_query(updates_bench *b, const bench_hits_query *query, bench_
 
 void bench_hits_updates(thr_hits *hits, const bench_catalogue *c, const bench_hits_query *const *queries,
                         int n_queries) {
-    static bench_table table;
     if (c->n_items < 2 * N) {
         bench_print_text("Too few items for %d to be removed: updates are not measured.\n\n", N);
         return;
@@ -109,14 +107,14 @@ void bench_hits_updates(thr_hits *hits, const bench_catalogue *c, const bench_hi
     b->added = bench_hits_open(path);
     for (int batch = 0; batch < BATCHES; batch++)
         update(b, batch);
-    bench_table_begin(&table, "Updates: 1,000 items added and 1,000 removed at a time; one thread",
-                      "what | ms | over the file alone");
-    bench_row(&table, "the first update, which also indexes the file's rows | %.2f | ", b->seconds[0] * 1e3);
-    bench_row(&table, "the second | %.2f | ", b->seconds[1] * 1e3);
-    bench_row(&table, "the tenth, 9,000 added and 9,000 removed before it | %.2f | ", b->seconds[BATCHES - 1] * 1e3);
+    bench_table *table = bench_table_begin("Updates: 1,000 items added and 1,000 removed at a time; one thread",
+                                           "what | ms | over the file alone");
+    bench_row(table, "the first update, which also indexes the file's rows | %.2f | ", b->seconds[0] * 1e3);
+    bench_row(table, "the second | %.2f | ", b->seconds[1] * 1e3);
+    bench_row(table, "the tenth, 9,000 added and 9,000 removed before it | %.2f | ", b->seconds[BATCHES - 1] * 1e3);
     for (int q = 0; q < n_queries; q++)
-        report_query(b, queries[q], &table);
-    bench_print(&table);
+        report_query(b, queries[q], table);
+    bench_print(table);
     thr_hits_free(b->updated);
     thr_hits_free(b->added);
 }

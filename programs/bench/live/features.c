@@ -26,8 +26,7 @@ static void build(thr_context *context, const char *dir, uint64_t n) {
     bench_normal normal = {.seed = bench.program->globals.seed, .n_dims = DIMS};
     const size_t mark = bench_mark();
     const thr_item_features features = draw(n, 1);
-    thr_index_build_options options;
-    thr_index_build_options_init(&options);
+    BENCH_OPTIONS(thr_index_build, options);
     options.replace = true;
     options.features = &features;
     thr_index_free(bench_build(context, bench_reader(context, n, DIMS, bench_normal_rows, &normal), dir, &options));
@@ -38,10 +37,9 @@ static double add(thr_context *context, const char *dir, uint64_t call) {
     bench_normal normal = {.seed = bench.program->globals.seed + 2 + call, .n_dims = DIMS};
     const size_t mark = bench_mark();
     const thr_item_features features = draw(BATCH, 2 + call);
-    thr_index_add_options options;
     double seconds;
     thr_reader *reader = bench_reader(context, BATCH, DIMS, bench_normal_rows, &normal);
-    thr_index_add_options_init(&options);
+    BENCH_OPTIONS(thr_index_add, options);
     options.features = &features;
     for (BENCH_BEST(seconds, 1))
         bench_check(thr_index_add(context, dir, reader, &options, NULL, &bench.err));
@@ -53,11 +51,10 @@ static double add(thr_context *context, const char *dir, uint64_t call) {
 /* Returns the mean in ms. */
 static double measure(bench_table *table, thr_context *context, const char *dir, uint64_t n) {
     double ms[CALLS], sum = 0;
-    thr_index *index = NULL;
     build(context, dir, n);
     for (int i = 0; i < CALLS; i++)
         sum += ms[i] = add(context, dir, (uint64_t)i);
-    bench_check(thr_index_open(context, dir, &index, &bench.err));
+    thr_index *index = bench_open(context, dir);
     bench_check(thr_index_verify(index, &bench.err));
     if (thr_index_get_info(index).n_items != n + CALLS * BATCH)
         bench_fail("%" PRIu64 " items of %" PRIu64, thr_index_get_info(index).n_items, n + CALLS * BATCH);
@@ -68,10 +65,10 @@ static double measure(bench_table *table, thr_context *context, const char *dir,
 }
 
 void bench_live_features(thr_context *context, const char *dir) {
-    bench_table table;
-    bench_table_begin(&table, "Durable additions of 1,000 items, 100 dimensions and 20 features each; 40 calls",
-                      "Items before | ms, mean | median | worst");
-    const double small = measure(&table, context, dir, SMALL), large = measure(&table, context, dir, LARGE);
-    bench_print(&table);
+    bench_table *table =
+        bench_table_begin("Durable additions of 1,000 items, 100 dimensions and 20 features each; 40 calls",
+                          "Items before | ms, mean | median | worst");
+    const double small = measure(table, context, dir, SMALL), large = measure(table, context, dir, LARGE);
+    bench_print(table);
     bench_print_text("An addition in the large index takes %.1f times as long as in the small one.\n\n", large / small);
 }

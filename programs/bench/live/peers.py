@@ -17,17 +17,7 @@ class Turning:
     def __init__(self, data, scratch):
         self.data, self.scratch = data, scratch
 
-    def build(self, base):
-        raise NotImplementedError
-
-    def replace(self, ids, vectors):
-        raise NotImplementedError
-
-    def search(self, queries, k, setting):
-        raise NotImplementedError
-
-    def bytes(self):
-        raise NotImplementedError
+    # Every library has: build(base), replace(ids, vectors), search(queries, k, setting) -> ids, bytes()
 
 
 class Thresher(Turning):

@@ -77,22 +77,24 @@ static void *add_singles(void *arg) {
     return NULL;
 }
 
+static thr_index_writer *open_writer(writer_bench *b) {
+    thr_index_writer *writer = NULL;
+    bench_check(thr_index_writer_open(b->context, b->dir, NULL, &writer, &bench.err));
+    return writer;
+}
+
 /* A writer of a new and empty index. */
 static thr_index_writer *create(writer_bench *b, uint32_t n_dims) {
-    thr_index_create_options options;
-    thr_index_writer *writer = NULL;
-    thr_index_create_options_init(&options);
+    BENCH_OPTIONS(thr_index_create, options);
     options.n_dims = n_dims;
     options.replace = true;
     bench_check(thr_index_create(b->context, b->dir, &options, &bench.err));
-    bench_check(thr_index_writer_open(b->context, b->dir, NULL, &writer, &bench.err));
-    return writer;
+    return open_writer(b);
 }
 
 /* Durable adds per second of some threads to an empty index; all of them must be there afterwards. */
 static double add_rate(writer_bench *b, int n_threads) {
     static adder adders[THREADS];
-    thr_index *index = NULL;
     atomic_ullong n_added = 0;
     thr_index_writer *writer = create(b, SINGLE_DIMS);
     const double start = bench_clock();
@@ -108,7 +110,7 @@ static double add_rate(writer_bench *b, int n_threads) {
     }
     const double seconds = bench_clock() - start;
     thr_index_writer_free(writer);
-    bench_check(thr_index_open(b->context, b->dir, &index, &bench.err));
+    thr_index *index = bench_open(b->context, b->dir);
     if (thr_index_get_info(index).n_items != n_added)
         bench_fail("%" PRIu64 " items of %llu that were added", thr_index_get_info(index).n_items,
                    (unsigned long long)n_added);
@@ -131,7 +133,6 @@ static void measure_singles(writer_bench *b) {
                                         "the same to bytes that the file has already", "one thread", "16 threads"};
     static single_ways w;
     double medians[4];
-    bench_table table;
     for (int round = 0; round < ROUNDS; round++) {
         const double before = disk_rate(true), one = add_rate(b, 1), overwrites = disk_rate(false);
         const double many = add_rate(b, THREADS), rates[4] = {(before + disk_rate(true)) / 2, overwrites, one, many};
@@ -141,14 +142,14 @@ static void measure_singles(writer_bench *b) {
             w.over_writes[i][round] = rates[i] / rates[1];
         }
     }
-    bench_table_begin(&table, "Durable adds of one item, 384 dimensions, to an index that began empty; medians",
-                      "What | a second | over flushes at a file's end | over flushes inside a file");
+    bench_table *table =
+        bench_table_begin("Durable adds of one item, 384 dimensions, to an index that began empty; medians",
+                          "What | a second | over flushes at a file's end | over flushes inside a file");
     for (int i = 0; i < 4; i++) {
         medians[i] = median(w.over_appends[i]);
-        bench_row(&table, "%s | %.0f | %.2f | %.2f", words[i], median(w.rates[i]), medians[i],
-                  median(w.over_writes[i]));
+        bench_row(table, "%s | %.0f | %.2f | %.2f", words[i], median(w.rates[i]), medians[i], median(w.over_writes[i]));
     }
-    bench_print(&table);
+    bench_print(table);
     bench_at_least(medians[2], TARGET_ONE, "durable adds of one thread over flushes of the disk");
     bench_at_least(medians[3], TARGET_MANY, "durable adds of %d threads over flushes of the disk", THREADS);
 }
@@ -171,9 +172,8 @@ static double add_batches(writer_bench *b, const float *rows, uint64_t n_items) 
 static double build(writer_bench *b, const float *rows, uint64_t n_items) {
     const thr_matrix all = thr_matrix_f32(rows, n_items, BATCH_DIMS);
     double seconds;
-    thr_index_build_options options;
     thr_reader *reader = NULL;
-    thr_index_build_options_init(&options);
+    BENCH_OPTIONS(thr_index_build, options);
     options.replace = true;
     bench_check(thr_reader_from_matrix(b->context, &all, &reader, &bench.err));
     for (BENCH_BEST(seconds, 1))
@@ -183,17 +183,17 @@ static double build(writer_bench *b, const float *rows, uint64_t n_items) {
 }
 
 static void measure_batches(writer_bench *b) {
-    bench_table table;
     const uint64_t n = bench.values->items;
     bench_normal normal = {.seed = bench.program->globals.seed, .n_dims = BATCH_DIMS};
     float *rows = bench_alloc((size_t)n * BATCH_DIMS * sizeof *rows);
     for (uint64_t first = 0; first < n;)
         first += bench_normal_rows(&normal, first, n - first, rows + first * BATCH_DIMS);
     const double batches = add_batches(b, rows, n), built = build(b, rows, n);
-    bench_table_begin(&table, "Items per second, 100 dimensions", "What | items per second | over the build");
-    bench_row(&table, "build of %" PRIu64 " items | %.0f | 1", n, built);
-    bench_row(&table, "durable adds of %d at once | %.0f | %.2f", BATCH, batches, batches / built);
-    bench_print(&table);
+    bench_table *table =
+        bench_table_begin("Items per second, 100 dimensions", "What | items per second | over the build");
+    bench_row(table, "build of %" PRIu64 " items | %.0f | 1", n, built);
+    bench_row(table, "durable adds of %d at once | %.0f | %.2f", BATCH, batches, batches / built);
+    bench_print(table);
     bench_at_least(batches, TARGET_BATCH_RATE, "items per second in batches");
     bench_at_least(batches / built, TARGET_BATCH_SHARE, "adds in batches over a build");
 }
@@ -205,12 +205,10 @@ static void measure_refresh(writer_bench *b) {
     static float rows[BATCH * BATCH_DIMS];
     double ms[REFRESHES];
     bench_normal normal = {.seed = bench.program->globals.seed + 1, .n_dims = BATCH_DIMS};
-    thr_index *index = NULL, *newer = NULL;
-    thr_index_writer *writer = NULL;
+    thr_index_writer *writer = open_writer(b);
+    thr_index *index = bench_open(b->context, b->dir), *newer = NULL;
     thr_index_change change;
     size_t n = 0;
-    bench_check(thr_index_writer_open(b->context, b->dir, NULL, &writer, &bench.err));
-    bench_check(thr_index_open(b->context, b->dir, &index, &bench.err));
     for (int i = 0; n < REFRESHES; i++) {
         uint64_t found;
         (void)bench_normal_rows(&normal, (uint64_t)i * BATCH, BATCH, rows);
@@ -245,13 +243,12 @@ static void measure_refresh(writer_bench *b) {
 static thr_index *build_named(writer_bench *b) {
     const char *path = bench_path("names.txt");
     bench_normal normal = {.seed = 3, .n_dims = NAMED_DIMS};
-    thr_index_build_options options;
     FILE *names = fopen(path, "w");
     for (int i = 0; names != NULL && i < NAMED; i++)
         (void)fprintf(names, "item %d\n", i);
     if (names == NULL || fclose(names) != 0)
         bench_fail("%s: cannot be written", path);
-    thr_index_build_options_init(&options);
+    BENCH_OPTIONS(thr_index_build, options);
     options.replace = true;
     options.ids_path = path;
     thr_reader *reader = bench_reader(b->context, NAMED, NAMED_DIMS, bench_normal_rows, &normal);

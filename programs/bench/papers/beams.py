@@ -2,12 +2,17 @@
 """Rows of the WTA-LSH paper: hashes before the output layer of a beam search."""
 
 import bisect
+from functools import partial
 
+from bench.papers import verdict
+from bench.papers.verdict import NOT, REPRODUCED, Verdict, gained, holds, one
 from bench.shared.markdown import Missing, number
-from bench.papers.verdict import NOT, ORDER, REPRODUCED, Verdict, gained, one
+
+row = partial(verdict.row, "WTA-LSH")
 
 HEAD, MODEL, TIMES, WARPS = "bench head", "bench head --model", "translate --times", "bench papers, warps"
 ALIGNMENT, PAIR = "bench head --alignment", "bench head --pair"
+ONE_MODEL = "the model of `bench head --model`"
 MOST_LOSS, BEAM = 0.4, "12"
 TIMED = ("head, s", "all, s", "head's speed-up", "speed-up", "BLEU")
 PARTS = {"softmax": "head", "expansion": "expansion", "all": "all"}
@@ -32,26 +37,30 @@ def fastest(rows, loss=MOST_LOSS):
     return max(good, key=lambda row: row["speed-up"])
 
 
-def model_of(reports):
-    return "the model of `bench head --model`"
-
-
 def pairs(reports):
     return [mark for mark in reports.tables if mark.startswith(PAIR)]
 
 
-def by_model(reports, judge, first=MODEL, name="bench head --model"):
-    """judge(reports, mark) -> (words, verdict) of one model, and of each pair of languages that has what it needs."""
-    own = {name: judge(reports, first)}
-    for mark in pairs(reports):
-        try:
-            own[mark.removeprefix(PAIR).strip()] = judge(reports, mark)
-        except Missing:
-            continue
-    words = "; ".join(f"{name}: {text}" for name, (text, _) in own.items())
-    return Verdict(words, ", ".join(own), {name: judged for name, (_, judged) in own.items()})
+def by_model(first=MODEL, name=MODEL):
+    """Of judge(reports, mark) -> (words, state): one model, and each pair of languages that has what it needs."""
+
+    def of(judge):
+        def judge_all(reports, _):
+            own = {name: judge(reports, first)}
+            for mark in pairs(reports):
+                try:
+                    own[mark.removeprefix(PAIR).strip()] = judge(reports, mark)
+                except Missing:
+                    continue
+            words = "; ".join(f"{name}: {text}" for name, (text, _) in own.items())
+            return Verdict(words, ", ".join(own), {name: judged for name, (_, judged) in own.items()})
+
+        return judge_all
+
+    return of
 
 
+@row("Table 1", TIMES)
 def table_1(reports, paper):
     full, wta = ({row["part"]: number(row["ms"])[0] for row in reports.rows(TIMES, f"Beam of 12, {screen}")}
                  for screen in ("full", "wta"))  # fmt: skip
@@ -68,6 +77,7 @@ def table_1(reports, paper):
     return Verdict(words, "data/translate, en-de", parts)
 
 
+@row("Table 3", HEAD)
 def table_3(reports, paper):
     rows = reports.rows(HEAD, "Which screen")
     first = rows[0]["words x dimensions"]
@@ -75,10 +85,11 @@ def table_3(reports, paper):
     if "16" not in times or "1" not in times:
         raise Missing("a product of 16 states and of 1")
     over = times["16"] / times["1"]
-    judged = (ORDER, "") if over < 16 else (NOT, f"16 states take {over:.1f} times as long as one")
+    judged = holds(over < 16, f"16 states take {over:.1f} times as long as one")
     return one(f"16 states {over:.2f} times as long as 1 on a CPU", f"synthetic, {first}", judged)
 
 
+@row("Table 4", HEAD)
 def table_4(reports, paper):
     rows = reports.rows(HEAD, "Where the time goes")
     first = rows[0]["words x dimensions"]
@@ -96,6 +107,7 @@ def table_4(reports, paper):
     return one(words, f"synthetic, {first}", judged)
 
 
+@row("Table 4, naive", WARPS)
 def table_4_naive(reports, paper):
     """Steps and bytes are counted, nothing is timed: steps as published count for the paper's number."""
     steps, n_bytes = ({row["way"].split(" (")[-1].rstrip(")"): number(row[column])[0] for row in reports.rows(WARPS, heading)}
@@ -104,10 +116,11 @@ def table_4_naive(reports, paper):
     list_over = n_bytes["copy_if over all counts"] / n_bytes["marks"]
     words = f"look-up {over:.2f} in steps of warps as published, {over_ours:.2f} as ours; list {list_over:.0f} in bytes read"
     parts = {"look-up": gained(over, paper["numbers"]["look-up"], "naive steps are fewer"),
-             "list": (ORDER, ", bytes counted") if list_over > 1 else (NOT, "marks are more bytes")}  # fmt: skip
+             "list": holds(list_over > 1, "marks are more bytes", ", bytes counted")}  # fmt: skip
     return Verdict(words, "data/translate, en-de", parts)
 
 
+@row("Table 7", PAIR)
 def table_7(reports, paper):
     """Each pair of languages by itself; without any the model of bench head --model."""
     softmax, all_of, _ = (max(column) for column in zip(*paper["numbers"].values()))
@@ -117,21 +130,33 @@ def table_7(reports, paper):
         rows, name = translated(reports, "wta", mark=mark), mark.removeprefix(PAIR).strip() if PAIR in mark else "one model"
         row = fastest(rows, max(MOST_LOSS, min(row["lost"] for row in rows)))
         good = row["head's speed-up"] >= softmax and row["speed-up"] >= all_of
-        judged = (REPRODUCED, "") if good else (ORDER, "") if row["speed-up"] > 1 else (NOT, "nothing is gained")
+        judged = (REPRODUCED, "") if good else holds(row["speed-up"] > 1, "nothing is gained")
         parts[name] = judged if row["lost"] <= MOST_LOSS else (NOT, f"{row['lost']:.2f} of BLEU are lost")
         gains = row["head's speed-up"], row["speed-up"], row["lost"]
         words.append(f"{name} {' / '.join(f'{gain:.2f}' for gain in gains)} ({row['parameters']})")
-    return Verdict("; ".join(words), "Multi30k, the test of 2016" if PAIR in marks[0] else model_of(reports), parts)
+    return Verdict("; ".join(words), "Multi30k, the test of 2016" if PAIR in marks[0] else ONE_MODEL, parts)
 
 
+@row("Table 8", MODEL)
 def table_8(reports, paper):
     own = {}
     for beam in paper["numbers"]:
         rows = translated(reports, "wta", beam)
         own[beam] = (fastest(rows, 0.3) if beam == BEAM else rows[0])["speed-up"]
-    judged = (ORDER, "") if own["48"] >= own["12"] else (
-        NOT, f"hashes make a beam of 48 {own['48']:.2f} times as fast, less than one of 12, {own['12']:.2f} times")  # fmt: skip
-    return one(", ".join(f"{beam} {value:.2f}" for beam, value in own.items()), model_of(reports), judged)
+    why = f"hashes make a beam of 48 {own['48']:.2f} times as fast, less than one of 12, {own['12']:.2f} times"
+    words = ", ".join(f"{beam} {value:.2f}" for beam, value in own.items())
+    return one(words, ONE_MODEL, holds(own["48"] >= own["12"], why))
+
+
+def n_beaten(points, by):
+    """How many points are beaten by one that is faster and not worse."""
+    return sum(any(b["speed-up"] > p["speed-up"] and b["BLEU"] >= p["BLEU"] for b in by) for p in points)
+
+
+def at_points(n_good, n, points, state):
+    """An order that holds at more than half of the points of a figure."""
+    why = f"{n - n_good} of {n} {points} are not {state}"
+    return holds(n_good > n / 2, why, "" if n_good == n else f" at {n_good} of {n} points")
 
 
 def at_speed(curve, speed):
@@ -153,34 +178,22 @@ def above(curve, other):
     return sum(both), len(both)
 
 
-def figure_6(reports, paper):
-    return by_model(reports, judge_frequent)
-
-
-def judge_frequent(reports, mark):
+@row("Figure 6", MODEL)
+@by_model()
+def figure_6(reports, mark):
     n_above, n = above(*(translated(reports, screen, BEAM, mark) for screen in ("wta", "frequent")))
-    judged = (ORDER, "") if n_above == n else (NOT, f"{n - n_above} of {n} points are not above")
-    if n > n_above > n / 2:
-        judged = ORDER, f" at {n_above} of {n} points"
-    return f"{n_above} of {n} points of wta above the frequent words", judged
+    return f"{n_above} of {n} points of wta above the frequent words", at_points(n_above, n, "points", "above")
 
 
-def figure_6_alignments(reports, paper):
-    """Points of bench head --alignment, and the fewer ones of each pair of languages."""
-    return by_model(reports, judge_alignments, ALIGNMENT, "data/translate")
-
-
-def judge_alignments(reports, mark):
+@row("Figure 6, WA", ALIGNMENT)
+@by_model(ALIGNMENT, "data/translate")
+def figure_6_alignments(reports, mark):
     """A point of the hashes is beaten by one of the alignments that is faster and not worse."""
     curve, other = (translated(reports, screen, BEAM, mark) for screen in ("align", "wta"))
-    beaten = sum(any(a["speed-up"] > w["speed-up"] and a["BLEU"] >= w["BLEU"] for a in curve) for w in other)
-    judged = (ORDER, "" if beaten == len(other) else f" at {beaten} of {len(other)} points")
-    if beaten <= len(other) / 2:
-        judged = NOT, f"{len(other) - beaten} of {len(other)} points of the hashes are not beaten"
-    best = fastest(curve)
+    beaten, best = n_beaten(other, curve), fastest(curve)
     words = f"{beaten} of {len(other)} points of wta beaten by an alignment that is faster and not worse"
     gains = f"the fastest {best['speed-up']:.2f}, BLEU lost {best['lost']:.2f} ({best['parameters']})"
-    return f"{words}, {gains}", judged
+    return f"{words}, {gains}", at_points(beaten, len(other), "points of the hashes", "beaten")
 
 
 def smaller(reports, screen, mark):
@@ -191,26 +204,19 @@ def smaller(reports, screen, mark):
     return [{**row, "speed-up": whole["all, s"] / row["all, s"]} for row in rows]
 
 
-def figure_7(reports, paper):
-    return by_model(reports, judge_beams)
-
-
-def judge_beams(reports, mark):
+@row("Figure 7", MODEL)
+@by_model()
+def figure_7(reports, mark):
     """A point of smaller beams alone is beaten by one with hashes that is faster and not worse."""
     curve, alone = smaller(reports, "wta", mark), smaller(reports, "full", mark)
-    beaten = sum(any(w["speed-up"] > p["speed-up"] and w["BLEU"] >= p["BLEU"] for w in curve) for p in alone)
+    beaten = n_beaten(alone, curve)
     words = f"{beaten} of {len(alone)} beams alone beaten by a beam with hashes that is faster and not worse"
-    judged = (ORDER, "" if beaten == len(alone) else f" at {beaten} of {len(alone)} points")
-    if beaten <= len(alone) / 2:
-        judged = NOT, f"{len(alone) - beaten} of {len(alone)} beams alone are not beaten"
-    return words, judged
+    return words, at_points(beaten, len(alone), "beams alone", "beaten")
 
 
-def figure_8(reports, paper):
-    return by_model(reports, judge_counts)
-
-
-def judge_counts(reports, mark):
+@row("Figure 8", MODEL)
+@by_model()
+def figure_8(reports, mark):
     """The least and the greatest number of frequent words, at the thresholds that were measured with both."""
     by_count = {}
     for row in translated(reports, "wta", BEAM, mark):
@@ -224,20 +230,5 @@ def judge_counts(reports, mark):
     fast = {name: max(row["speed-up"] for row in some) for name, some in ((counts[0], few), (counts[-1], many))}
     least = {name: min(row["BLEU"] for row in some) for name, some in ((counts[0], few), (counts[-1], many))}
     good = fast[counts[0]] > fast[counts[-1]] and least[counts[0]] < least[counts[-1]]
-    judged = (ORDER, "") if good else (NOT, "more frequent words are not slower and better")
     words = ", ".join(f"{name} speed-up {fast[name]:.2f} at most and BLEU {least[name]:.2f} at least" for name in fast)
-    return words, judged
-
-
-ROWS = {
-    ("WTA-LSH", "Table 1"): (TIMES, table_1),
-    ("WTA-LSH", "Table 3"): (HEAD, table_3),
-    ("WTA-LSH", "Table 4"): (HEAD, table_4),
-    ("WTA-LSH", "Table 4, naive"): (WARPS, table_4_naive),
-    ("WTA-LSH", "Table 7"): (PAIR, table_7),
-    ("WTA-LSH", "Table 8"): (MODEL, table_8),
-    ("WTA-LSH", "Figure 6"): (MODEL, figure_6),
-    ("WTA-LSH", "Figure 6, WA"): (ALIGNMENT, figure_6_alignments),
-    ("WTA-LSH", "Figure 7"): (MODEL, figure_7),
-    ("WTA-LSH", "Figure 8"): (MODEL, figure_8),
-}
+    return words, holds(good, "more frequent words are not slower and better")

@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows of the XFBQ paper: codes of a few bits per dimension, scanned exhaustively."""
 
-from bench.shared.markdown import Missing, number
-from bench.papers.tables import chain, reversed_pairs
-from bench.papers.verdict import GPU, NOT, ORDER, REPRODUCED, Verdict, gained, one, ordered
+from functools import partial
 
+from bench.papers import verdict
+from bench.papers.tables import chain, reversed_pairs
+from bench.papers.verdict import GPU, NOT, ORDER, REPRODUCED, Verdict, gained, holds, one, ordered
+from bench.shared.markdown import Missing, number
+
+row = partial(verdict.row, "XFBQ")
 XFBQ, SWEEP, DATA = "bench xfbq", "bench xfbq --parts sweep", "books100d"
 PRECISE = 0.99
 SAME_SHAPE = 0.05  # the farthest that two distribution functions may be apart to count as one; the paper has no number
@@ -14,6 +18,7 @@ def costs(reports):
     return {row["what"]: row for row in reports.rows(XFBQ, "Products alone")}
 
 
+@row("Table 1", XFBQ)
 def table_1(reports, paper):
     rows = costs(reports)
     floats, codes = (number(rows[name]["bytes of a product"])[0] for name in ("floats", "codes, 3 x 4 bits"))
@@ -22,13 +27,15 @@ def table_1(reports, paper):
     return one(f"bytes {share:.3f}", DATA, judged)
 
 
+@row("Figure 3", XFBQ)
 def figure_3(reports, paper):
     row = reports.rows(XFBQ, "Similarities, standardised", **{"item bits": "3"})[0]
     apart = number(row["KS distance"])[0]
-    judged = (ORDER, "") if apart <= SAME_SHAPE else (NOT, f"above {SAME_SHAPE}")
+    judged = holds(apart <= SAME_SHAPE, f"above {SAME_SHAPE}")
     return one(f"distribution functions {apart:.4f} apart at most, correlation {row['correlation']}", DATA, judged)
 
 
+@row("Figure 4", XFBQ)
 def figure_4(reports, paper):
     over = number(costs(reports)["codes, 3 x 4 bits"]["speed-up over floats"])[0]
     judged = gained(over, paper["numbers"]["speed-up"], "floats are faster")
@@ -48,6 +55,7 @@ def best(reports, k, way):
     return max(0 if cell == "-" else number(cell)[0] for cell in cells)
 
 
+@row("Figure 5a", XFBQ)
 def figure_5a(reports, paper):
     ours, parts = [], {}
     for k in ("1", "10", "100", "1,000", "10,000"):
@@ -63,14 +71,14 @@ def figure_5a(reports, paper):
     return Verdict("; ".join(ours), f"{DATA}, precision {PRECISE}", parts)
 
 
+@row("Figure 5b", XFBQ)
 def figure_5b(reports, paper):
-    pq, codes = (
-        max(number(row["highest precision"])[0] for row in row_of(reports, "10", way)) for way in ("IVF-PQ", "codes")
-    )
-    judged = (ORDER, "") if pq < codes else (NOT, "IVF-PQ reaches codes' precision")
-    return one(f"precision@10 at most {pq:.3f}, of codes {codes:.3f}", DATA, judged)
+    pq, codes = (max(number(row["highest precision"])[0] for row in row_of(reports, "10", way)) for way in ("IVF-PQ", "codes"))
+    words = f"precision@10 at most {pq:.3f}, of codes {codes:.3f}"
+    return one(words, DATA, holds(pq < codes, "IVF-PQ reaches codes' precision"))
 
 
+@row("5, extra distance", SWEEP)
 def extra_distance(reports, paper):
     """Searches at the paper's scales, and at the searched ones, reach its precision within its range of extra distances."""
     numbers, ours, parts = paper["numbers"], [], {}
@@ -86,6 +94,8 @@ def extra_distance(reports, paper):
     return Verdict("; ".join(ours), DATA, parts)
 
 
+@row("Table 2", XFBQ)
+@row("Table 3", XFBQ)
 def preparation(reports, paper):
     own = {row["way"]: (number(row["s"])[0], 0.0) for row in reports.rows(XFBQ, "Preparation")}
     missing = [name for name in paper["numbers"] if name not in own]
@@ -96,14 +106,4 @@ def preparation(reports, paper):
     return one(words, f"{DATA}, one thread of a CPU", ordered(away))
 
 
-ROWS = {
-    ("XFBQ", "Table 1"): (XFBQ, table_1),
-    ("XFBQ", "Table 2"): (XFBQ, preparation),
-    ("XFBQ", "Table 3"): (XFBQ, preparation),
-    ("XFBQ", "Figure 3"): (XFBQ, figure_3),
-    ("XFBQ", "Figure 4"): (XFBQ, figure_4),
-    ("XFBQ", "Figure 5a"): (XFBQ, figure_5a),
-    ("XFBQ", "Figure 5b"): (XFBQ, figure_5b),
-    ("XFBQ", "5, extra distance"): (SWEEP, extra_distance),
-    ("XFBQ", "Figure 6"): (GPU, None),
-}
+row("Figure 6", GPU)(None)

@@ -4,11 +4,14 @@
 import ctypes
 import os
 import re
+from functools import partial
 
-from bench.shared.markdown import Missing, number
+from bench.papers import verdict
 from bench.papers.tables import chain, reversed_pairs
 from bench.papers.verdict import GPU, NOT, ORDER, REPRODUCED, Verdict, gained, one, ordered
+from bench.shared.markdown import Missing, number
 
+rbe, hitmatch = (partial(verdict.row, paper) for paper in ("RBE", "HitMatch"))
 N_SEEDS = 3  # trainings of each model, if a report's mark has no --seeds
 TOWER, ADS, HITS, SCANS = "bench tower", "bench ads", "bench hits", "scans of 64 dimensions"
 BUCKETS, BUCKET_ITEMS = "The best of every bucket", 256  # a table of SCANS
@@ -33,6 +36,7 @@ def table_2_sets(reports):
     return {head.split(", ")[1].split(":")[0]: reports.rows(TOWER, head) for head in heads}
 
 
+@rbe("Table 1", TOWER)
 def rbe_table_1(reports, paper):
     bits = {"float": 32}
     sets = table_2_sets(reports)
@@ -43,6 +47,7 @@ def rbe_table_1(reports, paper):
     return one(words, ", ".join(sets), (NOT, f"{', '.join(wrong)} differ") if wrong else (REPRODUCED, ""))
 
 
+@rbe("Table 2", TOWER)
 def rbe_table_2(reports, paper):
     found, parts, lifts = {}, {}, []
     for data, rows in table_2_sets(reports).items():
@@ -81,20 +86,18 @@ def wide(reports, table, columns):
 
 
 def trends(reports, paper, table, columns, effects=lambda data: ()):
+    """By the table's columns of a data set, {column: what follows the model's name in published.json}."""
     found, seeds = wide(reports, table, columns)
     pairs = paper.get("pairs") or chain(paper["numbers"])
     parts = {data: ordered(reversed_pairs(pairs, own, seeds[data]), effects(data)) for data, own in found.items()}
     return Verdict(by_data(found), ", ".join(found), parts)
 
 
-def rbe_table_4(reports, paper):
-    return trends(reports, paper, "Table 4", {"AUC": ""})
+rbe_table_4 = rbe("Table 4", TOWER)(partial(trends, table="Table 4", columns={"AUC": ""}))
+rbe_table_5 = rbe("Table 5", TOWER)(partial(trends, table="Table 5", columns={"variant": "variant", "tanh": "tanh"}))
 
 
-def rbe_table_5(reports, paper):
-    return trends(reports, paper, "Table 5", {"variant": "variant", "tanh": "tanh"})
-
-
+@rbe("Table 6", TOWER)
 def rbe_table_6(reports, paper):
     lifts, _ = wide(reports, "Table 6", {"lift %": "lift"})
 
@@ -104,38 +107,32 @@ def rbe_table_6(reports, paper):
     return trends(reports, paper, "Table 6", {"no weights": "no weights", "weights": "weights"}, effects)
 
 
-def library():
-    return ctypes.CDLL(os.environ["THRESHER_LIBRARY"])
+def of_library(function, *numbers):
+    """What thr_bucket_...(numbers, &out, NULL) finds, in %."""
+    found, library = ctypes.c_double(), ctypes.CDLL(os.environ["THRESHER_LIBRARY"])
+    if getattr(library, function)(*map(ctypes.c_uint64, numbers), ctypes.byref(found), None) != 0:
+        raise Missing(f"{function} failed")
+    return 100 * found.value
 
 
+@rbe("Table 7", "bench papers")
 def rbe_table_7(reports, paper):
     """The paper cuts its digits off where it does not round them (ERRATA RBE 7), so either counts."""
     ours, away = {}, []
     for missed, published in paper["numbers"].items():
-        found = ctypes.c_double()
-        words = [ctypes.c_uint64(n) for n in (10**9, 1000, 256, int(missed))]
-        if library().thr_bucket_miss(*words, ctypes.byref(found), None) != 0:
-            raise Missing("thr_bucket_miss failed")
-        ours[missed] = 100 * found.value
+        ours[missed] = of_library("thr_bucket_miss", 10**9, 1000, 256, int(missed))
         if abs(ours[missed] - published) >= 0.001:
             away.append(f"{missed}: {ours[missed]:.4f}")
     return one(listed(ours), "-", (NOT, "; ".join(away)) if away else (REPRODUCED, ""))
 
 
-def bucket_recall(n_items, n_wanted):
-    """The share of the best n_wanted, in %, that the best of every 256 items have on average."""
-    found = ctypes.c_double()
-    words = [ctypes.c_uint64(n) for n in (n_items, n_wanted, BUCKET_ITEMS)]
-    if library().thr_bucket_recall(*words, ctypes.byref(found), None) != 0:
-        raise Missing("thr_bucket_recall failed")
-    return 100 * found.value
-
-
+@rbe("8.3", SCANS)
 def rbe_recall(reports, paper):
     """Computed at the paper's size. Codes of fewer items must keep what is computed for as many, within 1 %."""
     row = reports.rows(SCANS, BUCKETS)[0]
     n_items, measured = int(number(row["items"])[0]), number(row["recall, %"])[0]
-    ours, expected = bucket_recall(1_200_000_000, 1000), bucket_recall(n_items, 1000)
+    # The share of the best 1,000 that the best of every 256 items have on average.
+    ours, expected = (of_library("thr_bucket_recall", n, 1000, BUCKET_ITEMS) for n in (1_200_000_000, n_items))
     same = round(ours, 2) == paper["numbers"]["recall"] and abs(measured - expected) <= 1
     words = f"{ours:.3f}, computed; of {n_items:,} items {measured:.1f}, where {expected:.1f} is computed"
     return one(words, f"{n_items:,} normal rows", (REPRODUCED, "") if same else (NOT, "the numbers differ"))
@@ -147,6 +144,7 @@ def times_8_3(reports):
     return {row["way"]: number(row["ms per query"])[0] for row in rows}, rows[0]["items"]
 
 
+@rbe("8.3, third bit", SCANS)
 def rbe_third_bit(reports, paper):
     """All bits of a query cost the same, so a third one costs half as much again as two, or less where it is cheap."""
     ms, items = times_8_3(reports)
@@ -160,19 +158,18 @@ def rbe_third_bit(reports, paper):
     return one(f"more {more:.1f}", f"{items} normal rows, a CPU", judged)
 
 
+@rbe("8.3, floats", SCANS)
 def rbe_floats(reports, paper):
     ms, items = times_8_3(reports)
     times = ms["floats"] / ms["codes, 3 query bits"]
-    return one(
-        f"times {times:.1f}",
-        f"{items} normal rows, a CPU",
-        gained(times, paper["numbers"]["times"], "floats are faster"),
-    )
+    judged = gained(times, paper["numbers"]["times"], "floats are faster")
+    return one(f"times {times:.1f}", f"{items} normal rows, a CPU", judged)
 
 
 # ---------------------------------------------------------------------------------------------------- HitMatch
 
 
+@hitmatch("Table 1", ADS)
 def hitmatch_table_1(reports, paper):
     names, found, parts = list(paper["effect"]), {}, {}
     marks = [mark for mark in reports.tables if mark == ADS or mark.startswith(f"{ADS} --sets")]
@@ -201,6 +198,7 @@ def hitmatch_table_1(reports, paper):
     return Verdict(words, ", ".join(found), parts)
 
 
+@hitmatch("Table 2", HITS)
 def hitmatch_table_2(reports, paper):
     rows = reports.rows(HITS, "One query", features="200")
     products = {row["way"]: number(row["over posting lists"])[0] for row in rows if "CSR" in row["way"]}
@@ -211,17 +209,4 @@ def hitmatch_table_2(reports, paper):
     return one(words, "synthetic catalogue", judged)
 
 
-ROWS = {
-    ("RBE", "Table 1"): (TOWER, rbe_table_1),
-    ("RBE", "Table 2"): (TOWER, rbe_table_2),
-    ("RBE", "Table 4"): (TOWER, rbe_table_4),
-    ("RBE", "Table 5"): (TOWER, rbe_table_5),
-    ("RBE", "Table 6"): (TOWER, rbe_table_6),
-    ("RBE", "Table 7"): ("bench papers", rbe_table_7),
-    ("RBE", "8.3"): (SCANS, rbe_recall),
-    ("RBE", "8.3, third bit"): (SCANS, rbe_third_bit),
-    ("RBE", "8.3, floats"): (SCANS, rbe_floats),
-    ("RBE", "8.3, latency"): (GPU, None),
-    ("HitMatch", "Table 1"): (ADS, hitmatch_table_1),
-    ("HitMatch", "Table 2"): (HITS, hitmatch_table_2),
-}
+rbe("8.3, latency", GPU)(None)

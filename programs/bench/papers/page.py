@@ -8,18 +8,18 @@ be is run at a small size instead, within a quarter of an hour. The papers' numb
 """
 
 import re
-import sys
+from collections import Counter
+from pathlib import Path
 
 from bench.shared.common import DOCUMENT, between, need_thresher, parser_of, published, table, whole_machine  # first: one thread
 
-from bench.papers import beams, codes, learned, solvers
+from bench.papers import beams, codes, learned, solvers  # noqa: F401  # their functions are ROWS
 from bench.papers.runs import COMMANDS, options_table, quick_sections, sections_now
 from bench.papers.tables import Reports
-from bench.papers.verdict import GPU, NONE, NOT, ORDER, PART, REPRODUCED, one
+from bench.papers.verdict import GPU, NONE, NOT, ORDER, PART, REPRODUCED, ROWS, one
 from bench.shared.markdown import Missing, sections_of
 
 PAGE, GPU_PAGE, TRANSLATE_PAGE = "docs/reproduction.md", "docs/gpu.md", "docs/translate.md"
-ROWS = {**codes.ROWS, **learned.ROWS, **beams.ROWS, **solvers.ROWS}
 TITLES = {REPRODUCED: "reproduced", ORDER: "order reproduced", PART: "on some data only", NOT: "not reproduced",
           GPU: "need a GPU", NONE: "not measured yet"}  # fmt: skip
 POINTS = "points"  # rows in order of which some part is so at some points only
@@ -102,8 +102,7 @@ def paper_text(reports, name, paper, count):
             drawings.append([item, about["what"], f"[{file}](../{file})" if file else "-", where])
             continue
         verdict, command = judge(reports, (name, item), about)
-        count[verdict.state] = count.get(verdict.state, 0) + 1
-        count[POINTS] = count.get(POINTS, 0) + (verdict.state == ORDER and verdict.at_some_points)
+        count.update([verdict.state] + [POINTS] * (verdict.state == ORDER and verdict.at_some_points))
         published = shown(about["numbers"]) + (f"; {shown(about['effect'])}" if "effect" in about else "")
         words = [lines(part) for part in (published, verdict.ours)]
         rows.append([item, about["what"], *words, verdict.data, f"`{command}`", lines(verdict.words())])
@@ -120,15 +119,13 @@ def summary(count):
     total = sum(n for state, n in count.items() if state != POINTS)
     rows = [[words, count.get(state, 0)] for state, words in TITLES.items()]
     rows.insert(2, ["... of these, some at more than half of the points only", count.get(POINTS, 0)])
-    on_cpu = total - count.get(GPU, 0)
-    in_order = count.get(REPRODUCED, 0) + count.get(ORDER, 0)
-    share = 100 * in_order / max(on_cpu, 1)
-    words = f"{in_order} of {on_cpu} rows that a CPU can measure are in order: {share:.0f} %.\n"
+    on_cpu, in_order = total - count.get(GPU, 0), count.get(REPRODUCED, 0) + count.get(ORDER, 0)
+    words = f"{in_order} of {on_cpu} rows that a CPU can measure are in order: {100 * in_order / max(on_cpu, 1):.0f} %.\n"
     return table(["state", f"of {total} rows"], rows) + "\n" + words
 
 
 def text(sections, papers, quick):
-    reports, count = Reports(sections), {}
+    reports, count = Reports(sections), Counter()
     parts = [paper_text(reports, name, paper, count) for name, paper in papers.items()]
     words = ["Measured now, at small sizes: speeds and levels differ from docs/reproduction.md.\n"] if quick else []
     machine = f"{whole_machine(1).rstrip()} Figures of reports in benchmarks.md are of the machines named there.\n"
@@ -142,24 +139,18 @@ def main():
     arguments = parser.parse_args()
     need_thresher("bench papers")
     if arguments.quick and arguments.docs:
-        sys.exit(
-            "bench papers: --quick measures small sizes, which are not for docs/: leave one of --quick and --docs out"
-        )
+        parser.error("--quick measures small sizes, which are not for docs/: leave one of --quick and --docs out")
     if arguments.quick:
         sections = quick_sections(arguments.keep)
     else:
-        with open(DOCUMENT, encoding="utf-8") as file:
-            sections = {**sections_of(file.read()), **sections_now()}
+        sections = {**sections_of(Path(DOCUMENT).read_text(encoding="utf-8")), **sections_now()}
     words = text(sections, published(), arguments.quick)
     if not arguments.docs:
         print(words)
         return
-    with open(PAGE, "w", encoding="utf-8") as file:
-        file.write(words)
-    with open(TRANSLATE_PAGE, encoding="utf-8") as file:
-        document = between(file.read(), "<!-- bench papers -->", options_table().rstrip())
-    with open(TRANSLATE_PAGE, "w", encoding="utf-8") as file:
-        file.write(document)
+    Path(PAGE).write_text(words, encoding="utf-8")
+    document = between(Path(TRANSLATE_PAGE).read_text(encoding="utf-8"), "<!-- bench papers -->", options_table().rstrip())
+    Path(TRANSLATE_PAGE).write_text(document, encoding="utf-8")
     print(f"Written: {PAGE}, {TRANSLATE_PAGE}")
 
 

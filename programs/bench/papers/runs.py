@@ -8,6 +8,7 @@ import sys
 import tempfile
 import time
 from types import SimpleNamespace
+from pathlib import Path
 
 from bench.shared.common import called, table, thresher
 
@@ -172,8 +173,7 @@ def quick_sections(keep):
         if why:
             print(f"{mark}: left out: {why}", file=sys.stderr)
             continue
-        with open(os.path.join(keep, mark.replace(" ", "-") + ".md"), "w", encoding="utf-8") as file:
-            file.write(done.stdout)
+        Path(os.path.join(keep, mark.replace(" ", "-") + ".md")).write_text(done.stdout, encoding="utf-8")
         sections[mark] = done.stdout
         print(f"{mark}: {time.monotonic() - began:.0f} s so far", file=sys.stderr)
     return sections

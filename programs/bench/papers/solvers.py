@@ -1,14 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows of the RankSVM paper: solving, and the order of pairs."""
 
-from bench.shared.markdown import Missing, number
-from bench.papers.verdict import NOT, ORDER, REPRODUCED, Verdict, gained, one
+from functools import partial
 
+from bench.papers import verdict
+from bench.papers.verdict import NOT, ORDER, REPRODUCED, Verdict, gained, holds, one
+from bench.shared.markdown import Missing, number
+
+row = partial(verdict.row, "RankSVM")
 RANK, COURSE, ACCURACY = "bench rank", "bench rank --convergence", "bench rank --accuracy"
 DISTANCES = ("s to 1e-2", "s to 1e-4", "s to 1e-8")
 SHAPE_TOLERANCE = 0.02  # of rows
 
 
+@row("Table 1", RANK)
 def table_1(reports, paper):
     rows, ours, parts = reports.rows(RANK, "Training from memory") + reports.rows(COURSE, "Examples"), [], {}
     for name, (n_rows, n_features, n_levels) in paper["numbers"].items():
@@ -22,20 +27,19 @@ def table_1(reports, paper):
     return Verdict("; ".join(ours), "MQ2007; the others synthetic", parts)
 
 
+@row("Table 2", RANK)
 def table_2(reports, paper):
-    found, parts = {}, {}
-    for row in reports.rows(RANK, "Beside the classic way", way="classic"):
-        found[row["examples"]] = number(row["solve over ours"])[0]
-    for name, over in found.items():
-        parts[name] = gained(over, paper["numbers"].get(name, 1), "the classic way is faster")
+    rows = reports.rows(RANK, "Beside the classic way", way="classic")
+    found = {row["examples"]: number(row["solve over ours"])[0] for row in rows}
+    parts = {name: gained(over, paper["numbers"].get(name, 1), "the classic way is faster") for name, over in found.items()}
     words = "on a CPU " + ", ".join(f"{name} {over:.1f}" for name, over in found.items())
     return Verdict(words, "synthetic, of the shapes", parts)
 
 
+@row("Table 3", ACCURACY)
 def table_3(reports, paper):
-    rows = {
-        row["way"]: number(row["pairs in order, %"])[0] for row in reports.rows(ACCURACY, "./run bench rank --accuracy")
-    }
+    rows = reports.rows(ACCURACY, "./run bench rank --accuracy")
+    rows = {row["way"]: number(row["pairs in order, %"])[0] for row in rows}
     ours = rows["linear RankSVM, Thresher"]
     classic = next((value for way, value in rows.items() if "LIBLINEAR" in way), None)
     if classic is None:
@@ -46,6 +50,7 @@ def table_3(reports, paper):
     return one(f"classic (LIBLINEAR) {classic:.2f}, new {ours:.2f}", "MQ2007", judged)
 
 
+@row("Figure 1", COURSE)
 def figure_1(reports, paper):
     own, parts = {}, {}
     for row in reports.rows(COURSE, "Seconds until"):
@@ -53,17 +58,9 @@ def figure_1(reports, paper):
     for data, solvers in own.items():
         ours, classic = solvers["Newton, line search"], solvers["classic"]
         late = [name for name, a, b in zip(DISTANCES, ours, classic) if a >= b]
-        parts[data] = (NOT, f"the classic way is earlier: {', '.join(late)}") if late else (ORDER, "")
+        parts[data] = holds(not late, f"the classic way is earlier: {', '.join(late)}")
     words = "; ".join(
         f"{data}: " + ", ".join(f"{solver} {seconds[-1]:.2f} s" for solver, seconds in solvers.items())
         for data, solvers in own.items()
     )
     return Verdict(f"to 1e-8: {words}", "MQ2007; the others synthetic", parts)
-
-
-ROWS = {
-    ("RankSVM", "Table 1"): (RANK, table_1),
-    ("RankSVM", "Table 2"): (RANK, table_2),
-    ("RankSVM", "Table 3"): (ACCURACY, table_3),
-    ("RankSVM", "Figure 1"): (COURSE, figure_1),
-}

@@ -35,11 +35,22 @@ class Verdict:
         groups = {}
         for data, (state, why) in self.parts.items():
             groups.setdefault(WORDS[state].format(why), []).append(data)
-        if len(groups) == 1:
-            out = next(iter(groups))
-        else:
-            out = "; ".join(f"{', '.join(names)}: {words}" for words, names in groups.items())
+        out = "; ".join(f"{', '.join(names)}: {words}" for words, names in groups.items())
+        out = next(iter(groups)) if len(groups) == 1 else out
         return out + (f"; on a GPU: `tools/gpu-check`, row *{self.gpu}*" if self.gpu else "")
+
+
+ROWS = {}  # {(paper, table or figure): (mark of a report, judge)}
+
+
+def row(paper, item, mark):
+    """judge(reports, what published.json has of it) -> Verdict gives the verdict on that table or figure."""
+
+    def add(judge):
+        ROWS[paper, item] = mark, judge
+        return judge
+
+    return add
 
 
 def one(ours, data, judged):
@@ -57,8 +68,11 @@ def ordered(reversals, effects=()):
     return (REPRODUCED if effects and all(a >= b for a, b in effects) else ORDER), ""
 
 
+def holds(good, why, points=""):
+    """Of an order without a size: it holds, or not because of why; points: at which of a figure's it does."""
+    return (ORDER, points) if good else (NOT, why)
+
+
 def gained(ours, published, why):
     """Of a speed-up: as large as the paper's, or at least above one."""
-    if ours >= published:
-        return REPRODUCED, ""
-    return (ORDER, "") if ours > 1 else (NOT, why)
+    return (REPRODUCED, "") if ours >= published else holds(ours > 1, why)

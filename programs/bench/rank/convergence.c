@@ -26,7 +26,7 @@ typedef struct convergence_bench {
     const char *name;
     double c, least[N_SOLVERS];
     bench_rank_trace traces[N_SOLVERS];
-    bench_table table, shapes;
+    bench_table *table, *shapes;
 } convergence_bench;
 
 /* ------------------------------------------------------------------------------------------------ runs */
@@ -37,9 +37,8 @@ static void note_step(void *user, const thr_rank_step *step) {
 
 static void run_ours(convergence_bench *b, const thr_ranking *ranking, thr_rank_method method,
                      bench_rank_trace *trace) {
-    thr_rank_options options;
     thr_rank_model *model = NULL;
-    thr_rank_options_init(&options);
+    BENCH_OPTIONS(thr_rank, options);
     options.c = b->c;
     options.epsilon = EPSILON;
     options.method = method;
@@ -90,11 +89,11 @@ static double above(const convergence_bench *b, int solver, int i) {
 static void add_rows(convergence_bench *b) {
     for (int solver = 0; solver < N_SOLVERS; solver++) {
         const bench_rank_trace *trace = &b->traces[solver];
-        bench_row(&b->table, "%s | %s | %d", b->name, SOLVERS[solver], trace->n - 1);
+        bench_row(b->table, "%s | %s | %d", b->name, SOLVERS[solver], trace->n - 1);
         for (int level = 0, i = 0; level < N_LEVELS; level++) {
             while (i < trace->n && above(b, solver, i) > LEVELS[level])
                 i++;
-            bench_cells(&b->table, i == trace->n ? "-" : "%.3f", trace->seconds[i < trace->n ? i : 0]);
+            bench_cells(b->table, i == trace->n ? "-" : "%.3f", trace->seconds[i < trace->n ? i : 0]);
         }
     }
 }
@@ -139,7 +138,7 @@ static void measure(convergence_bench *b, const char *name, const bench_examples
     thr_ranking *ranking = NULL;
     b->name = name;
     b->c = c;
-    bench_row(&b->shapes, "%s | %s | %s x %" PRIu32 " | %" PRIu32, name, e->shape.n_levels != 0 ? "synthetic" : "real",
+    bench_row(b->shapes, "%s | %s | %s x %" PRIu32 " | %" PRIu32, name, e->shape.n_levels != 0 ? "synthetic" : "real",
               prog_exact(e->offsets[e->shape.n_queries]).text, e->shape.n_features, most_levels(e));
     memset(b->traces, 0, sizeof b->traces);
     (void)bench_examples_write(e, e->shape.n_queries, path);
@@ -197,9 +196,9 @@ static void link_plot(const char *name) {
 void bench_rank_convergence(const bench_rank_shape *shapes, int n_shapes, double c) {
     convergence_bench *b = bench_alloc(sizeof *b);
     const char *dir = bench.values->curves;
-    bench_table_begin(&b->table, "Seconds until the objective is as near to its least, as a share of it",
-                      "examples | solver | steps | s to 1e-2 | s to 1e-4 | s to 1e-8");
-    bench_table_begin(&b->shapes, "Examples", "examples | kind | rows x features | levels");
+    b->table = bench_table_begin("Seconds until the objective is as near to its least, as a share of it",
+                                 "examples | solver | steps | s to 1e-2 | s to 1e-4 | s to 1e-8");
+    b->shapes = bench_table_begin("Examples", "examples | kind | rows x features | levels");
     if (mkdir(dir, 0777) != 0 && errno != EEXIST)
         bench_fail("%s: no directory can be made there", dir);
     const bool is_real = measure_real(b);
@@ -210,8 +209,8 @@ void bench_rank_convergence(const bench_rank_shape *shapes, int n_shapes, double
         "How far each solver is above its least objective, as a share of it, by seconds from the start; all "
         "begin at 0 and have the same examples. MQ2007 with C = 1, synthetic examples with C = %g per pair.\n\n",
         c);
-    bench_print(&b->shapes);
-    bench_print(&b->table);
+    bench_print(b->shapes);
+    bench_print(b->table);
     if (is_real)
         link_plot("MQ2007");
     for (int i = 0; i < n_shapes; i++)

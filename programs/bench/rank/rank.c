@@ -28,7 +28,7 @@ typedef struct rank_bench {
     double bandwidth; /* bytes per second that a plain read has */
     const char *path;
     uint64_t text_bytes, n_written; /* rows in the file */
-    bench_table reading, training, classic;
+    bench_table *reading, *training, *classic;
 } rank_bench;
 
 /* ------------------------------------------------------------------------------------------------ reading */
@@ -36,8 +36,7 @@ typedef struct rank_bench {
 /* Seconds of opening the file. */
 static double open_file(rank_bench *b, thr_context *context, bool cache, thr_ranking **ranking) {
     double seconds;
-    thr_ranking_options options;
-    thr_ranking_options_init(&options);
+    BENCH_OPTIONS(thr_ranking, options);
     options.without_comments = true;
     options.cache = cache;
     for (BENCH_BEST(seconds, 1))
@@ -60,8 +59,7 @@ static double time_open(rank_bench *b, bool cache) {
 /* A context of one thread, on a device or NULL; its allocations are counted unless allocations is NULL. */
 static thr_context *make_context(const char *device, bench_allocations *allocations) {
     thr_context *context = NULL;
-    thr_context_options options;
-    thr_context_options_init(&options);
+    BENCH_OPTIONS(thr_context, options);
     options.n_threads = 1;
     if (device != NULL)
         options.device = device;
@@ -86,7 +84,7 @@ static size_t measure_memory(rank_bench *b) {
 static void measure_reading(rank_bench *b) {
     const double matrix = (double)b->n_written * b->shape.n_features * sizeof(float), text = (double)b->text_bytes;
     const double parse = time_open(b, false), most = (double)measure_memory(b), load = time_open(b, true);
-    bench_row(&b->reading, "%s | %s | %s | %.2f | %.0f | %.2f | %.1f | %.2f", b->shape.name,
+    bench_row(b->reading, "%s | %s | %s | %.2f | %.0f | %.2f | %.1f | %.2f", b->shape.name,
               prog_exact(b->n_written).text, prog_bytes(text).text, parse, text / parse * 1e-6, load,
               matrix / load * 1e-9, most / matrix);
     bench_at_least(text / parse * 1e-6, 400, "text read, MB/s, %s", b->shape.name);
@@ -96,9 +94,8 @@ static void measure_reading(rank_bench *b) {
 /* ------------------------------------------------------------------------------------------------ training */
 
 static void train(rank_bench *b, thr_context *context, const thr_ranking *ranking, thr_rank_report *report) {
-    thr_rank_options options;
     thr_rank_model *model = NULL;
-    thr_rank_options_init(&options);
+    BENCH_OPTIONS(thr_rank, options);
     options.c = C;
     options.epsilon = EPSILON;
     bench_check(thr_rank_train(context, ranking, &options, &model, report, &bench.err));
@@ -111,7 +108,7 @@ static void train(rank_bench *b, thr_context *context, const thr_ranking *rankin
 static double report_training(rank_bench *b, const char *device, const thr_rank_report *report) {
     const double matrix = (double)b->shape.n_rows * b->shape.n_features * sizeof(float);
     const double rate = matrix * (double)report->n_products / report->product_seconds;
-    bench_row(&b->training,
+    bench_row(b->training,
               "%s%s | %s x %" PRIu32 " | %" PRIu32 " | %s | %.2f | %" PRIu32 ", %" PRIu64 " | %.1f | %.2f | %.2f",
               b->shape.name, device, prog_exact(b->shape.n_rows).text, b->shape.n_features, b->shape.n_levels,
               prog_short((double)report->n_pairs).text, report->seconds, report->n_steps, report->n_products,
@@ -150,7 +147,7 @@ static void measure_training(rank_bench *b) {
 /* ------------------------------------------------------------------------------------------------ both ways */
 
 static void report_way(rank_bench *b, const char *name, const bench_classic_result *r, double solve, double whole) {
-    bench_row(&b->classic, "%s | %s | %s | %.2f | %.2f | %" PRIu32 ", %" PRIu64 " | %.8g | %.1f | %.1f", b->shape.name,
+    bench_row(b->classic, "%s | %s | %s | %.2f | %.2f | %" PRIu32 ", %" PRIu64 " | %.8g | %.1f | %.1f", b->shape.name,
               prog_exact(b->n_written).text, name, r->read_s, r->solve_s, r->n_steps, r->n_products, r->objective,
               solve, whole);
 }
@@ -201,14 +198,17 @@ static void sections(void) {
         bench_rank_convergence(SHAPES, N_CURVES, C);
         return;
     }
-    bench_table_begin(&b->reading, "Reading SVMlight text, and the cache beside it",
-                      "examples | rows | text | read, s | MB/s | cache, s | GB/s of float32 | memory over it");
-    bench_table_begin(&b->training, "Training from memory",
-                      "examples | rows x features | levels | pairs | s | Newton steps, products | GB/s of X | of a "
-                      "plain read | pairs in order, %");
-    bench_table_begin(&b->classic, "Beside the classic way, from the same file",
-                      "examples | rows | way | read, s | solve, s | Newton steps, products | objective | solve over "
-                      "ours | whole over ours");
+    b->reading =
+        bench_table_begin("Reading SVMlight text, and the cache beside it",
+                          "examples | rows | text | read, s | MB/s | cache, s | GB/s of float32 | memory over it");
+    b->training =
+        bench_table_begin("Training from memory",
+                          "examples | rows x features | levels | pairs | s | Newton steps, products | GB/s of X | of a "
+                          "plain read | pairs in order, %");
+    b->classic = bench_table_begin(
+        "Beside the classic way, from the same file",
+        "examples | rows | way | read, s | solve, s | Newton steps, products | objective | solve over "
+        "ours | whole over ours");
     b->bandwidth = bench_memory_bandwidth();
     if (!(b->bandwidth > 0))
         bench_fail("no memory to read");
@@ -220,9 +220,9 @@ static void sections(void) {
         bench.values->items == 100 ? "" : ", fewer rows", C, EPSILON, b->bandwidth * 1e-9);
     for (int shape = 0; shape < N_SHAPES; shape++)
         run_shape(b, &SHAPES[shape]);
-    bench_print(&b->reading);
-    bench_print(&b->training);
-    bench_print(&b->classic);
+    bench_print(b->reading);
+    bench_print(b->training);
+    bench_print(b->classic);
 }
 
 static const prog_option options[] = {

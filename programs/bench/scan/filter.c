@@ -63,8 +63,7 @@ static void fill(uint64_t *words, uint64_t n_items, double share, bool in_runs) 
 
 /* One after the other; only rows that pass, in order, as many as there can be. */
 static void search(filter_bench *b, filter_case *c, bool exact, uint64_t *ids) {
-    thr_search_options options;
-    thr_search_options_init(&options);
+    BENCH_OPTIONS(thr_search, options);
     options.exact = exact;
     options.filter = c->words;
     options.filter_bits = c->words != NULL ? b->n_items : 0;
@@ -97,34 +96,31 @@ static void prepare(filter_bench *b) {
 }
 
 static void print(filter_bench *b) {
-    static bench_table table;
     char title[128];
     (void)snprintf(title, sizeof title, "One query of %.4g M x %" PRIu32 " with filters, k = 10, cosine (synthetic)",
                    (double)b->n_items * 1e-6, b->n_dims);
-    bench_table_begin(&table, title, "filter | rows that pass | ms per query | over none | recall@10 | ms exact");
+    bench_table *table =
+        bench_table_begin(title, "filter | rows that pass | ms per query | over none | recall@10 | ms exact");
     for (int i = 0; i < N_FILTERS; i++) {
         const filter_case *c = &b->cases[i];
-        const thr_recall_rows truth = {c->truth, NULL, K}, found = {c->ids, NULL, K};
-        const double over = c->seconds / b->cases[0].seconds;
-        double recall = 0;
+        const double over = c->seconds / b->cases[0].seconds, recall = bench_recall(c->truth, c->ids, N_QUERIES, K);
         if (i == 0)
-            bench_row(&table, "none");
+            bench_row(table, "none");
         else
-            bench_row(&table, "%.4g %%, %s", 100 * FILTERS[i].share, FILTERS[i].in_runs ? "in runs" : "anywhere");
-        bench_check(thr_recall(&truth, &found, N_QUERIES, K, &recall, &bench.err));
-        bench_cells(&table, "%" PRIu64 " | %.3f | %.3f | %.3f | %.3f", c->n_rows, c->seconds / N_QUERIES * 1e3, over,
+            bench_row(table, "%.4g %%, %s", 100 * FILTERS[i].share, FILTERS[i].in_runs ? "in runs" : "anywhere");
+        bench_cells(table, "%" PRIu64 " | %.3f | %.3f | %.3f | %.3f", c->n_rows, c->seconds / N_QUERIES * 1e3, over,
                     recall, c->exact_seconds / N_QUERIES * 1e3);
         if (FILTERS[i].has_target)
             bench_at_most(over, TARGET_ONE_PERCENT,
                           "a search that lets %.4g %% of the rows pass, anywhere, over one without a filter",
                           100 * FILTERS[i].share);
     }
-    bench_print(&table);
+    bench_print(table);
 }
 
 void bench_filter(const char *dir) {
     filter_bench *b = bench_alloc(sizeof *b);
-    bench_check(thr_index_open(bench.context, dir, &b->index, &bench.err));
+    b->index = bench_open(bench.context, dir);
     const thr_index_info info = thr_index_get_info(b->index);
     b->n_items = info.n_items;
     b->n_dims = info.n_dims;

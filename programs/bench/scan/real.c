@@ -66,13 +66,11 @@ static void bench_bits(real_data *data, uint32_t bits, bench_table *table, real_
     const char *dir = bench_path("real%u", bits);
     const thr_matrix rows = thr_matrix_f32(data->base, data->n_base, data->n_dims);
     thr_reader *reader = NULL;
-    thr_index_build_options build;
-    thr_index_build_options_init(&build);
+    BENCH_OPTIONS(thr_index_build, build);
     build.item_bits = bits;
     bench_check(thr_reader_from_matrix(bench.context, &rows, &reader, &bench.err));
     thr_index *index = bench_build(bench.context, reader, dir, &build);
-    thr_search_options options;
-    thr_search_options_init(&options);
+    BENCH_OPTIONS(thr_search, options);
     options.exact = true;
     const double exact = time_queries(index, data, &options, data->truth);
     if (exact < best->exact) {
@@ -83,12 +81,10 @@ static void bench_bits(real_data *data, uint32_t bits, bench_table *table, real_
         bench_unmap(file, size);
     }
     options.exact = false;
-    const thr_recall_rows truth = {data->truth, NULL, K}, found = {data->answers, NULL, K};
     for (int i = 0; i < N_COUNTS; i++) {
         options.n_candidates = COUNTS[i];
         const double took = time_queries(index, data, &options, data->answers);
-        double recall = 0;
-        bench_check(thr_recall(&truth, &found, (size_t)data->n_queries, K, &recall, &bench.err));
+        const double recall = bench_recall(data->truth, data->answers, (size_t)data->n_queries, K);
         bench_row(table, "%u | %llu | %.4f | %.3f | %.0f | %.1f", bits, (unsigned long long)COUNTS[i], recall,
                   took * 1e3, 1 / took, exact / took);
         if (recall >= 0.99 && took * 1e3 < best->ms)
@@ -121,18 +117,17 @@ static void bench_peers(const real_data *data) {
 }
 
 static void measure(real_data *data) {
-    static bench_table table;
-    bench_table_begin(&table, "Search over the exact scan, one query at a time, k = 10, float32 kept",
-                      "bits | candidates | recall@10 | ms per query | queries/s | times exact");
+    bench_table *table = bench_table_begin("Search over the exact scan, one query at a time, k = 10, float32 kept",
+                                           "bits | candidates | recall@10 | ms per query | queries/s | times exact");
     real_best best = {.exact = INFINITY, .ms = INFINITY};
     for (uint32_t bits = FIRST_BITS; bits <= LAST_BITS; bits++)
-        bench_bits(data, bits, &table, &best);
+        bench_bits(data, bits, table, &best);
     const size_t bytes = (size_t)data->n_base * data->n_dims * sizeof(float);
     const double rate = (double)bytes / best.exact;
     const char *slash = strrchr(bench.values->data, '/');
     bench_print_text("Real vectors, %s*: %llu x %u, %llu queries.\n\n", slash != NULL ? slash + 1 : bench.values->data,
                      (unsigned long long)data->n_base, data->n_dims, (unsigned long long)data->n_queries);
-    bench_print(&table);
+    bench_print(table);
     bench_print_text("Without --candidates %llu are refined for k = %d.\n\n",
                      (unsigned long long)thr_search_candidates(K), K);
     bench_print_text(

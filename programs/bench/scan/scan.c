@@ -51,15 +51,13 @@ static void measure_shape(bench_table *table, int shape) {
     const uint64_t enough = MIN_CODE_BYTES / (bits * ((n_dims + 7) / 8));
     const uint64_t items = bench.values->items > enough ? bench.values->items : enough;
     const char *dir = bench_path("scan%d", shape);
-    thr_index_build_options build;
-    thr_index_build_options_init(&build);
+    BENCH_OPTIONS(thr_index_build, build);
     build.item_bits = build.lead_bits = bits; /* all planes are read */
     build.keep = THR_DTYPE_NONE;
     build.calibration_queries = 0;
     thr_reader *reader = bench_reader(bench.context, items, n_dims, bench_normal_rows, &normal);
     thr_index *index = bench_build(bench.context, reader, dir, &build);
-    thr_search_options search;
-    thr_search_options_init(&search);
+    BENCH_OPTIONS(thr_search, search);
     size_t size = 0;
     const void *file = bench_map_segment(dir, &size);
     /* In turns, because other processes share the memory bandwidth. */
@@ -82,14 +80,14 @@ static void measure_shape(bench_table *table, int shape) {
 }
 
 static void measure_shapes(void) {
-    static bench_table table;
-    bench_table_begin(&table, "One query over all planes, 4-bit query, k = 10, codes only (synthetic)",
-                      "codes | items | bytes per item | ms per query | M items/s | GB/s of codes | GB/s plain read | "
-                      "share | of huge pages");
+    bench_table *table = bench_table_begin(
+        "One query over all planes, 4-bit query, k = 10, codes only (synthetic)",
+        "codes | items | bytes per item | ms per query | M items/s | GB/s of codes | GB/s plain read | "
+        "share | of huge pages");
     (void)bench_memory_bandwidth(); /* before there are codes */
     for (int shape = 0; shape < N_SHAPES; shape++)
-        measure_shape(&table, shape);
-    bench_print(&table);
+        measure_shape(table, shape);
+    bench_print(table);
     bench_print_text(
         "Plain read: the best of passes that sum the words of the same mapped file, in turns with the scans. "
         "\"Of huge pages\": the share of a plain read of anonymous memory in huge pages, %.1f GB/s.\n\n",
@@ -108,8 +106,7 @@ typedef struct build_work {
 static int build_in_child(void *arg) {
     const build_work *work = arg;
     thr_reader *reader = NULL;
-    thr_index_build_options build;
-    thr_index_build_options_init(&build);
+    BENCH_OPTIONS(thr_index_build, build);
     build.keep = work->keep;
     build.replace = true;
     if (!work->calibrated)
@@ -129,7 +126,7 @@ static void measure_open(const char *dir) {
         thr_index *index = NULL;
         bench_normal_row(77, repeat, BUILD_DIMS, query);
         for (BENCH_ALSO(best)) {
-            bench_check(thr_index_open(bench.context, dir, &index, &bench.err));
+            index = bench_open(bench.context, dir);
             bench_ask(index, query, BUILD_DIMS, K, NULL, ids, NULL);
         }
         thr_index_free(index);
@@ -140,11 +137,9 @@ static void measure_open(const char *dir) {
 
 /* The exact scan of far more vectors than a cache holds. */
 static void measure_exact(const char *dir) {
-    thr_index *index = NULL;
-    thr_search_options exact;
-    thr_search_options_init(&exact);
+    thr_index *index = bench_open(bench.context, dir);
+    BENCH_OPTIONS(thr_search, exact);
     exact.exact = true;
-    bench_check(thr_index_open(bench.context, dir, &index, &bench.err));
     size_t size = 0;
     const void *file = bench_map_segment(dir, &size);
     const double took = time_search(index, &exact, BUILD_DIMS, 7);
@@ -164,9 +159,8 @@ static void measure_build(void) {
         thr_dtype keep;
         bool calibrated;
     } BUILDS[] = {{THR_DTYPE_NONE, false}, {THR_DTYPE_F16, false}, {THR_DTYPE_F32, false}, {THR_DTYPE_F32, true}};
-    static bench_table table;
-    bench_table_begin(
-        &table, "Build 1 M x 200 float32 from a file in the page cache, 3 bits, flushed to disk (synthetic)",
+    bench_table *table = bench_table_begin(
+        "Build 1 M x 200 float32 from a file in the page cache, 3 bits, flushed to disk (synthetic)",
         "kept for refine | calibrated | seconds | M items/s | peak memory, MB | of it codes, MB | index, MB");
     const char *file = bench_path("build.fbin"), *dir = bench_path("build");
     const bench_normal normal = {.seed = bench.program->globals.seed, .n_dims = BUILD_DIMS};
@@ -182,11 +176,10 @@ static void measure_build(void) {
                 bench_fail("%s: the build failed", dir);
             peak = bytes > peak ? bytes : peak;
         }
-        thr_index *index = NULL;
-        bench_check(thr_index_open(bench.context, dir, &index, &bench.err));
+        thr_index *index = bench_open(bench.context, dir);
         const thr_index_info info = thr_index_get_info(index);
         thr_index_free(index);
-        bench_row(&table, "%s | %s | %.2f | %.2f | %.0f | %.0f | %.0f", thr_dtype_name(work.keep),
+        bench_row(table, "%s | %s | %.2f | %.2f | %.0f | %.0f | %.0f", thr_dtype_name(work.keep),
                   work.calibrated ? "yes" : "no", best, (double)info.n_items / best * 1e-6, (double)peak * 1e-6,
                   (double)info.code_bytes * 1e-6, (double)info.file_bytes * 1e-6);
         if (work.calibrated)
@@ -194,7 +187,7 @@ static void measure_build(void) {
         seconds = best;
         beyond = (double)(peak - info.code_bytes);
     }
-    bench_print(&table);
+    bench_print(table);
     bench_at_most(seconds, TARGET_BUILD_S, "build 1 M x 200 float32, float32 kept, not calibrated, seconds");
     bench_at_most(beyond * 1e-6, (double)TARGET_BUILD_BYTES * 1e-6, "its peak memory beyond the codes, MB");
     (void)remove(file);

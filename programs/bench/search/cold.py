@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from pathlib import Path
 
 from bench.shared.common import machine, need_thresher, parser_of, publish, table, thresher  # first: one thread
 
@@ -34,15 +35,13 @@ class Group:
         self.path = os.path.join(root, f"thresher-bench-{os.getpid()}")
         try:
             os.mkdir(self.path)
-            with open(os.path.join(self.path, limit), "w") as file:
-                file.write(str(n_bytes))
+            Path(os.path.join(self.path, limit)).write_text(str(n_bytes), encoding="utf-8")
         except OSError as error:
             self.close()
             sys.exit(f"bench cold: no memory control group can be made: {error}")
 
     def enter(self):
-        with open(os.path.join(self.path, "cgroup.procs"), "w") as file:
-            file.write(str(os.getpid()))
+        Path(os.path.join(self.path, "cgroup.procs")).write_text(str(os.getpid()), encoding="utf-8")
 
     def close(self):
         if os.path.isdir(self.path):

@@ -7,6 +7,7 @@ more of the true neighbours than with METRIC_INNER_PRODUCT.
 
 import numpy as np
 from bench.search.faiss_exact import faiss_module
+from bench.shared.common import seconds_of
 from bench.search.peer import CODES, REFINE_FACTORS, Index, Peer, Timer, is_large, keep_best, sample
 
 TRAIN_ROWS, OPQ_TRAIN_ROWS, OPQ_ROUNDS = 100_000, 20_000, 12
@@ -19,9 +20,7 @@ class Refined(Peer):
     flat = None
     factors = REFINE_FACTORS
 
-    def make(self, data, **variant):
-        """(the index to fill, the part of it that holds the codes)"""
-        raise NotImplementedError
+    # make(data, **variant) -> (the index to fill, the part of it that holds the codes)
 
     def train_rows(self, variant):
         return TRAIN_ROWS
@@ -29,12 +28,9 @@ class Refined(Peer):
     def build(self, data, **variant):
         faiss = faiss_module()
         base = np.ascontiguousarray(data.base)
-        with Timer() as adding:
-            if self.flat is None:
-                self.flat = faiss.IndexFlatL2(data.n_dims)
-                self.flat.add(base)
-                self.flat_s = None
-        self.flat_s = self.flat_s or adding.seconds
+        if self.flat is None:
+            self.flat = faiss.IndexFlatL2(data.n_dims)
+            self.flat_s = seconds_of(lambda: self.flat.add(base))
         with Timer() as timer:
             index, codes = self.make(data, **variant)
             index.train(sample(base, self.train_rows(variant)))

@@ -7,6 +7,7 @@ They read a small part of the data and take long to build, so a built graph is k
 import json
 import os
 import time
+from pathlib import Path
 
 import numpy as np
 from bench.search.peer import GRAPH, Index, Peer
@@ -21,16 +22,7 @@ class Graph(Peer):
     cache = None  # a directory, set by the driver
     large = False  # whether to build graphs of more than MOST_ITEMS items too, set by the driver
 
-    def make(self, data):
-        """Build it: (index, save)."""
-        raise NotImplementedError
-
-    def read(self, data, path):
-        raise NotImplementedError
-
-    def searcher(self, index):
-        """(queries, k, ef) -> ids"""
-        raise NotImplementedError
+    # Of a graph: make(data) builds an index; write(index, path), read(data, path); searcher(index) -> (queries, k, ef) -> ids
 
     def path(self, data):
         return os.path.join(self.cache, f"{data.name}.{self.name}")
@@ -46,12 +38,10 @@ class Graph(Peer):
             index = self.make(data)
             seconds = time.process_time() - start
             self.write(index, path + ".part")
-            with open(path + ".json", "w") as file:
-                json.dump({"build_s": seconds}, file)
+            Path(path + ".json").write_text(json.dumps({"build_s": seconds}), encoding="utf-8")
             os.replace(path + ".part", path)
             del index
-        with open(path + ".json") as file:
-            build_s = json.load(file)["build_s"]
+        build_s = json.loads(Path(path + ".json").read_text(encoding="utf-8"))["build_s"]
         search = self.searcher(self.read(data, path))
         size = os.path.getsize(path)
         return Index(search, [{"ef": ef} for ef in EFS], build_s, size - data.base.nbytes, data.base.nbytes)

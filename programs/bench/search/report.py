@@ -4,7 +4,7 @@
 from bench.shared import svg
 from bench.shared.common import left_out, publish, table
 from bench.search.pick import fastest, front, points_of, setting_name
-from bench.search.targets import all_figures
+from bench.search.targets import all_figures, rows_of
 
 RECALLS = (0.95, 0.99)
 QUIET = 0.95  # share of a CPU
@@ -35,19 +35,19 @@ def rate(value):
 
 
 def data_table(results):
-    rows = [
-        [name, about["title"], f"{about['n_items']:,}", about["n_dims"], f"{about['n_queries']:,}"]
-        for name, about in results["data"].items()
-    ]
+    rows = [[name, about["title"], f"{about['n_items']:,}", about["n_dims"], f"{about['n_queries']:,}"]
+            for name, about in results["data"].items()]  # fmt: skip
     return table(["data", "what", "items", "dimensions", "queries"], rows)
+
+
+def heading(name, about):
+    return f"{name}: {about['n_items']:,} x {about['n_dims']}, {about['title']}"
 
 
 def figure_rows(results, cells):
     met = {True: "yes", False: "no", None: ""}
-    return [
-        [f["data"], f["figure"], f["target"], f"{f['measured']:.4g}", met[f["met"]], f["against"]]
-        for f in all_figures(results, cells)
-    ]
+    return [[f["data"], f["figure"], f["target"], f"{f['measured']:.4g}", met[f["met"]], f["against"]]
+            for f in all_figures(results, cells)]  # fmt: skip
 
 
 def peer_rows(points, recall):
@@ -65,8 +65,8 @@ def peer_rows(points, recall):
     return [row for _, row in sorted(rows, key=lambda pair: -pair[0])]
 
 
-def promise_rows(name, points):
-    for point in points:
+def promise_rows(name, kept):
+    for point in points_of(kept):
         if point["peer"] in ("thresher", "thresher-cells"):
             promise, measured = point["setting"]["promise"], point["recall"]
             short = max(0.0, promise - measured)
@@ -76,7 +76,7 @@ def promise_rows(name, points):
 
 
 def scaling_rows(name, kept):
-    for row in kept.get("thresher-rows", {}).get("rows", []):
+    for row in rows_of(kept):
         if "qps" not in row:
             continue
         what = f"k = {row['k']:,}" if row["what"] == "k" else f"{row['share']:.2%} of the items allowed, k = 10"
@@ -126,20 +126,18 @@ def text(results, plots=False, cells=False):
         about = results["data"].get(name)
         if not points or not about:
             continue
-        parts.append(f"### {name}: {about['n_items']:,} x {about['n_dims']}, {about['title']}\n")
+        parts.append(f"### {heading(name, about)}\n")
         if plots:
             parts.append(f"![recall and speed]({stem}-{name}.svg)\n")
         for recall in RECALLS:
             parts += [f"Fastest at recall@10 of {recall} and more:\n", table(columns, peer_rows(points, recall))]
-    kept = results["results"].items()
-    rows = [row for name, peers in kept for row in promise_rows(name, points_of(peers))]
-    if rows:
-        parts.append("### Recall promised and recall measured on queries that calibration did not see\n")
-        parts.append(table(["data", "bits", "promised", "measured", "short by", "queries/s"], rows))
-    rows = [row for name, peers in kept for row in scaling_rows(name, peers)]
-    if rows:
-        parts.append("### Large k, and filters\n")
-        parts.append(table(["data", "what", "ms per query", "ms per query in batches of 64", "recall"], rows))
+    for title, columns, rows_by in (
+        ("Recall promised and recall measured on queries that calibration did not see",
+         ["data", "bits", "promised", "measured", "short by", "queries/s"], promise_rows),
+        ("Large k, and filters", ["data", "what", "ms per query", "ms per query in batches of 64", "recall"], scaling_rows),
+    ):  # fmt: skip
+        rows = [row for name, peers in results["results"].items() for row in rows_by(name, peers)]
+        parts += [f"### {title}\n", table(columns, rows)] if rows else []
     return "\n".join(part for part in [*parts, *without(results)] if part)
 
 
@@ -154,18 +152,17 @@ def plots(results, stem="search"):
         points = points_of(kept)
         if not points or name not in results["data"]:
             continue
-        panels = []
+        own = {}
+        for point in points:
+            own.setdefault(point["title"], []).append(point)
         speeds = ("qps", "queries per second, one at a time"), ("qps_batch", "queries per second, in batches of 64")
-        for speed, words in speeds:
-            titles = dict.fromkeys(p["title"] for p in points)
-            panels.append((words, [(t, front([p for p in points if p["title"] == t], speed)) for t in titles]))
-        about = results["data"][name]
-        title = f"{name}: {about['n_items']:,} x {about['n_dims']}, {about['title']}; one thread"
-        out[f"{stem}-{name}.svg"] = svg.curves(title, panels)
-        best = {p["title"]: fastest([q for q in points if q["title"] == p["title"]], 0.99) for p in points}
+        panels = [(words, [(title, front(some, speed)) for title, some in own.items()]) for speed, words in speeds]
+        title = heading(name, results["data"][name])
+        out[f"{stem}-{name}.svg"] = svg.curves(f"{title}; one thread", panels)
+        best = {t: fastest(some, 0.99) for t, some in own.items()}
         rows = [(t, p["build_s"]) for t, p in best.items() if p and p["build_s"] > 0 and p["family"] != "exact"]
         if rows:
-            groups.append((title.split(";")[0], sorted(rows, key=lambda row: row[1])))
+            groups.append((title, sorted(rows, key=lambda row: row[1])))
     if groups:
         title = "Build time of each peer's fastest setting at recall@10 of 0.99, one thread"
         out[f"{stem}-build.svg"] = svg.bars(title, groups)
@@ -176,6 +173,5 @@ def write_docs(results, cells=False):
     publish(text(results, plots=True, cells=cells), f"bench search{' --cells' * cells}", True)
     drawn = plots(results, stem_of(cells))
     for name, picture in drawn.items():
-        with open(f"docs/{name}", "w") as file:
-            file.write(picture)
+        svg.save(f"docs/{name}", picture)
     print(f"Written: {', '.join(f'docs/{name}' for name in drawn)}")

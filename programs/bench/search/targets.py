@@ -50,8 +50,12 @@ def describe(point):
     return f"{setting_name(point)} ({point['bytes_per_item']:.0f} bytes per item)"
 
 
+def rows_of(kept):
+    return kept.get("thresher-rows", {}).get("rows", [])
+
+
 def scaling(data, kept, points):
-    rows = kept.get("thresher-rows", {}).get("rows", [])
+    rows = rows_of(kept)
     first = next((row for row in rows if row["what"] == "k"), None)
     for row in rows:
         if row["what"] == "k" and row["k"] in K_TARGETS:
@@ -74,11 +78,11 @@ def build(data, kept, points):
     if best and graph:
         against = f"{best['build_s']:.2f} s and hnswlib's {graph['build_s']:.0f} s"
         yield figure(data, "build time over HNSW's (M 32)", best["build_s"] / graph["build_s"], against, most=1 / 50)
-    plain = [row["build_s"] for row in kept.get("thresher-rows", {}).get("rows", []) if row["what"] == "build"]
+    plain = [row["build_s"] for row in rows_of(kept) if row["what"] == "build"]
     if plain and graph:
         name, against = "the same, not calibrated for a recall", f"{plain[0]:.2f} s and {graph['build_s']:.0f} s"
         yield figure(data, name, plain[0] / graph["build_s"], against)
-    for row in kept.get("thresher-rows", {}).get("rows", []):
+    for row in rows_of(kept):
         if ours and row["what"] == "codes only":
             share = row["bytes_per_item"] / ours[0]["float_bytes_per_item"]
             against = f"{DEFAULT_BITS} bits, {row['bytes_per_item']:.1f} bytes per item"
@@ -105,11 +109,9 @@ def over_clusters(data, kept, points):
             ):
                 rival = fastest([p for p in points if p["peer"] == peer], recall, speed)
                 if best and rival:
+                    words_of = f"{words}, recall {recall}: times the speed of {name}"
                     against = f"{setting_name(best)} and {setting_name(rival)}"
-                    yield figure(
-                        data, f"{words}, recall {recall}: times the speed of {name}", best[speed] / rival[speed], against,
-                        least if judged else None,
-                    )  # fmt: skip
+                    yield figure(data, words_of, best[speed] / rival[speed], against, least if judged else None)
 
 
 def cells_build(data, kept, points):

@@ -52,6 +52,11 @@ int bench_run(program *run_program, const void *values, void (*sections)(void));
     const prog_command bench_##name##_command = {                                                                      \
         PROG_COMMAND(#name, NULL, bench_values, arguments, options, run_command), __VA_ARGS__}
 
+/* Options of the library, as they are by default: thr_index_build for thr_index_build_options. */
+#define BENCH_OPTIONS(type, name)                                                                                      \
+    type##_options name;                                                                                               \
+    type##_options_init(&name)
+
 /* Entries of option tables, and the arguments of a command that takes none. */
 #define BENCH_SCRATCH_OPTION                                                                                           \
     {                                                                                                                  \
@@ -162,6 +167,12 @@ thr_reader *bench_reader(thr_context *context, uint64_t n, uint32_t n_dims, thr_
 thr_index *bench_build(thr_context *context, thr_reader *reader, const char *dir,
                        const thr_index_build_options *options);
 
+/* Open one that is there. */
+thr_index *bench_open(thr_context *context, const char *dir);
+
+/* The share of the ids in truth, k of each query, that are among those found. */
+double bench_recall(const uint64_t *truth, const uint64_t *found, size_t n_queries, size_t k);
+
 /* The best k of one query; scores may be NULL, otherwise the program ends unless the answers are in order. */
 void bench_ask(thr_index *index, const float *query, uint32_t n_dims, size_t k, const thr_search_options *options,
                uint64_t *ids, float *scores);
@@ -180,7 +191,8 @@ typedef struct bench_table {
     char rows[BENCH_MAX_ROWS][BENCH_ROW];
 } bench_table;
 
-void bench_table_begin(bench_table *table, const char *title, const char *columns);
+/* In bench_alloc's memory. */
+bench_table *bench_table_begin(const char *title, const char *columns);
 
 /* Begin a row with these cells; add some to the last row. */
 void bench_row(bench_table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -193,8 +205,10 @@ void bench_print_title(const char *command);
 void bench_print_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Rows of the closing table of figures, which bench_print_figures prints: what was measured, and its target. */
-void bench_at_least(double value, double target, const char *format, ...) __attribute__((format(printf, 3, 4)));
-void bench_at_most(double value, double target, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void bench_figure(bool at_least, double value, double target, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+#define bench_at_least(...) bench_figure(true, __VA_ARGS__)
+#define bench_at_most(...)  bench_figure(false, __VA_ARGS__)
 void bench_print_figures(void);
 
 /* ------------------------------------------------------------------------------------------------ commands */

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"):
     os.environ[name] = "1"  # before anything that starts threads is imported
@@ -109,10 +110,8 @@ def publish(words, bench, into_docs):
     if not into_docs:
         print(words)
         return
-    with open(DOCUMENT, encoding="utf-8") as file:
-        document = between(file.read(), f"<!-- {bench} -->", words)
-    with open(DOCUMENT, "w", encoding="utf-8") as file:
-        file.write(document)
+    document = between(Path(DOCUMENT).read_text(encoding="utf-8"), f"<!-- {bench} -->", words)
+    Path(DOCUMENT).write_text(document, encoding="utf-8")
     print(f"Written: {DOCUMENT}")
 
 
@@ -178,23 +177,20 @@ def seconds_of(call, repeats=1, choose=min):
 def load(path, empty):
     """The results that are kept in a file; empty where there is none, or it was written with other figures in mind."""
     if os.path.exists(path):
-        with open(path) as file:
-            kept = json.load(file)
+        kept = json.loads(Path(path).read_text(encoding="utf-8"))
         if kept.get("format") == empty.get("format"):
             return kept
     return empty
 
 
 def save(path, results):
-    with open(path + ".part", "w") as file:
-        json.dump(results, file, indent=1)
+    Path(path + ".part").write_text(json.dumps(results, indent=1), encoding="utf-8")
     os.replace(path + ".part", path)
 
 
 def published(*path):
     """The papers' own numbers, or those of one paper, or of one table or figure of it."""
-    with open(os.path.join(os.path.dirname(__file__), "..", "papers", "published.json"), encoding="utf-8") as file:
-        found = json.load(file)
+    found = json.loads((Path(__file__).parent.parent / "papers" / "published.json").read_text(encoding="utf-8"))
     for name in path:
         found = found[name]
     return found

@@ -2,9 +2,9 @@
 #define _GNU_SOURCE /* nftw, mkdtemp */
 #include "bench.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <ftw.h>
+#include <glob.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,18 +33,13 @@ void bench_scratch_remove(const char *path) {
 }
 
 const void *bench_map_segment(const char *index_dir, size_t *size) {
-    *size = 0;
-    DIR *dir = opendir(index_dir);
-    char path[4096] = "";
-    for (struct dirent *entry; dir != NULL && (entry = readdir(dir)) != NULL;) {
-        const size_t length = strlen(entry->d_name);
-        if (length > 4 && strcmp(entry->d_name + length - 4, ".seg") == 0)
-            (void)snprintf(path, sizeof path, "%s/%s", index_dir, entry->d_name);
-    }
-    if (dir != NULL)
-        (void)closedir(dir);
-    const int fd = path[0] == '\0' ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+    glob_t found;
+    char pattern[4096];
     struct stat st;
+    *size = 0;
+    (void)snprintf(pattern, sizeof pattern, "%s/*.seg", index_dir);
+    const int fd = glob(pattern, 0, NULL, &found) == 0 ? open(found.gl_pathv[0], O_RDONLY | O_CLOEXEC) : -1;
+    globfree(&found);
     void *data = MAP_FAILED;
     if (fd >= 0 && fstat(fd, &st) == 0 && st.st_size > 0)
         data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);

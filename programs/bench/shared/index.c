@@ -9,11 +9,22 @@ thr_reader *bench_reader(thr_context *context, uint64_t n, uint32_t n_dims, thr_
 
 thr_index *bench_build(thr_context *context, thr_reader *reader, const char *dir,
                        const thr_index_build_options *options) {
-    thr_index *index = NULL;
     bench_check(thr_index_build(context, dir, reader, options, &bench.err));
     thr_reader_free(reader);
-    bench_check(thr_index_open(bench.context, dir, &index, &bench.err));
+    return bench_open(bench.context, dir);
+}
+
+thr_index *bench_open(thr_context *context, const char *dir) {
+    thr_index *index = NULL;
+    bench_check(thr_index_open(context, dir, &index, &bench.err));
     return index;
+}
+
+double bench_recall(const uint64_t *truth, const uint64_t *found, size_t n_queries, size_t k) {
+    const thr_recall_rows wanted = {truth, NULL, k}, answers = {found, NULL, k};
+    double recall = 0;
+    bench_check(thr_recall(&wanted, &answers, n_queries, k, &recall, &bench.err));
+    return recall;
 }
 
 void bench_ask(thr_index *index, const float *query, uint32_t n_dims, size_t k, const thr_search_options *options,

@@ -13,6 +13,7 @@ import glob
 import os
 import re
 import sys
+from pathlib import Path
 
 from bench.shared import svg
 from bench.shared.markdown import tables_of
@@ -23,8 +24,7 @@ DRAWN = 1e-10  # the least share above the optimum that is drawn
 
 
 def recall(report, path):
-    with open(report, encoding="utf-8") as file:
-        text = file.read()
+    text = Path(report).read_text(encoding="utf-8")
     headings = tables_of(text).items()
     rows = next((rows for heading, rows in headings if heading.startswith("Search over the exact scan")), None)
     if not rows:
@@ -38,8 +38,7 @@ def recall(report, path):
     exact = sorted(float(row["queries/s"]) / float(row["times exact"]) for row in rows)[len(rows) // 2]
     best = [(name, front([{"recall": a, "qps": b} for a, b in points], "qps")) for name, points in series.items()]
     panels = [("queries per second, one at a time", [*best, ("exact scan of floats", [(1.0, exact)])])]
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(svg.curves(f"{data}: {int(n_items):,} x {n_dims}; one thread", panels))
+    svg.save(path, svg.curves(f"{data}: {int(n_items):,} x {n_dims}; one thread", panels))
 
 
 def convergence(directory):
@@ -52,8 +51,8 @@ def convergence(directory):
                     points.append((float(row["seconds"]), max(float(row["relative_difference"]), DRAWN)))
         name = path.split("convergence-", 1)[1].removesuffix(".csv")
         title = f"{name}: the objective above its minimum"
-        with open(path.removesuffix(".csv") + ".svg", "w", encoding="utf-8") as file:
-            file.write(svg.logarithmic(title, "seconds", "(objective - minimum) / minimum", list(series.items())))
+        words = title, "seconds", "(objective - minimum) / minimum"
+        svg.save(path.removesuffix(".csv") + ".svg", svg.logarithmic(*words, list(series.items())))
 
 
 def translation_titles(path):
@@ -78,13 +77,12 @@ def draw_translation(text, path):
         elif beam == BEAM and screen != "full":
             screens.setdefault(screen, []).append((*point, first))
     for (title, name), series in zip(translation_titles(path), (screens, beams)):
-        with open(name, "w", encoding="utf-8") as file:
-            file.write(svg.lines(title, "speed, as a multiple of the full head's with a beam of 12", "BLEU", list(series.items())))
+        words = title, "speed, as a multiple of the full head's with a beam of 12", "BLEU"
+        svg.save(name, svg.lines(*words, list(series.items())))
 
 
 def translation(report, path):
-    with open(report, encoding="utf-8") as file:
-        draw_translation(file.read(), path)
+    draw_translation(Path(report).read_text(encoding="utf-8"), path)
 
 
 if __name__ == "__main__":

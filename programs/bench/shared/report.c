@@ -15,8 +15,11 @@ enum { MOST_FIGURES = 32 };
 static figure figures[MOST_FIGURES];
 static int n_figures;
 
-void bench_table_begin(bench_table *table, const char *title, const char *columns) {
-    *table = (bench_table){.title = title, .columns = columns};
+bench_table *bench_table_begin(const char *title, const char *columns) {
+    bench_table *table = bench_alloc(sizeof *table);
+    table->title = title;
+    table->columns = columns;
+    return table;
 }
 
 static void add(bench_table *table, const char *format, va_list args) {
@@ -105,37 +108,25 @@ void bench_print_title(const char *command) {
                      thr_isa_name(thr_context_isa(bench.context)));
 }
 
-static void add_figure(bool at_least, double value, double target, const char *format, va_list args) {
+void bench_figure(bool at_least, double value, double target, const char *format, ...) {
+    va_list args;
     if (n_figures == MOST_FIGURES)
         bench_fail("more than %d figures", MOST_FIGURES);
     figure *f = &figures[n_figures++];
     *f = (figure){.value = value, .target = target, .at_least = at_least};
+    va_start(args, format);
     (void)vsnprintf(f->text, sizeof f->text, format, args);
-}
-
-void bench_at_least(double value, double target, const char *format, ...) {
-    va_list args;
-    va_start(args, format);
-    add_figure(true, value, target, format, args);
-    va_end(args);
-}
-
-void bench_at_most(double value, double target, const char *format, ...) {
-    va_list args;
-    va_start(args, format);
-    add_figure(false, value, target, format, args);
     va_end(args);
 }
 
 void bench_print_figures(void) {
-    static bench_table table;
-    bench_table_begin(&table, "Figures and targets", "figure | target | measured | met");
+    bench_table *table = bench_table_begin("Figures and targets", "figure | target | measured | met");
     for (int i = 0; i < n_figures; i++) {
         const figure *f = &figures[i];
         const bool met = f->at_least ? f->value >= f->target : f->value <= f->target;
-        bench_row(&table, "%s | %s %.4g | %.4g | %s", f->text, f->at_least ? ">=" : "<=", f->target, f->value,
+        bench_row(table, "%s | %s %.4g | %.4g | %s", f->text, f->at_least ? ">=" : "<=", f->target, f->value,
                   met ? "yes" : "**no**");
     }
     if (n_figures > 0)
-        bench_print(&table);
+        bench_print(table);
 }

@@ -83,14 +83,13 @@ void bench_check(thr_status status) {
 }
 
 int bench_run(program *run_program, const void *values, void (*sections)(void)) {
-    thr_context_options options;
     bench.program = run_program;
     bench.values = values;
     if (run_program->globals.json) {
         prog_error("benchmarks print tables: leave --json out");
         return PROG_WRONG_WORDS;
     }
-    thr_context_options_init(&options);
+    BENCH_OPTIONS(thr_context, options);
     options.n_threads = 1;
     options.allocator = bench_counting_allocator(&bench.allocations);
     bench_check(thr_context_create(&options, &bench.context, &bench.err));

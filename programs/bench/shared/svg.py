@@ -5,6 +5,7 @@ A library has the same colour and marker in every picture. A point of a curve is
 """
 
 import math
+from pathlib import Path
 from xml.sax.saxutils import escape
 
 LOOKS = {  # colour and marker, by how a series' name begins; of one colour in a picture, the next has the next dash
@@ -77,6 +78,10 @@ def document(width, height, parts):
         f'font-family="sans-serif" font-size="12">\n<rect width="{width:.0f}" height="{height:.0f}" fill="white"/>\n'
     )
     return head + "\n".join(parts) + "\n</svg>\n"
+
+
+def save(path, picture):
+    Path(path).write_text(picture, encoding="utf-8")
 
 
 def recall_place(recall):

@@ -8,6 +8,7 @@ does. Several ways to write it are timed; the fastest is reported as PyTorch's s
 """
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,6 +61,12 @@ def grams_of(word):
     return [a << 42 | b << 21 | c for a, b, c in zip(points, points[1:], points[2:])]
 
 
+def runs(first, lengths):
+    """The numbers first[i], first[i] + 1, ... of each i, lengths[i] of them, concatenated."""
+    ends = np.cumsum(lengths)
+    return np.repeat(first - ends + lengths, lengths) + np.arange(ends[-1])
+
+
 class Ragged:
     """Lists of numbers, concatenated: list i is values[offsets[i]:offsets[i + 1]]."""
 
@@ -69,10 +76,14 @@ class Ragged:
 
     def take(self, rows):
         """(values of those lists, how many each has)"""
-        first = self.offsets[rows]
-        lengths = self.offsets[rows + 1] - first
-        ends = np.cumsum(lengths)
-        return self.values[np.repeat(first - ends + lengths, lengths) + np.arange(ends[-1])], lengths
+        at, lengths = spread(self.offsets, rows)
+        return self.values[at], lengths
+
+
+def spread(offsets, chosen):
+    """Where the chosen lists' values are, and how many each has."""
+    lengths = offsets[chosen + 1] - offsets[chosen]
+    return runs(offsets[chosen], lengths), lengths
 
 
 class Distinct:
@@ -94,28 +105,22 @@ class Texts:
     """Both sides of pairs as words, and words as rows of a table of trigrams."""
 
     def __init__(self, pairs, keys=None, most_grams=49292, most_words=128):
-        lexicon, counts, sides = {}, {}, []
+        lexicon, counts, self.sides = {}, Counter(), []
         for side in (0, 1):
-            numbers = []
-            for pair in pairs:
-                words = words_of(pair[side])[:most_words]
-                numbers.append([lexicon.setdefault(word, len(lexicon)) for word in words])
-                for word in words:
-                    counts[word] = counts.get(word, 0) + 1
-            sides.append(Ragged(numbers))
-        self.sides, self.n_words = sides, len(lexicon)
-        if keys is None:
-            keys = frequent_grams(counts, most_grams)
-        row = {key: i for i, key in enumerate(keys)}
+            texts = [words_of(pair[side])[:most_words] for pair in pairs]
+            self.sides.append(Ragged([[lexicon.setdefault(word, len(lexicon)) for word in words] for words in texts]))
+            counts.update(word for words in texts for word in words)
+        self.n_words = len(lexicon)
+        row = {key: i for i, key in enumerate(frequent_grams(counts, most_grams) if keys is None else keys)}
         self.n_grams = len(row)
         self.grams = Ragged([[row[g] for g in grams_of(word) if g in row] for word in lexicon])
 
 
 def frequent_grams(counts, most):
-    grams = {}
+    grams = Counter()
     for word, count in counts.items():
         for gram in grams_of(word):
-            grams[gram] = grams.get(gram, 0) + count
+            grams[gram] += count
     return sorted(grams, key=lambda g: (-grams[g], g))[:most]
 
 
@@ -151,8 +156,7 @@ class Batches:
             table, places = self.table(np.concatenate([words for words, _ in sides]))
             tables, places = [table], np.split(places, [len(sides[0][0])])
         else:
-            made = [self.table(words) for words, _ in sides]
-            tables, places = [table for table, _ in made], [place for _, place in made]
+            tables, places = zip(*(self.table(words) for words, _ in sides))
         return tables, list(zip(places, (lengths for _, lengths in sides)))
 
 
@@ -329,7 +333,6 @@ def time_way(torch, model_path, pairs, way, batch_size, negatives, dropout, budg
     config, texts = Config(about), Texts(pairs, keys=tensors["grams"].tolist())
     trainer = define(torch)(tensors, config, way, negatives=negatives)
     batches = Batches(texts, config.shared_words)
-    steps, make_share = time_steps(
-        lambda numbers: batches.make(numbers, dropout), trainer.step, len(pairs), batch_size, budget
-    )
+    make = lambda numbers: batches.make(numbers, dropout)  # noqa: E731
+    steps, make_share = time_steps(make, trainer.step, len(pairs), batch_size, budget)
     return {"examples_per_s": batch_size / float(steps.mean()), "make_share": make_share}

@@ -29,7 +29,7 @@ typedef struct texts {
 } texts;
 
 typedef struct tower_bench {
-    bench_table table;
+    bench_table *table;
     const char *model, *dir; /* of the model, and of an index */
     texts queries, items;
     uint32_t batch;
@@ -45,9 +45,8 @@ static void keep_best(void *user, const thr_tower_epoch *epoch) {
 /* Examples per second in the best of some epochs. The model stays. */
 static double train(tower_bench *b, const char *pairs) {
     double rate = 0;
-    thr_tower_train_options options;
     thr_tower_report report;
-    thr_tower_train_options_init(&options);
+    BENCH_OPTIONS(thr_tower_train, options);
     options.n_negatives = options.batch - 1;
     options.config.query_bits = RBE_QUERY_BITS;
     options.config.item_bits = RBE_ITEM_BITS;
@@ -126,9 +125,8 @@ static uint64_t more_rows(void *user, uint64_t first, uint64_t max_rows, float *
 
 /* An index of n codes of the model. The build is not measured, so it uses all CPUs. */
 static thr_index *build(tower_bench *b, uint64_t n, thr_rows_fn fill, void *user) {
-    thr_index_build_options options;
     thr_context *context = bench.program->context;
-    thr_index_build_options_init(&options);
+    BENCH_OPTIONS(thr_index_build, options);
     options.model = b->model;
     options.segment_rows = SEGMENT_CODES;
     return bench_build(context, bench_reader(context, n, DIMS, fill, user), b->dir, &options);
@@ -182,7 +180,7 @@ static void measure_set(tower_bench *b, const char *name) {
     const double length = (double)b->queries.n_bytes / (double)b->queries.n;
     thr_tower_free(tower);
     time_queries(b, &p50, &p99);
-    bench_row(&b->table, "%s | %.0f | %.0f | %.0f | %.0f | %.0f | %.3f | %.3f", name, examples, length, queries,
+    bench_row(b->table, "%s | %.0f | %.0f | %.0f | %.0f | %.0f | %.3f | %.3f", name, examples, length, queries,
               (double)b->items.n_bytes / (double)b->items.n, items, p50 * 1e3, p99 * 1e3);
     bench_at_least(queries, TARGET_ENCODE, "queries of %s encoded per second, %.0f bytes each", name, length);
     bench_at_most(p50 * 1e3, TARGET_QUERY_MS, "p50 of a text query to the best 1,000 of %s codes, %s, ms",
@@ -254,16 +252,17 @@ static void measure_long_search(tower_bench *b) {
 static void sections(void) {
     tower_bench *b = bench_alloc(sizeof *b);
     char names[256], *next = NULL;
-    bench_table_begin(&b->table, "rbe*: training, encoding, and a text query to the best 1,000 of a million codes",
-                      "data | examples/s learned from | bytes per query | queries/s encoded | bytes per item | "
-                      "items/s encoded | query p50, ms | p99, ms");
+    b->table =
+        bench_table_begin("rbe*: training, encoding, and a text query to the best 1,000 of a million codes",
+                          "data | examples/s learned from | bytes per query | queries/s encoded | bytes per item | "
+                          "items/s encoded | query p50, ms | p99, ms");
     b->model = bench_path("speed.safetensors");
     b->dir = bench_path("codes");
     (void)snprintf(names, sizeof names, "%s", bench.values->sets);
     bench_print_title("tower");
     for (const char *name = strtok_r(names, ",", &next); name != NULL; name = strtok_r(NULL, ",", &next))
         measure_set(b, name);
-    bench_print(&b->table);
+    bench_print(b->table);
     bench_print_text(
         "Training: batches of %u, the best of %d epochs. Encoding: all texts of a side in one call, the best of "
         "%d. Queries: one after the other, encoded and searched; the codes are those of the items and, to fill "
