@@ -212,8 +212,7 @@ def figure_rows(course):
     if course.alignment:
         return [wta, over("align", 0.4, "'s, .4 BLEU lost at most", 4)]
     either = max(course.gain(course.best(screen, 0.3)) for screen in ("wta", "planes"))
-    planes = course.best("planes", 0, 1, "head_seconds")
-    recall = planes.recall if planes else 0
+    recall = getattr(course.best("planes", 0, 1, "head_seconds"), "recall", 0)
     return [
         wta, over("planes", 0, "', the same translations", 6, same=1),
         figure("translation with the full head over that with a screen, .3 BLEU lost at most", either, 2),

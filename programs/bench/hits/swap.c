@@ -12,7 +12,8 @@
 
 enum { THREADS = 64, K = BENCH_HITS_K, N_FEATURES = 200, MOST = 1 << 14, FEW_ITEMS = 10000 };
 
-static const double SECONDS = 6, FEW_SECONDS = 0.5, PAUSE = 0.05; /* few: to see that it works */
+static const double SECONDS = 6, FEW_SECONDS = 0.5; /* few: to see that it works */
+static const struct timespec PAUSE = {.tv_nsec = 50000000};
 
 typedef struct swap_bench {
     bench_catalogue catalogues[2];
@@ -73,13 +74,6 @@ static void open_and_swap(swap_bench *b, int side) {
     b->n_swaps++;
 }
 
-static void wait_for(double seconds) {
-    const double start = bench_clock();
-    const struct timespec nap = {.tv_nsec = 10000000};
-    while (bench_clock() - start < seconds)
-        (void)nanosleep(&nap, NULL);
-}
-
 /* How many searches there were, and p50 and p99 of their seconds. */
 typedef struct phase {
     size_t n;
@@ -100,7 +94,7 @@ static phase run_phase(swap_bench *b, searcher *searchers, bool swapping) {
         bench_fail("no thread to build");
     const double start = bench_clock();
     while (bench_clock() - start < (b->catalogues[0].n_items < FEW_ITEMS ? FEW_SECONDS : SECONDS)) {
-        wait_for(PAUSE);
+        (void)nanosleep(&PAUSE, NULL);
         if (swapping)
             open_and_swap(b, (int)(b->n_swaps + 1) % 2);
     }

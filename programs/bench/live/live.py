@@ -22,9 +22,8 @@ from bench.shared.common import (  # first: one thread, and numpy is there
     thresher, whole_machine,
 )  # fmt: skip
 
-from bench.search import datasets
+from bench.search import datasets, measure
 from bench.live import peers as live_peers
-from bench.search import measure
 import numpy as np
 
 K, BATCH, TURNOVERS, SEED = measure.K, 1000, 10, 1

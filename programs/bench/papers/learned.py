@@ -180,16 +180,15 @@ def hitmatch_table_1(reports, paper):
         data = head.split(":")[0]
         own = {row["model"]: [number(row[name]) for name in names] for row in rows}
         found[data] = own
-        away, gains = ([], []), []
+        away = ([], [])
         for i, name in enumerate(names):
             pairs = chain({model: values[i] for model, values in paper["numbers"].items()})
             some = reversed_pairs(pairs, {model: values[i] for model, values in own.items()}, N_SEEDS)
             for all_of, more in zip(away, some):
                 all_of += [f"{name}: {words}" for words in more]
-            first, last = own["DT"][i][0], own["DT-IPNN-HitMatch"][i][0]
-            gains.append((100 * (last / first - 1), paper["effect"][name]))
-        parts[data] = ordered(away, gains)
-        found[data]["gain, %"] = [(gain, 0) for gain, _ in gains]
+        gains = [100 * (last / first - 1) for (first, _), (last, _) in zip(own["DT"], own["DT-IPNN-HitMatch"])]
+        parts[data] = ordered(away, [(gain, paper["effect"][name]) for gain, name in zip(gains, names)])
+        found[data]["gain, %"] = [(gain, 0) for gain in gains]
     if not found:
         raise Missing("the four models")
     words = by_data(found, lambda own: ", ".join(

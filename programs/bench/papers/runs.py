@@ -15,8 +15,7 @@ from bench.shared.common import called, table, thresher
 import numpy as np
 from bench.search import xfbq
 from bench.papers.beams import MOST_LOSS, WARPS
-from bench.head import head as head_states
-from bench.head import warps
+from bench.head import head as head_states, warps
 from bench.head.decode import build_head
 from bench.papers.learned import BUCKET_ITEMS, BUCKETS, SCANS
 

@@ -189,10 +189,6 @@ static bool measure_real(convergence_bench *b) {
     return true;
 }
 
-static void link_plot(const char *name) {
-    bench_print_text("![Convergence on %s](convergence-%s.svg)\n\n", name, name);
-}
-
 void bench_rank_convergence(const bench_rank_shape *shapes, int n_shapes, double c) {
     convergence_bench *b = bench_alloc(sizeof *b);
     const char *dir = bench.values->curves;
@@ -211,9 +207,9 @@ void bench_rank_convergence(const bench_rank_shape *shapes, int n_shapes, double
         c);
     bench_print(b->shapes);
     bench_print(b->table);
-    if (is_real)
-        link_plot("MQ2007");
-    for (int i = 0; i < n_shapes; i++)
-        link_plot(shapes[i].name);
+    for (int i = is_real ? -1 : 0; i < n_shapes; i++) {
+        const char *name = i < 0 ? "MQ2007" : shapes[i].name;
+        bench_print_text("![Convergence on %s](convergence-%s.svg)\n\n", name, name);
+    }
     prog_note("Written: %s/convergence-*.csv", dir);
 }

@@ -14,7 +14,7 @@ import os
 import sys
 
 from bench.shared.common import (  # first: one thread
-    left_out, machine, need_thresher, parser_of, publish, spread, table, thresher, versions,
+    left_out, machine, need_thresher, page, parser_of, publish, spread, table, thresher, versions,
 )
 
 import numpy as np
@@ -192,26 +192,24 @@ def text(rows, found, missing, n_splits):
     pairs = rows.judge(np.zeros(len(rows.y)))
     columns = ["way", "pairs in order, %", f"NDCG@{K}", "pairs less RankSVM's", "NDCG less RankSVM's"]
     chosen = [f"- {name}: {'; '.join(words for *_, words in splits)}" for name, splits in found.items()]
-    return "\n".join(
-        [
-            "## ./run bench rank --accuracy\n",
-            f"{versions({'sklearn': 'scikit-learn', 'lightgbm': 'lightgbm'})}, Python {sys.version.split()[0]}; {machine()}. "
-            "Nothing here is timed.\n",
-            f"{SET}, {len(rows.y):,} rows of {rows.x.shape[1]} features, labels 0 to {rows.y.max():g}, "
-            f"{len(queries):,} queries, {pairs.n_pairs:,} pairs. Splits by query: {n_splits}; {n_test} queries are the "
-            f"test, the others are learned from. Mean ± standard deviation over splits; differences are taken split by "
-            f"split.\n",
-            "*Pairs in order* is the share of all pairs of the test; equal scores are wrong (RankSVM, eq. 16). NDCG is "
-            "LETOR's: gain 2^label - 1, discount log2(rank) from the second rank on, and 0 for queries without a "
-            "relevant row. C and alpha are chosen by pairs in order, in cross-validation over the queries learned "
-            f"from, {FOLDS} folds; LightGBM's leaves, rate and least rows per leaf by NDCG@{K} of a quarter of them, "
-            f"where it also stops, and then it learns from all of them. *All pairs* is scikit-learn's LinearSVC, which "
-            f"is LIBLINEAR, on the differences of all pairs, in double; its objective is that of ours to {SAME:g}.\n",
-            table(columns, list(table_rows(found))),
-            "Chosen, split by split:\n",
-            "\n".join(chosen) + "\n",
-            *left_out(missing),
-        ]
+    return page(
+        "## ./run bench rank --accuracy\n",
+        f"{versions({'sklearn': 'scikit-learn', 'lightgbm': 'lightgbm'})}, Python {sys.version.split()[0]}; {machine()}. "
+        "Nothing here is timed.\n",
+        f"{SET}, {len(rows.y):,} rows of {rows.x.shape[1]} features, labels 0 to {rows.y.max():g}, "
+        f"{len(queries):,} queries, {pairs.n_pairs:,} pairs. Splits by query: {n_splits}; {n_test} queries are the "
+        f"test, the others are learned from. Mean ± standard deviation over splits; differences are taken split by "
+        f"split.\n",
+        "*Pairs in order* is the share of all pairs of the test; equal scores are wrong (RankSVM, eq. 16). NDCG is "
+        "LETOR's: gain 2^label - 1, discount log2(rank) from the second rank on, and 0 for queries without a "
+        "relevant row. C and alpha are chosen by pairs in order, in cross-validation over the queries learned "
+        f"from, {FOLDS} folds; LightGBM's leaves, rate and least rows per leaf by NDCG@{K} of a quarter of them, "
+        f"where it also stops, and then it learns from all of them. *All pairs* is scikit-learn's LinearSVC, which "
+        f"is LIBLINEAR, on the differences of all pairs, in double; its objective is that of ours to {SAME:g}.\n",
+        table(columns, list(table_rows(found))),
+        "Chosen, split by split:\n",
+        "\n".join(chosen) + "\n",
+        *left_out(missing),
     )
 
 

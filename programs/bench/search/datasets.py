@@ -67,13 +67,15 @@ def read_fvecs_xz(path):
     return words.reshape(-1, n_dims + 1)[:, 1:].view(np.float32)
 
 
+def there(path, package=""):
+    if not os.path.exists(path):
+        raise Missing(f"{path} is not there{package}")
+    return path
+
+
 def read_books():
     """(base, queries) with the lengths that they have in the files."""
-    paths = [os.path.join(BOOKS_FILES, f"books100d_{part}.fvecs.xz") for part in ("base", "query")]
-    for path in paths:
-        if not os.path.exists(path):
-            raise Missing(f"{path} is not there")
-    return [read_fvecs_xz(path) for path in paths]
+    return [read_fvecs_xz(there(f"{BOOKS_FILES}/books100d_{part}.fvecs.xz")) for part in ("base", "query")]
 
 
 def load_books():
@@ -82,9 +84,7 @@ def load_books():
 
 def read_fashion(part):
     path = os.path.join(FASHION_FILES, f"{part}-images-idx3-ubyte.gz")
-    if not os.path.exists(path):
-        raise Missing(f"{path} is not there (Debian package dataset-fashion-mnist)")
-    with gzip.open(path) as file:
+    with gzip.open(there(path, " (Debian package dataset-fashion-mnist)")) as file:
         return np.frombuffer(file.read(), dtype=np.uint8, offset=16).reshape(-1, 784).astype(np.float32)
 
 
@@ -121,8 +121,7 @@ def best_rows(metric, base, queries, k):
     A pass in float32 keeps a few more than k, doubles put those in order.
     """
     more = min(len(base), k + 24)
-    best = np.full((len(queries), 0), 0, dtype=np.float32)
-    ids = np.full((len(queries), 0), 0, dtype=np.int64)
+    best, ids = (np.zeros((len(queries), 0), dtype) for dtype in (np.float32, np.int64))
     for first in range(0, len(base), BLOCK):
         block = np.asarray(base[first : first + BLOCK])
         scores = queries @ block.T

@@ -12,10 +12,8 @@ from types import SimpleNamespace
 
 from bench.shared.common import read_fbin, table, unit  # first: one thread
 
-from bench.search import faiss_exact
-from bench.search import measure
+from bench.search import faiss_exact, measure, usearch_exact
 import numpy as np
-from bench.search import usearch_exact
 
 BUDGET_S = 5.0
 

@@ -136,6 +136,12 @@ def rotated(n_dims, index):
     return faiss_module().IndexPreTransform(rotation_of(n_dims, n_dims), index)
 
 
+def rabitq(n_dims, bits):
+    codes = faiss_module().IndexRaBitQ(n_dims, faiss_module().METRIC_L2, bits)
+    codes.qb = 8
+    return codes
+
+
 def opq_rotation(n_dims, m):
     """A rotation that is learned for m sub-quantisers."""
     rotation = faiss_module().OPQMatrix(n_dims, m)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Faiss's exact indexes: flat, and Panorama, which stops early on rows that cannot reach the top k."""
 
+import sys
+
 import numpy as np
 from bench.search.peer import EXACT, Index, Peer, Timer
 
@@ -12,6 +14,14 @@ def faiss_module():
 
     faiss.omp_set_num_threads(1)
     return faiss
+
+
+def faiss_if_there(bench):
+    try:
+        return faiss_module()
+    except ImportError:
+        print(f"{bench}: Faiss is left out: it is not installed (faiss-cpu)", file=sys.stderr)
+        return None
 
 
 def metric_of(data):
@@ -52,9 +62,6 @@ class Panorama(Peer):
             base = np.ascontiguousarray(data.base)
             index.train(base[:100_000])
             index.add(base)
-
-        def search(queries, k):
-            return index.search(queries, k)[1]
-
+        search = lambda queries, k: index.search(queries, k)[1]  # noqa: E731
         search.keep = panorama  # index does not own it
         return Index(search, [{}], timer.seconds, 0, data.base.nbytes + 4 * len(data.base) * (levels + 1))

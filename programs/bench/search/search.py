@@ -16,14 +16,7 @@ from functools import partial
 
 from bench.shared.common import Kept, child, cpu, names_of, parser_of  # first: one thread, and numpy is there
 
-from bench.search import datasets
-from bench.search import faiss_codes
-from bench.search import faiss_exact
-from bench.search import graphs
-from bench.search import measure
-from bench.search import rabitqlib_ivf
-from bench.search import report
-from bench.search import thresher_peer
+from bench.search import datasets, faiss_codes, faiss_exact, graphs, measure, rabitqlib_ivf, report, thresher_peer
 from bench.search import usearch_exact
 
 PEERS = [

@@ -15,6 +15,7 @@ import threading
 import time
 
 from bench.search import shards_large
+from bench.search.promise import share_found
 from bench.shared.common import Timer, figure, seconds_of, yes
 from bench.shared import common
 import numpy as np
@@ -142,11 +143,6 @@ def equality_table(found):
 # ------------------------------------------------------------------------------------------------ the promise
 
 
-def share_found(scores, truth):
-    worst = truth[:, -1:]
-    return float((scores >= worst - 1e-6 * np.abs(worst)).mean())
-
-
 def items_read(parts, queries, k, recall):
     """Items per query whose records or vectors a search of indexes reads."""
     n_read = np.zeros(len(queries), np.uint64)
@@ -225,12 +221,9 @@ def machines_table(measured):
     codes, vectors, seconds = measured
     rows = []
     for n in (10**9, 10**11):
-        by_codes = int(np.ceil(n * codes / MACHINE["memory"]))
-        by_disk = int(np.ceil(n * (codes + vectors) / MACHINE["disk"]))
-        machines = max(by_codes, by_disk)
-        speed = machines * MACHINE["cores"] / (n * seconds)
-        rows.append([f"{n:,}", f"{n * codes / 1e12:.3g}", f"{n * vectors / 1e12:.3g}", by_codes, by_disk, machines,
-                     f"{speed:.3g}"])
+        by = [int(np.ceil(n * codes / MACHINE["memory"])), int(np.ceil(n * (codes + vectors) / MACHINE["disk"]))]
+        speed = max(by) * MACHINE["cores"] / (n * seconds)
+        rows.append([f"{n:,}", *(f"{n * each / 1e12:.3g}" for each in (codes, vectors)), *by, max(by), f"{speed:.3g}"])
     return [
         (
             f"By arithmetic, not measured, for machines of {MACHINE['cores']} such threads, {MACHINE['memory'] / 1e9:.0f} GB of "
@@ -371,11 +364,11 @@ def cpu():
 
 
 def report(kept, given):
-    words = ["## ./run bench shards\n", common.whole_machine(2)]
-    words.append(
+    words = [
+        "## ./run bench shards\n", common.whole_machine(2),
         f"{given.rows:,} x {given.dims} synthetic rows (normal components around {CENTRES:,} centres), cosine, 3 bits, in "
-        f"shards of neighbouring rows; {given.queries} queries.\n"
-    )
+        f"shards of neighbouring rows; {given.queries} queries.\n",
+    ]  # fmt: skip
     if "equal" in kept:
         about = "Certified answers are compared if both the index and all shards certify them; \"0 of 0\": there are none.\n"
         words += ["### The answers of one index\n", equality_table(kept["equal"]), about]
@@ -396,17 +389,15 @@ def main():
     parser = common.parser_of("bench shards", __doc__.split(": ", 1)[1], "docs", "quick", "keep")
     parser.set_defaults(keep="build/bench")
     parser.add_argument("--part", choices=PARTS, help="measure this part alone, and keep the others")
-    parser.add_argument("--rows", type=int, default=1_000_000, help="(default: 1,000,000)")
-    parser.add_argument("--spark-rows", type=int, default=10_000_000, help="of part spark (default: 10,000,000)")
-    parser.add_argument("--dims", type=int, default=96, help="(default: 96)")
-    parser.add_argument("--queries", type=int, default=200, help="(default: 200)")
+    sizes = {"rows": 1_000_000, "spark-rows": 10_000_000, "dims": 96, "queries": 200}
+    for name, default in sizes.items():
+        parser.add_argument(f"--{name}", type=int, default=default, help=f"(default: {default:,})")
     given = parser.parse_args()
     common.need_thresher("bench shards")
     if given.quick:
         given.rows, given.queries = 50_000, 50
-    os.makedirs(given.keep, exist_ok=True)
-    place = os.path.join(given.keep, f"shards-{given.rows}x{given.dims}.json")
-    kept = common.load(place, dict(EMPTY))
+    file = common.Kept(os.path.join(given.keep, f"shards-{given.rows}x{given.dims}.json"), dict(EMPTY))
+    kept = file.results
     rng = np.random.default_rng(1)
     rows, order, draw = rows_of(rng, given.rows, given.dims)
     kinds = kinds_of(rows, draw, given.queries, rng)
@@ -426,7 +417,7 @@ def main():
                     kept[part]["cpu"] = cpu()
             except ImportError as absent:
                 print(f"{part.capitalize()} is left out: {absent}")
-            common.save(place, kept)
+            file.save()
     common.publish(report(kept, given), "bench shards", given.docs)
 
 

@@ -46,8 +46,11 @@ def plain_read(files, n_threads):
     words = [np.memmap(name, np.uint64, "r", shape=(os.path.getsize(name) // 8,)) for name in files]
     pieces = [piece for file in words for piece in np.array_split(file, 4 * n_threads)]
 
+    def read(thread):
+        return [np.add.reduce(piece) for piece in pieces[thread::n_threads]]
+
     with ThreadPoolExecutor(n_threads) as pool:
-        return median_time(lambda: list(pool.map(np.add.reduce, pieces)))
+        return median_time(lambda: list(pool.map(read, range(n_threads))))
 
 
 def build_codes(path, rng, n_items, n_shards, n_dims):

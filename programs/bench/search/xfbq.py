@@ -19,10 +19,9 @@ from bench.shared.common import (
     whole_machine,
 )
 
-from bench.search import datasets
-from bench.search import measure
+from bench.search import datasets, measure
 import numpy as np
-from bench.search.faiss_exact import faiss_module
+from bench.search.faiss_exact import faiss_if_there
 
 PARTS = ("codes", "products", "speed", "sweep")
 SWEEP = "bench xfbq --parts sweep"  # a report of its own
@@ -146,10 +145,7 @@ def thresher_ways(base, metric, scratch):
 
 
 def faiss_ways(base, pq_bytes):
-    try:
-        faiss = faiss_module()
-    except ImportError:
-        print("speed: Faiss is left out: faiss is not installed (faiss-cpu)", file=sys.stderr)
+    if not (faiss := faiss_if_there("speed")):
         return
     n_dims, ip = base.shape[1], faiss.METRIC_INNER_PRODUCT
 

@@ -67,35 +67,25 @@ char *bench_path(const char *format, ...) {
     return path;
 }
 
-/* Rows of a reader whose number of them is known only at its end are counted first. */
-static thr_status count_rows(const char *path, uint64_t *n_rows, uint32_t *n_dims) {
-    thr_reader *reader = NULL;
-    thr_matrix piece = {.n_rows = 1};
-    thr_status status = thr_reader_open(bench.context, path, &reader, &bench.err);
-    *n_rows = 0;
-    while (status == THR_OK && piece.n_rows > 0) {
-        status = thr_reader_next(reader, PIECE, &piece, &bench.err);
-        *n_rows += status == THR_OK ? piece.n_rows : 0;
-    }
-    *n_dims = status == THR_OK ? thr_reader_get_shape(reader).n_dims : 0;
-    thr_reader_free(reader);
-    return status;
-}
-
+/* The rows are counted first, as some readers know their number only at the end. */
 thr_status bench_load(const char *path, float **rows, uint64_t *n_rows, uint32_t *n_dims) {
-    thr_reader *reader = NULL;
-    thr_matrix piece;
-    const thr_status status = count_rows(path, n_rows, n_dims);
-    if (status != THR_OK)
-        return status;
-    *rows = bench_alloc(*n_rows * *n_dims * sizeof **rows);
-    bench_check(thr_reader_open(bench.context, path, &reader, &bench.err));
-    for (uint64_t first = 0; first < *n_rows; first += piece.n_rows) {
-        bench_check(thr_reader_next(reader, PIECE, &piece, &bench.err));
-        bench_check(thr_matrix_to_f32(&piece, 0, piece.n_rows, *rows + first * *n_dims));
+    thr_status status = THR_OK;
+    for (int pass = 0; pass < 2 && status == THR_OK; pass++) {
+        thr_reader *reader = NULL;
+        thr_matrix piece = {.n_rows = 1};
+        status = thr_reader_open(bench.context, path, &reader, &bench.err);
+        for (uint64_t first = 0; status == THR_OK && piece.n_rows > 0; first = *n_rows) {
+            status = thr_reader_next(reader, PIECE, &piece, &bench.err);
+            *n_rows = status == THR_OK ? first + piece.n_rows : 0;
+            if (pass == 1 && status == THR_OK && piece.n_rows > 0)
+                bench_check(thr_matrix_to_f32(&piece, 0, piece.n_rows, *rows + first * *n_dims));
+        }
+        *n_dims = status == THR_OK ? thr_reader_get_shape(reader).n_dims : 0;
+        thr_reader_free(reader);
+        if (pass == 0 && status == THR_OK)
+            *rows = bench_alloc(*n_rows * *n_dims * sizeof **rows);
     }
-    thr_reader_free(reader);
-    return THR_OK;
+    return status;
 }
 
 void bench_save(const char *path, const char *mode, const void *data, size_t size) {

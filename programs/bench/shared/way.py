@@ -100,15 +100,15 @@ def tables(kinds, first, rate):
     rows, targets = [], []
     for kind, about in kinds.items():
         rates = {name: found[rate] for name, found in about["ways"].items() if rate in found}
+        over = {name: about["ours"] / own for name, own in rates.items()}
         rows.append([kind, "Thresher", f"{about['ours']:,.0f}", "", ""])
         for name, found in about["ways"].items():
-            row = [kind, f"PyTorch: {name}", f"failed: {found.get('failed', '')[:80]}", "", ""]
+            cells = [f"failed: {found.get('failed', '')[:80]}", "", ""]
             if name in rates:
-                row[2:] = [f"{rates[name]:,.0f}", f"{found['make_share']:.0%}", f"{about['ours'] / rates[name]:.2f}"]
-            rows.append(row)
-        if rates:
-            fastest = max(rates, key=rates.get)
-            words = f"training over the fastest PyTorch, {kind} ({fastest})"
-            targets.append(figure(words, about["ours"] / rates[fastest], TARGET))
+                cells = [f"{rates[name]:,.0f}", f"{found['make_share']:.0%}", f"{over[name]:.2f}"]
+            rows.append([kind, f"PyTorch: {name}", *cells])
+        if over:
+            fastest = min(over, key=over.get)
+            targets.append(figure(f"training over the fastest PyTorch, {kind} ({fastest})", over[fastest], TARGET))
     columns = [first, "what", rate.replace("_per_", "/"), "of it making batches", "Thresher over it"]
     return table(columns, rows), figures(targets)

@@ -12,7 +12,7 @@ import re
 
 import numpy as np
 from bench.shared.common import mean_of, spread, thresher, unit
-from bench.search.faiss_codes import rotated
+from bench.search.faiss_codes import rabitq, rotated
 from bench.tower.sets import LEAST_LABEL
 
 K, NEGATIVES, BATCH = 100, 10, 64
@@ -139,25 +139,13 @@ def of_floats(vectors, labelled, path, threads):
 # ---------------------------------------------------------------------------------------------------- Faiss's
 
 
-def rabitq(bits):
-    def make(faiss, n_dims):
-        codes = faiss.IndexRaBitQ(n_dims, faiss.METRIC_L2, bits)
-        codes.qb = 8
-        return rotated(n_dims, codes)
-
-    return make
-
-
 CODES = {  # name: (title, index of so many dimensions); one bit per dimension is the most that ITQ has
     "floats": ("m_1, floats (Faiss IndexFlat)", lambda faiss, n: faiss.IndexFlatL2(n)),
     "itq": ("Faiss ITQ", lambda faiss, n: faiss.index_factory(n, f"ITQ{n},LSH")),
     "lsh": ("Faiss LSH of 2 bits per dimension, rotated", lambda faiss, n: faiss.IndexLSH(n, 2 * n, True, True)),
-    "rabitq1": ("Faiss RaBitQ of 1 bit", rabitq(1)),
-    "rabitq2": ("Faiss RaBitQ of 2 bits", rabitq(2)),
-    "opq": (
-        "Faiss OPQ + PQ, 8 bits for 4 dimensions",
-        lambda faiss, n: faiss.index_factory(n, f"OPQ{n // 4},PQ{n // 4}"),
-    ),
+    "rabitq1": ("Faiss RaBitQ of 1 bit", lambda faiss, n: rotated(n, rabitq(n, 1))),
+    "rabitq2": ("Faiss RaBitQ of 2 bits", lambda faiss, n: rotated(n, rabitq(n, 2))),
+    "opq": ("Faiss OPQ + PQ, 8 bits for 4 dimensions", lambda faiss, n: faiss.index_factory(n, f"OPQ{n // 4},PQ{n // 4}")),
 }
 
 
@@ -189,14 +177,10 @@ def rows_of(kept, rbe):
         ours = rbe.get((train, data))
         for name in [name for name in CODES if name in by_name]:
             measured = by_name[name]
-            row = [data, train, CODES[name][0], measured[0]["bytes"]]
-            gains = ["-", "-"]
-            for i, what in enumerate(("recall", "auc")):
-                values = [m[what] for m in measured]
-                row.append(spread(values))
-                if ours:
-                    gains[i] = f"{mean_of([r[what] for r in ours])[0] - mean_of(values)[0]:+.4f}"
-            yield row + gains
+            values = [[m[what] for m in measured] for what in ("recall", "auc")]
+            means = [mean_of([r[what] for r in ours])[0] for what in ("recall", "auc")] if ours else []
+            gains = [f"{mean - mean_of(own)[0]:+.4f}" for mean, own in zip(means, values)] or ["-", "-"]
+            yield [data, train, CODES[name][0], measured[0]["bytes"], *map(spread, values), *gains]
         if ours:
             texts = [spread([record[what] for record in ours]) for what in ("recall", "auc")]
             yield [data, train, "rbe*", round(ours[0]["bytes"]), *texts, "", ""]

@@ -101,7 +101,7 @@ def judge(arguments, tower, data, model, path):
             vectors.save(path)
         else:
             record = tower_codes.learned(vectors, tower, codes, arguments.threads)
-    return {"auc": quality.auc, "loss": good.loss, "auc_sampled": good.auc, **record}
+    return {"auc": quality.auc, "loss": good.loss, **record}
 
 
 def train(arguments, train_name, sets, data, model, seed):
@@ -116,10 +116,9 @@ def train(arguments, train_name, sets, data, model, seed):
         print(f"{model}, seed {seed}: {diverged}", file=sys.stderr)
         return {s.name: {} for s in ([data] if data else sets)}
     r, records = tower.report, {}
-    known = {name: getattr(r, name) for name in ("n_epochs", "best_epoch", "valid_loss", "valid_quality")}
     for tested in [data] if data else sets:
         vectors = tower_codes.vectors_path(arguments.keep, arguments.quick, train_name, tested.name, model, seed)
-        record = records[tested.name] = {**known, **judge(arguments, tower, tested, model, vectors)}
+        record = records[tested.name] = judge(arguments, tower, tested, model, vectors)
         words = f"AUC {record['auc']:.4f}, log loss {record['loss']:.4f}, best of {r.n_epochs} epochs: {r.best_epoch}"
         print(f"{tested.name}, {model}, seed {seed}: {words}", file=sys.stderr)
     tower.close()

@@ -20,11 +20,8 @@ from bench.shared.common import (  # first: one thread, and numpy is there
     Kept, called, names_of, need_thresher, page, parser_of, publish, run_main, table,
 )
 
-from bench.search.faiss_exact import faiss_module
-from bench.tower import codes as tower_codes
-from bench.tower import sets as tower_sets
-from bench.tower import tables as tower_tables
-from bench.tower import torch_steps as tower_torch
+from bench.search.faiss_exact import faiss_if_there
+from bench.tower import codes as tower_codes, sets as tower_sets, tables as tower_tables, torch_steps as tower_torch
 from bench.tower import vectors as tower_vectors
 from bench.shared import way
 
@@ -75,10 +72,7 @@ def measure_speed(arguments):
 
 
 def measure_codes(arguments, kept):
-    try:
-        faiss = faiss_module()
-    except ImportError:
-        print("codes: left out: faiss is not installed (faiss-cpu)", file=sys.stderr)
+    if not (faiss := faiss_if_there("codes")):
         return
     among = kept.results.setdefault("codes", {"version": faiss.__version__, "measured": {}})["measured"]
     for (train, data, seed), path in tower_codes.found(arguments.keep, arguments.quick).items():
@@ -141,7 +135,7 @@ def beside_torch(arguments, torch, data):
         some = tower_torch.WAYS[: 3 if arguments.quick else None]
         ways = way.run_all(data.name, some, [__file__, "--one-way", *paths], arguments.quick)
         rate = max(first, ours(arguments, *paths))  # before and after the others
-    return {"ours": rate, "losses": losses, "ways": ways, "n_pairs": len(pairs)}
+    return {"ours": rate, "losses": losses, "ways": ways}
 
 
 def measure_torch(arguments, kept):

@@ -14,6 +14,8 @@ from bench.shared.common import publish, run_main, table, thresher, unit
 
 from bench.search import datasets, sentences
 import numpy as np
+from bench.search.faiss_codes import rabitq
+from bench.search.faiss_exact import faiss_module
 
 FORMAT = 1
 OLDER = " Codes without a size of batches are of 512 rows, chosen by their best 100 candidates after 3 epochs."
@@ -51,9 +53,7 @@ ABOUT = (
 
 def static_vectors(directory, texts_path):
     """(base, queries): descriptions of packages."""
-    if not os.path.exists(texts_path):
-        raise datasets.Missing(f"{texts_path} is not there")
-    texts = list(dict.fromkeys(sentences.column(texts_path, 3)[1:]))
+    texts = list(dict.fromkeys(sentences.column(datasets.there(texts_path), 3)[1:]))
     rows = sentences.embed(directory, texts)
     return rows[QUERIES:], rows[:QUERIES]
 
@@ -171,10 +171,7 @@ def xfbq(arguments, base, queries, n_bytes, scratch):
 
 def by_faiss(make, shape):
     def way(_arguments, base, queries, n_bytes, _scratch):
-        import faiss
-
-        faiss.omp_set_num_threads(1)
-        index = make(faiss, base.shape[1], n_bytes)
+        index = make(faiss_module(), base.shape[1], n_bytes)
         if index is None:
             return None
         index.train(sample_of(base))
@@ -195,11 +192,10 @@ def itq(faiss, n_dims, n_bytes):
     return faiss.index_factory(n_dims, f"ITQ{min(8 * n_bytes, n_dims)},LSH")
 
 
-def rabitq(bits):
+def pca_rabitq(bits):
     def make(faiss, n_dims, n_bytes):
         for dims in range(min(n_dims, 8 * n_bytes // bits) // 8 * 8, 7, -8):
-            codes = faiss.IndexRaBitQ(dims, faiss.METRIC_L2, bits)
-            codes.qb = 8
+            codes = rabitq(dims, bits)
             if codes.sa_code_size() <= n_bytes:
                 return faiss.IndexPreTransform(faiss.PCAMatrix(n_dims, dims, 0, True), codes)
         return None
@@ -211,8 +207,8 @@ WAYS = {
     "learned": ("learned codes, float queries", learned),
     "opq": ("Faiss OPQ + PQ", by_faiss(opq, "8 bits per part")),
     "itq": ("Faiss ITQ", by_faiss(itq, "1 bit per dimension")),
-    "rabitq1": ("Faiss PCA + RaBitQ, 1 bit", by_faiss(rabitq(1), "1 bit per dimension")),
-    "rabitq4": ("Faiss PCA + RaBitQ, 4 bits", by_faiss(rabitq(4), "4 bits per dimension")),
+    "rabitq1": ("Faiss PCA + RaBitQ, 1 bit", by_faiss(pca_rabitq(1), "1 bit per dimension")),
+    "rabitq4": ("Faiss PCA + RaBitQ, 4 bits", by_faiss(pca_rabitq(4), "4 bits per dimension")),
     "xfbq": ("PCA + XFBQ, 8-bit queries", xfbq),
 }
 
@@ -254,24 +250,19 @@ def text(results):
     about = f"{machine()}; {results.get('epochs')} epochs. {ABOUT}{OLDER * older}\n"
     parts = ["## ./run bench tower --vectors\n", about]
     for name, (n, dims, n_queries) in results.get("sets", {}).items():
-        rows = []
+        rows, kept = [], dict(results["whole"][name])
         for n_bytes in BYTES:
             some = {way: results["measured"].get(f"{name} {n_bytes} {way}") for way in WAYS}
-            most = {c: max((r[c] for r in some.values() if r), default=0) for c in names}
+            some = {way: record for way, record in some.items() if record}
+            most = {c: max(record[c] for record in some.values()) for c in names} if some else {}
             for way, record in some.items():
-                if record:
-                    bold = [f"**{record[c]:.3f}**" if record[c] == most[c] else f"{record[c]:.3f}" for c in names]
-                    batch = f", batches of {record['batch']}" if "batch" in record else ""
-                    rows.append([n_bytes, WAYS[way][0], record["shape"] + batch, f"{record['bytes']:.1f}", *bold])
-        parts.append(f"### {name}: {n:,} x {dims}, {n_queries:,} queries\n")
-        if name == STATIC:
-            parts.append(f"{STATIC_NOTE}\n")
+                bold = [f"**{record[c]:.3f}**" if record[c] == most[c] else f"{record[c]:.3f}" for c in names]
+                batch = f", batches of {record['batch']}" if "batch" in record else ""
+                rows.append([n_bytes, WAYS[way][0], record["shape"] + batch, f"{record['bytes']:.1f}", *bold])
+            if "learned" in some:
+                kept[f"learned codes, {some['learned']['shape']}"] = some["learned"]["refined"]
+        parts += [f"### {name}: {n:,} x {dims}, {n_queries:,} queries\n", *[f"{STATIC_NOTE}\n"] * (name == STATIC)]
         parts.append(table(["bytes", "codes", "dimensions x bits", "bytes per item", *names], rows))
-        kept = dict(results["whole"][name])
-        for n_bytes in BYTES:
-            record = results["measured"].get(f"{name} {n_bytes} learned")
-            if record:
-                kept[f"learned codes, {record['shape']}"] = record["refined"]
         parts.append(REFINED_NOTE + "\n")
         by_bytes = sorted(kept.items(), key=lambda item: item[1]["bytes"])
         rows = [[key, f"{r['bytes']:.1f}", f"{r['recall']:.3f}"] for key, r in by_bytes]
