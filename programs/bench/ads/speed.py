@@ -14,7 +14,7 @@ import sys
 import tempfile
 from functools import partial
 
-from bench.shared.common import Kept, page, publish, read_safetensors  # first: one thread, and numpy is there
+from bench.shared.common import Kept, first_lines, page, publish, read_safetensors  # first: one thread, and numpy is there
 
 from bench.ads import torch_steps as dual_torch
 import numpy as np
@@ -54,13 +54,6 @@ def train(arguments, requests, items, valid, model, epochs, batch, *more):
     """Rows of the learning curve."""
     words = ["--model", "dual", "--items", items, "--valid", valid, "--epochs", str(epochs), "--batch", str(batch)]
     return way.learning_curve(arguments.thresher, requests, model, *words, *more)
-
-
-def first_lines(path, n, out):
-    with open(path, encoding="utf-8") as file, open(out, "w", encoding="utf-8") as first:
-        for _, line in zip(range(n), file):
-            first.write(line)
-    return out
 
 
 def ours(arguments, directory, requests, items):

@@ -41,10 +41,8 @@ class Way:
     aligned: int | None = None
 
     def parameters(self):
-        words = [f"T {self.frequent}"] if self.frequent else []
-        words += [f"t {self.threshold}"] if self.threshold else []
-        words += [f"{self.aligned} translations"] if self.aligned else []
-        return ", ".join(words + [f"{self.shortlist} words"] * (self.shortlist is not None))
+        words = {"T {}": self.frequent, "t {}": self.threshold, "{} translations": self.aligned, "{} words": self.shortlist}
+        return ", ".join(word.format(n) for word, n in words.items() if n)
 
 
 def screens(n_words, alignment=None):
@@ -147,8 +145,7 @@ class Course:
             self.full_texts = texts
         elif way.beam == BEAM and way.screen != "align":  # whose lists are of sentences, not of states
             names = {"n_frequent": way.frequent, "threshold": way.threshold, "n_shortlist": way.shortlist}
-            found = self.opened.measure(self.states, BEAM, screen=way.screen, group=BEAM, **names)
-            recall = found.recall
+            recall = self.opened.measure(self.states, BEAM, screen=way.screen, group=BEAM, **names).recall
         same = sum(a == b for a, b in zip(texts, self.full_texts)) / len(texts)
         self.outcomes.append(Outcome(way, seconds, head_seconds, bleu, same, recall))
         print(f"{way.screen} {way.parameters()}, beam {way.beam}: {seconds:.1f} s, BLEU {bleu:.2f}", file=sys.stderr)

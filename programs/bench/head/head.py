@@ -16,7 +16,7 @@ import tempfile
 from functools import partial
 
 from bench.shared.common import (  # first: one thread
-    Timer, left_out, machine, need_thresher, page, parser_of, publish, read_safetensors, table, thresher, versions,
+    Timer, first_lines, left_out, machine, need_thresher, page, parser_of, publish, read_safetensors, table, thresher, versions,
 )  # fmt: skip
 
 import numpy as np
@@ -39,9 +39,8 @@ FAR = 3  # what first took so many times the best of the way is not timed again
 def decoder_states(model, source, n_texts=N_TEXTS, program=PROGRAM):
     """Of a beam of 12, text after text, step after step."""
     with tempfile.TemporaryDirectory() as directory:
-        texts, states = os.path.join(directory, "texts"), os.path.join(directory, "states.npy")
-        with open(source, encoding="utf-8") as file, open(texts, "w", encoding="utf-8") as some:
-            some.writelines(line for _, line in zip(range(n_texts), file))
+        texts, states = (os.path.join(directory, name) for name in ("texts", "states.npy"))
+        first_lines(source, n_texts, texts)
         call = [program, "translate", model, texts, "--beam", str(BEAM), "--batch", "1", "--threads", "1", "--quiet"]
         if subprocess.run([*call, "--states", states, "-o", os.path.join(directory, "out")]).returncode != 0:
             sys.exit(f"bench head --peers: {model} translated nothing")

@@ -77,14 +77,13 @@ def steps(lengths, n_lanes=LANES):
 
 def report(path, opened, states, beam, threshold, n_frequent):
     """Tables of a head's file, opened by the library, too; its candidates are compared with those counted here."""
-    hashes, found = Hashes(path), []
+    hashes = Hashes(path)
     beams = [states[first : first + beam] for first in range(0, len(states) - beam + 1, beam)]
-    for own in beams:
-        found.append(steps(hashes.spans_of(own)[:, 1]))
-    first = beams[0]
+    first, found = beams[0], [steps(hashes.spans_of(own)[:, 1]) for own in beams]
     theirs = opened.measure(first, beam, screen="wta", group=beam, threshold=threshold, n_frequent=n_frequent).candidates
-    if hashes.candidates(first, threshold, n_frequent) != round(theirs):
-        raise ValueError(f"{path}: {hashes.candidates(first, threshold, n_frequent)} candidates are counted, {theirs:g} chosen")
+    ours = hashes.candidates(first, threshold, n_frequent)
+    if ours != round(theirs):
+        raise ValueError(f"{path}: {ours} candidates are counted, {theirs:g} chosen")
     naive, published, ours = np.mean(found, axis=0)
     rows = [["each lane its own code's words (naive)", naive], ["a warp one code's words after the other (published)", published],
             ["a warp the words of its 32 codes as one sequence (ours)", ours]]  # fmt: skip

@@ -119,3 +119,16 @@ thr_status bench_hits_ask(thr_hits *hits, const bench_hits_query *query, const t
     const thr_hits_queries queries = {1, ends, query->features, query->weights};
     return thr_hits_search(hits, &queries, BENCH_HITS_K, options, a->ids, a->values, err);
 }
+
+void bench_hits_check(const double *exact, uint64_t n, const uint64_t *ids, const float *values, double tolerance) {
+    uint64_t better = 0;
+    for (int i = 0; i < BENCH_HITS_K; i++)
+        if (fabs(exact[ids[i]] - (double)values[i]) > tolerance)
+            bench_fail("item %llu has %g in the answer, but %g in the data", (unsigned long long)ids[i],
+                       (double)values[i], exact[ids[i]]);
+    for (uint64_t i = 0; i < n; i++)
+        better += exact[i] > (double)values[BENCH_HITS_K - 1] + tolerance;
+    if (better >= BENCH_HITS_K)
+        bench_fail("%llu items are better than the last one, which has %g", (unsigned long long)better,
+                   (double)values[BENCH_HITS_K - 1]);
+}

@@ -9,7 +9,7 @@
 #include "hits.h"
 #include "cli/program.h"
 
-enum { DIMS = 64, N_FEATURES = 200, K = 100, MOST_QUERIES = 16, ROUNDS = 3 };
+enum { DIMS = 64, N_FEATURES = 200, K = BENCH_HITS_K, MOST_QUERIES = 16, ROUNDS = 3 };
 
 static const double TARGET = 1.5; /* of the time of vectors alone */
 
@@ -67,7 +67,6 @@ static void check(fused_bench *b) {
     const bench_catalogue *c = b->catalogue;
     float *weights = bench_alloc(c->n_features * sizeof *weights);
     float *rows = bench_alloc((size_t)4096 * DIMS * sizeof *rows);
-    const fused_answers *right = &b->right;
     search(b, BOTH, true, MOST_QUERIES, &b->right);
     for (uint32_t f = 0; f < N_FEATURES; f++)
         weights[b->features[f]] += b->weights[f];
@@ -82,15 +81,7 @@ static void check(fused_bench *b) {
             b->values[first + i] = sum;
         }
     }
-    uint64_t better = 0;
-    for (int i = 0; i < K; i++)
-        if (fabs(b->values[right->ids[i]] - (double)right->values[i]) > 1e-3)
-            bench_fail("the value of item %llu is %g in the answer, but should be %g",
-                       (unsigned long long)right->ids[i], (double)right->values[i], b->values[right->ids[i]]);
-    for (uint64_t i = 0; i < c->n_items; i++)
-        better += b->values[i] > (double)right->values[K - 1] + 1e-3;
-    if (better >= K)
-        bench_fail("%llu items are better than the %d-th", (unsigned long long)better, K);
+    bench_hits_check(b->values, c->n_items, b->right.ids, b->right.values, 1e-3);
 }
 
 /* ------------------------------------------------------------------------------------------------ all */

@@ -40,6 +40,9 @@ typedef struct bench_hits_answer {
 thr_status bench_hits_ask(thr_hits *hits, const bench_hits_query *query, const thr_hits_search_options *options,
                           bench_hits_answer *a, thr_error *err);
 
+/* End the program unless an answer has the best of n exact values, up to a tolerance. */
+void bench_hits_check(const double *exact, uint64_t n, const uint64_t *ids, const float *values, double tolerance);
+
 /* -------------------------------------------------------------------------------------------------- ways.c */
 
 /* Blocks of 2^g places: key f has the blocks keys[f] to keys[f + 1] - 1. */

@@ -11,9 +11,8 @@ out, with a word.
 
 import os
 import sys
-import time
 
-from bench.shared import common  # noqa: F401  # first: one thread
+from bench.shared.common import seconds_of  # first: one thread
 
 import numpy as np
 
@@ -76,17 +75,9 @@ def as_dense(sums):
 
 
 def measure(multiply, queries, right):
-    times = []
-    for number, (where, weights) in enumerate(queries):
-        best = float("inf")
-        for _ in range(ROUNDS):
-            start = time.perf_counter()
-            sums = multiply(where, weights)
-            best = min(best, time.perf_counter() - start)
-        times.append(best)
-        if number == 0 and not np.allclose(as_dense(sums), right, atol=1e-4 * np.abs(weights).sum()):
-            return None
-    return sum(times) / len(times)
+    if not np.allclose(as_dense(multiply(*queries[0])), right, atol=1e-4 * np.abs(queries[0][1]).sum()):
+        return None
+    return sum(seconds_of(lambda query=query: multiply(*query), ROUNDS) for query in queries) / len(queries)
 
 
 def main():

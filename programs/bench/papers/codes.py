@@ -66,8 +66,7 @@ def figure_5a(reports, paper):
         over = f"{gains['over IVF-Flat']:.1f}" if clusters else "IVF-Flat does not reach it"
         ours.append(f"k = {k}: {gains['over exact search']:.1f} and {over}")
         judged = [gained(gain, paper["numbers"][name], f"{gain:.2f} times {name[5:]}") for name, gain in gains.items()]
-        worst = next((j for j in judged if j[0] == NOT), None) or next((j for j in judged if j[0] == ORDER), judged[0])
-        parts[f"k = {k}"] = worst
+        parts[f"k = {k}"] = min(judged, key=lambda state: (NOT, ORDER, REPRODUCED).index(state[0]))
     return Verdict("; ".join(ours), f"{DATA}, precision {PRECISE}", parts)
 
 

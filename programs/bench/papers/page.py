@@ -79,16 +79,16 @@ def judge(reports, key, paper):
     way, what = ROWS[key]
     if way is None:
         return one("-", "-", (NONE, what)), "-"
-    row = paper.get("gpu", "")
+    row, command = paper.get("gpu", ""), COMMANDS.get(way, f"./run {way}")
     measured = gpu_row(row) if row else ""
     if way == GPU:
         return one(measured, "-", (GPU, row)), "tools/gpu-check"
     try:
         verdict = what(reports, paper)
         verdict.gpu = row
-        return verdict, COMMANDS[way]
+        return verdict, command
     except Missing as missing:
-        return one("-", "-", (NONE, f"{missing} is not in the report of `{COMMANDS[way]}`")), COMMANDS[way]
+        return one("-", "-", (NONE, f"{missing} is not in the report of `{command}`")), command
 
 
 def paper_text(reports, name, paper, count):

@@ -22,23 +22,13 @@ from bench.papers.learned import BUCKET_ITEMS, BUCKETS, SCANS
 BENCH, THRESHER = "build/release/thresher-bench", "build/release/thresher"
 MODEL, SOURCE, TARGET = (f"data/translate/{name}" for name in ("en-de.safetensors", "test.en", "test.de"))
 TIMES = "translate --times"
-COMMANDS = {
-    "bench xfbq": "./run bench xfbq",
-    "bench xfbq --parts sweep": "./run bench xfbq --parts sweep",
-    "bench tower": "./run bench tower",
-    "bench ads": "./run bench ads",
+COMMANDS = {  # that are not ./run and their mark
     "bench hits": "./run bench hits --peers",
-    "bench head": "./run bench head",
     "bench head --model": "./run bench head --model MODEL --source TEXTS --target TEXTS",
     "bench head --alignment": "./run bench head --model MODEL --source TEXTS --target TEXTS --alignment FILE",
     "bench head --pair": "./run bench head --model MODEL --source TEXTS --target TEXTS --alignment FILE --pair",
-    "bench rank": "./run bench rank",
     "bench rank --convergence": "./run bench rank --convergence DIR",
-    "bench rank --accuracy": "./run bench rank --accuracy",
-    "bench papers": "./run bench papers",
-    SCANS: "./run bench papers",
-    WARPS: "./run bench papers",
-    TIMES: "./run bench papers",
+    **dict.fromkeys((SCANS, WARPS, TIMES), "./run bench papers"),
 }
 QUICK_S = 840  # for all of them
 QUICK = {  # in an order in which the short ones come first: the last one gets the rest of the time

@@ -47,10 +47,13 @@ class Rows:
         return thresher.rank_quality(scores, self.y, self.qid, k=K, convention=CONVENTION)
 
 
+def shuffled(qid, seed):
+    return np.random.default_rng(seed).permutation(np.unique(qid))
+
+
 def deal(qid, seed):
     """Queries of the test, and the others, shuffled."""
-    queries = np.unique(qid)
-    np.random.default_rng(seed).shuffle(queries)
+    queries = shuffled(qid, seed)
     n_test = round(TEST_SHARE * len(queries))
     return queries[:n_test], queries[n_test:]
 
@@ -102,9 +105,7 @@ def all_pairs(train, _, seed):
 def ridge(train, _, seed):
     from sklearn.linear_model import Ridge
 
-    queries = np.unique(train.qid)
-    np.random.default_rng(seed).shuffle(queries)
-    right = np.zeros(len(ALPHAS))
+    queries, right = shuffled(train.qid, seed), np.zeros(len(ALPHAS))
     for fold in np.array_split(queries, FOLDS):
         held, rest = train.of(fold), train.of(np.setdiff1d(queries, fold))
         for i, alpha in enumerate(ALPHAS):

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from bench.shared.common import machine, need_thresher, parser_of, publish, table, thresher  # first: one thread
@@ -26,26 +27,22 @@ PAGE, SECTOR = 4096, 512
 LEAST_BYTES = 192 << 20  # Python with numpy needs some 60 MB besides
 
 
-class Group:
-    """A memory control group with a limit, of version 1 or 2. Processes enter it in enter()."""
-
-    def __init__(self, n_bytes):
-        v2 = os.path.exists("/sys/fs/cgroup/cgroup.controllers")
-        root, limit = ("/sys/fs/cgroup", "memory.max") if v2 else ("/sys/fs/cgroup/memory", "memory.limit_in_bytes")
-        self.path = os.path.join(root, f"thresher-bench-{os.getpid()}")
+@contextmanager
+def memory_group(n_bytes):
+    """A memory control group with a limit, of version 1 or 2: a function by which a process enters it."""
+    v2 = os.path.exists("/sys/fs/cgroup/cgroup.controllers")
+    root, limit = ("/sys/fs/cgroup", "memory.max") if v2 else ("/sys/fs/cgroup/memory", "memory.limit_in_bytes")
+    group = Path(root) / f"thresher-bench-{os.getpid()}"
+    try:
         try:
-            os.mkdir(self.path)
-            Path(os.path.join(self.path, limit)).write_text(str(n_bytes), encoding="utf-8")
+            group.mkdir()
+            (group / limit).write_text(str(n_bytes))
         except OSError as error:
-            self.close()
             sys.exit(f"bench cold: no memory control group can be made: {error}")
-
-    def enter(self):
-        Path(os.path.join(self.path, "cgroup.procs")).write_text(str(os.getpid()), encoding="utf-8")
-
-    def close(self):
-        if os.path.isdir(self.path):
-            os.rmdir(self.path)
+        yield lambda: (group / "cgroup.procs").write_text(str(os.getpid()))
+    finally:
+        if group.is_dir():
+            group.rmdir()
 
 
 def files_of(path):
@@ -82,13 +79,9 @@ def search(path, queries, promise):
 def in_child(path, queries, promise, n_bytes):
     """search() in a process that may use n_bytes of memory; 0: any, and it searches twice, so that all is in memory."""
     words = [sys.executable, __file__, "--child", path, queries, str(promise)] + ["--warm"] * (n_bytes == 0)
-    group = Group(n_bytes) if n_bytes else None
-    try:
-        forget(path)
-        done = subprocess.run(words, stdout=subprocess.PIPE, text=True, preexec_fn=group.enter if group else None)
-    finally:
-        if group:
-            group.close()
+    forget(path)
+    with memory_group(n_bytes) if n_bytes else nullcontext() as enter:
+        done = subprocess.run(words, stdout=subprocess.PIPE, text=True, preexec_fn=enter)
     if done.returncode != 0:
         sys.exit(f"bench cold: the search of {path} ended with {done.returncode}")
     return json.loads(done.stdout)

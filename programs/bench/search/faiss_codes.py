@@ -8,7 +8,7 @@ more of the true neighbours than with METRIC_INNER_PRODUCT.
 import numpy as np
 from bench.search.faiss_exact import faiss_module
 from bench.shared.common import seconds_of
-from bench.search.peer import CODES, REFINE_FACTORS, Index, Peer, Timer, is_large, keep_best, sample
+from bench.search.peer import CODES, REFINE_FACTORS, Index, Peer, Timer, is_large, refined, sample
 
 TRAIN_ROWS, OPQ_TRAIN_ROWS, OPQ_ROUNDS = 100_000, 20_000, 12
 
@@ -35,14 +35,14 @@ class Refined(Peer):
             index, codes = self.make(data, **variant)
             index.train(sample(base, self.train_rows(variant)))
             index.add(base)
-        refined = faiss.IndexRefine(index, self.flat)
+        both = faiss.IndexRefine(index, self.flat)
 
         def search(queries, k, factor):
             if factor == 1:
                 return index.search(queries, k)[1]
-            return refined.search(queries, k, params=faiss.IndexRefineSearchParameters(k_factor=factor))[1]
+            return both.search(queries, k, params=faiss.IndexRefineSearchParameters(k_factor=factor))[1]
 
-        search.keep = index, codes  # refined does not own them
+        search.keep = index, codes  # both does not own them
         settings = [{"factor": factor} for factor in self.factors]
         return Index(search, settings, timer.seconds + self.flat_s, codes.code_size * len(base), base.nbytes)
 
@@ -117,13 +117,8 @@ class BinaryFlat(Peer):
             index = faiss.IndexBinaryFlat(n_bytes * 8)
             for first in range(0, len(data.base), TRAIN_ROWS):
                 index.add(signs(data.base[first : first + TRAIN_ROWS]))
-
-        def search(queries, k, factor):
-            ids = index.search(signs(queries), k * factor)[1]
-            return ids if factor == 1 else keep_best(data, queries, ids, k)
-
-        settings = [{"factor": factor} for factor in REFINE_FACTORS]
-        return Index(search, settings, timer.seconds, n_bytes * len(data.base), data.base.nbytes)
+        search = lambda queries, n: index.search(signs(queries), n)[1]  # noqa: E731
+        return refined(data, search, timer.seconds, n_bytes * len(data.base))
 
 
 def rotation_of(n_dims, n_out):

@@ -79,6 +79,16 @@ def keep_best(data, queries, ids, k):
     return out
 
 
+def refined(data, search_codes, build_s, n_bytes):
+    """An index of codes whose best candidates are refined here; search_codes(queries, n) -> ids."""
+
+    def search(queries, k, factor):
+        ids = search_codes(queries, k * factor)
+        return ids if factor == 1 else keep_best(data, queries, ids, k)
+
+    return Index(search, [{"factor": factor} for factor in REFINE_FACTORS], build_s, n_bytes, data.base.nbytes)
+
+
 def sample(base, n_rows):
     """About n_rows rows, evenly spread."""
     return np.ascontiguousarray(base[:: max(1, len(base) // n_rows)])

@@ -2,7 +2,7 @@
 """usearch's exact search: of the vectors themselves, of bytes, and of signs, the last two refined."""
 
 import numpy as np
-from bench.search.peer import CODES, EXACT, REFINE_FACTORS, Index, Peer, Timer, keep_best, sample
+from bench.search.peer import CODES, EXACT, Index, Peer, Timer, refined, sample
 
 
 def exact_search(base, queries, k, metric):
@@ -38,10 +38,5 @@ class Codes(Peer):
             blocks = range(0, len(data.base), 100_000)
             codes = np.concatenate([encode(data.base[i : i + 100_000]) for i in blocks])
         metric = "hamming" if type == "b1" else "l2sq"
-
-        def search(queries, k, factor):
-            ids = exact_search(codes, encode(queries), k * factor, metric)
-            return ids if factor == 1 else keep_best(data, queries, ids, k)
-
-        settings = [{"factor": factor} for factor in REFINE_FACTORS]
-        return Index(search, settings, timer.seconds, codes.nbytes, data.base.nbytes)
+        search = lambda queries, n: exact_search(codes, encode(queries), n, metric)  # noqa: E731
+        return refined(data, search, timer.seconds, codes.nbytes)

@@ -224,6 +224,13 @@ class Kept:
         return True
 
 
+def first_lines(path, n, out):
+    """The file out, of the first n lines."""
+    with open(path, encoding="utf-8") as file, open(out, "w", encoding="utf-8") as first:
+        first.writelines(line for _, line in zip(range(n), file))
+    return out
+
+
 def read_fbin(path):
     n_rows, n_dims = np.fromfile(path, dtype="<u4", count=2)
     return np.fromfile(path, dtype="<f4", offset=8).reshape(n_rows, n_dims)

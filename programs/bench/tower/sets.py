@@ -93,8 +93,7 @@ def part_path(scratch, name, part):
 
 def write_parts(data, scratch):
     """The files that models learn from and are tested with; learned pairs are also appended to those of other sets."""
-    write_pairs(part_path(scratch, data.name, "train"), data.part(False))
-    write_pairs(part_path(scratch, ALL, "train"), data.part(False), "a")
-    write_pairs(part_path(scratch, data.name, "test"), data.part(True))
-    write_pairs(part_path(scratch, data.name, "good"), data.part(True, LEAST_LABEL))
-    write_pairs(part_path(scratch, data.name, "pairs"), data.pairs)
+    parts = {"train": data.part(False), "test": data.part(True), "good": data.part(True, LEAST_LABEL), "pairs": data.pairs}
+    for part, pairs in parts.items():
+        write_pairs(part_path(scratch, data.name, part), pairs)
+    write_pairs(part_path(scratch, ALL, "train"), parts["train"], "a")
