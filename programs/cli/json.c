@@ -137,3 +137,13 @@ void prog_json_key_bool(prog_json *json, const char *key, bool yes) {
     prog_json_key(json, key);
     prog_json_bool(json, yes);
 }
+
+void prog_json_key_counts(prog_json *json, const prog_json_key_of_count *counts, size_t n_counts) {
+    for (size_t i = 0; i < n_counts; i++)
+        prog_json_key_count(json, counts[i].key, counts[i].n);
+}
+
+void prog_json_key_reals(prog_json *json, const prog_json_key_of_real *reals, size_t n_reals) {
+    for (size_t i = 0; i < n_reals; i++)
+        prog_json_key_real(json, reals[i].key, reals[i].x);
+}

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -41,3 +42,24 @@ void prog_json_key_text(prog_json *json, const char *key, const char *text);
 void prog_json_key_count(prog_json *json, const char *key, uint64_t n);
 void prog_json_key_real(prog_json *json, const char *key, double x);
 void prog_json_key_bool(prog_json *json, const char *key, bool yes);
+
+/* Several: PROG_JSON_COUNTS(&json, {"n_items", 3}, {"n_dims", 100}). */
+typedef struct prog_json_key_of_count {
+    const char *key;
+    uint64_t n;
+} prog_json_key_of_count;
+void prog_json_key_counts(prog_json *json, const prog_json_key_of_count *counts, size_t n_counts);
+
+#define PROG_JSON_COUNTS(json, ...)                                                                                    \
+    prog_json_key_counts((json), (const prog_json_key_of_count[]){__VA_ARGS__},                                        \
+                         sizeof((const prog_json_key_of_count[]){__VA_ARGS__}) / sizeof(prog_json_key_of_count))
+
+typedef struct prog_json_key_of_real {
+    const char *key;
+    double x;
+} prog_json_key_of_real;
+void prog_json_key_reals(prog_json *json, const prog_json_key_of_real *reals, size_t n_reals);
+
+#define PROG_JSON_REALS(json, ...)                                                                                     \
+    prog_json_key_reals((json), (const prog_json_key_of_real[]){__VA_ARGS__},                                          \
+                        sizeof((const prog_json_key_of_real[]){__VA_ARGS__}) / sizeof(prog_json_key_of_real))

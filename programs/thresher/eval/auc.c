@@ -79,12 +79,9 @@ static bool grow(judged_scores *judged) {
 static int read_lines(judged_scores *judged, thr_reader *reader, const char *path) {
     const char *line;
     size_t length;
+    int rc = PROG_DONE;
 
-    for (;;) {
-        const int rc = prog_input_line(reader, &line, &length);
-
-        if (rc != PROG_DONE || line == NULL)
-            return rc;
+    while (prog_input_next_line(reader, &line, &length, &rc)) {
         if (judged->n == judged->room && !grow(judged))
             return prog_no_memory();
         if (!read_line(line, &judged->scores[judged->n], &judged->labels[judged->n])) {
@@ -97,6 +94,7 @@ static int read_lines(judged_scores *judged, thr_reader *reader, const char *pat
         judged->n_positives += judged->labels[judged->n];
         judged->n++;
     }
+    return rc;
 }
 
 static void print(const program *run, const judged_scores *judged, double auc) {
@@ -109,9 +107,8 @@ static void print(const program *run, const judged_scores *judged, double auc) {
     prog_json json = prog_json_object();
 
     prog_json_key_real(&json, "auc", auc);
-    prog_json_key_count(&json, "n_scores", judged->n);
-    prog_json_key_count(&json, "n_positives", judged->n_positives);
-    prog_json_key_count(&json, "n_negatives", judged->n - judged->n_positives);
+    PROG_JSON_COUNTS(&json, {"n_scores", judged->n}, {"n_positives", judged->n_positives},
+                     {"n_negatives", judged->n - judged->n_positives});
     prog_json_end_object(&json);
 }
 

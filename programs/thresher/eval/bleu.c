@@ -108,11 +108,8 @@ static int read_texts(text_file *file, program *run, const char *path) {
 
     if (thr_reader_open_lines(run->context, path, 0, &reader, &err) != THR_OK)
         return prog_failed(&err);
-    do {
-        rc = prog_input_line(reader, &line, &length);
-        if (rc == PROG_DONE && line != NULL && !add_line(file, line, length))
-            rc = prog_no_memory();
-    } while (rc == PROG_DONE && line != NULL);
+    while (prog_input_next_line(reader, &line, &length, &rc))
+        rc = add_line(file, line, length) ? PROG_DONE : prog_no_memory();
     thr_reader_free(reader);
     return rc;
 }

@@ -49,12 +49,9 @@ static void report_training(const program *run, const align_values *values, cons
     prog_json json = prog_json_object();
 
     prog_json_key_text(&json, "alignment", values->output);
-    prog_json_key_count(&json, "n_pairs", report->n_pairs);
-    prog_json_key_count(&json, "n_skipped", report->n_skipped);
-    prog_json_key_count(&json, "n_source_words", report->n_source_words);
-    prog_json_key_count(&json, "n_target_words", report->n_target_words);
-    prog_json_key_count(&json, "n_entries", report->n_entries);
-    prog_json_key_count(&json, "n_written", report->n_written);
+    PROG_JSON_COUNTS(&json, {"n_pairs", report->n_pairs}, {"n_skipped", report->n_skipped},
+                     {"n_source_words", report->n_source_words}, {"n_target_words", report->n_target_words},
+                     {"n_entries", report->n_entries}, {"n_written", report->n_written});
     prog_json_key_real(&json, "perplexity", report->perplexity);
     prog_json_key_real(&json, "train_s", seconds);
     prog_json_end_object(&json);

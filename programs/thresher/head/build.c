@@ -73,11 +73,9 @@ static int print_report(const program *run, const build_values *values, const th
         prog_json_key_count(&json, "n_dims", info->n_dims);
         prog_json_key_text(&json, "keep", thr_dtype_name(info->dtype));
         prog_json_key_bool(&json, "has_bias", info->has_bias);
-        prog_json_key_count(&json, "bands", info->n_bands);
-        prog_json_key_count(&json, "weight_bytes", info->weight_bytes);
-        prog_json_key_count(&json, "hash_bytes", info->hash_bytes);
-        prog_json_key_count(&json, "planes", info->n_planes);
-        prog_json_key_count(&json, "plane_bytes", info->plane_bytes);
+        PROG_JSON_COUNTS(&json, {"bands", info->n_bands}, {"weight_bytes", info->weight_bytes},
+                         {"hash_bytes", info->hash_bytes}, {"planes", info->n_planes},
+                         {"plane_bytes", info->plane_bytes});
         prog_json_key_real(&json, "build_s", seconds);
         prog_json_end_object(&json);
         return PROG_DONE;

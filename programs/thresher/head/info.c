@@ -30,16 +30,10 @@ static void print_json(const char *path, const thr_head_info *info) {
     prog_json_key_text(&json, "keep", thr_dtype_name(info->dtype));
     prog_json_key_bool(&json, "has_bias", info->has_bias);
     prog_json_key_bool(&json, "has_order", info->has_order);
-    prog_json_key_count(&json, "bands", info->n_bands);
-    prog_json_key_count(&json, "hashes", info->n_hashes);
-    prog_json_key_count(&json, "places", info->n_places);
-    prog_json_key_count(&json, "n_codes", info->n_codes);
-    prog_json_key_count(&json, "weight_bytes", info->weight_bytes);
-    prog_json_key_count(&json, "hash_bytes", info->hash_bytes);
-    prog_json_key_count(&json, "planes", info->n_planes);
-    prog_json_key_count(&json, "plane_bytes", info->plane_bytes);
-    prog_json_key_count(&json, "file_bytes", info->file_bytes);
-    prog_json_key_count(&json, "format_version", info->format_version);
+    PROG_JSON_COUNTS(&json, {"bands", info->n_bands}, {"hashes", info->n_hashes}, {"places", info->n_places},
+                     {"n_codes", info->n_codes}, {"weight_bytes", info->weight_bytes}, {"hash_bytes", info->hash_bytes},
+                     {"planes", info->n_planes}, {"plane_bytes", info->plane_bytes}, {"file_bytes", info->file_bytes},
+                     {"format_version", info->format_version});
     prog_json_end_object(&json);
 }
 
@@ -67,8 +61,9 @@ static void print_text(const char *path, const thr_head_info *info) {
     (void)printf("format version  %" PRIu32 "\n", info->format_version);
 }
 
-/* Describe the file, or read every byte of it. */
-static int visit(program *run, const char *path, bool verify) {
+/* Describe the file; the command verify reads every byte of it. */
+int prog_print_head(program *run, const char *path) {
+    const bool verify = run->command == &prog_head_verify;
     const double start = prog_seconds();
     thr_error err = {.status = THR_OK};
     thr_head *head = NULL;
@@ -90,12 +85,8 @@ out:
     return rc;
 }
 
-int prog_print_head(program *run, const char *path) {
-    return visit(run, path, false);
-}
-
 static int run_either(program *run, const void *values) {
-    return visit(run, ((const prog_path_values *)values)->path, run->command == &prog_head_verify);
+    return prog_print_head(run, ((const prog_path_values *)values)->path);
 }
 
 const prog_command prog_head_info = {

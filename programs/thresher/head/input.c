@@ -47,12 +47,11 @@ int prog_floats_read(prog_floats *floats, thr_context *context, const char *path
         prog_error("%s holds text; %s are numbers", path, what);
         rc = PROG_FAILED;
     }
-    while (rc == PROG_DONE && floats->n_rows < most) {
+    while (floats->n_rows < most) {
         const uint64_t left = most - floats->n_rows;
         thr_matrix rows;
 
-        rc = prog_input_rows(reader, left < ROWS_AT_ONCE ? left : ROWS_AT_ONCE, &rows);
-        if (rc != PROG_DONE || rows.n_rows == 0)
+        if (!prog_input_next_rows(reader, left < ROWS_AT_ONCE ? left : ROWS_AT_ONCE, &rows, &rc))
             break;
         rc = add_rows(floats, &rows, &room);
     }
@@ -86,22 +85,18 @@ static int add_word(prog_head_words *words, uint64_t word, uint64_t *room, const
 
 static int read_lines(prog_head_words *words, thr_reader *reader, const char *path) {
     uint64_t room = 0, word;
+    const char *line;
+    size_t length;
+    int rc = PROG_DONE;
 
-    for (uint64_t n = 1;; n++) {
-        const char *line;
-        size_t length;
-        int rc = prog_input_line(reader, &line, &length);
-
-        if (rc != PROG_DONE || line == NULL)
-            return rc;
+    for (uint64_t n = 1; prog_input_next_line(reader, &line, &length, &rc); n++) {
         if (!prog_read_count(line, &word)) {
             prog_error("%s: line %" PRIu64 " is not the number of a word (the first word is 0)", path, n);
             return PROG_FAILED;
         }
         rc = add_word(words, word, &room, path);
-        if (rc != PROG_DONE)
-            return rc;
     }
+    return rc;
 }
 
 static int read_numbers(prog_head_words *words, thr_context *context, const char *path) {
@@ -177,10 +172,7 @@ int prog_head_lists_read(prog_head_lists *lists, thr_context *context, const cha
     *lists = (prog_head_lists){.starts = NULL};
     if (rc == PROG_DONE)
         rc = add_start(lists, &starts_room);
-    while (rc == PROG_DONE) {
-        rc = prog_input_line(reader, &line, &length);
-        if (rc != PROG_DONE || line == NULL)
-            break;
+    while (prog_input_next_line(reader, &line, &length, &rc)) {
         rc = add_list(lists, line, &room, path);
         lists->lists.n++;
         if (rc == PROG_DONE)

@@ -219,14 +219,9 @@ static void print_report(const query *q, const thr_head_recall *recall, double f
     prog_json_key_text(&json, "screen", screens[q->values->screen]);
     if (q->values->screen == THR_HEAD_SCREEN_AUTO)
         prog_json_key_text(&json, "used", screens[q->used]);
-    prog_json_key_count(&json, "k", q->k);
-    prog_json_key_count(&json, "n_states", q->states.n_rows);
-    prog_json_key_count(&json, "n_words", n_words);
-    prog_json_key_real(&json, "recall", recall->recall);
-    prog_json_key_real(&json, "worst_recall", recall->worst);
-    prog_json_key_real(&json, "candidates", recall->candidates);
-    prog_json_key_real(&json, "screen_s", screen_s);
-    prog_json_key_real(&json, "full_s", full_s);
+    PROG_JSON_COUNTS(&json, {"k", q->k}, {"n_states", q->states.n_rows}, {"n_words", n_words});
+    PROG_JSON_REALS(&json, {"recall", recall->recall}, {"worst_recall", recall->worst},
+                    {"candidates", recall->candidates}, {"screen_s", screen_s}, {"full_s", full_s});
     prog_json_end_object(&json);
 }
 
@@ -245,11 +240,8 @@ static void tell_loss(const query *q, const thr_head_loss *loss) {
     prog_json_key_text(&json, "against", q->values->against);
     prog_json_key_count(&json, "k", q->k);
     prog_json_key_count(&json, "n_states", q->states.n_rows);
-    prog_json_key_real(&json, "recall", loss->recall);
-    prog_json_key_real(&json, "worst_recall", loss->worst);
-    prog_json_key_real(&json, "same_best", loss->first);
-    prog_json_key_real(&json, "log_prob_error", loss->log_prob_error);
-    prog_json_key_real(&json, "candidates", loss->candidates);
+    PROG_JSON_REALS(&json, {"recall", loss->recall}, {"worst_recall", loss->worst}, {"same_best", loss->first},
+                    {"log_prob_error", loss->log_prob_error}, {"candidates", loss->candidates});
     prog_json_end_object(&json);
 }
 

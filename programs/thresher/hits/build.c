@@ -54,11 +54,8 @@ static int print_report(const program *run, const build_values *values, uint64_t
         prog_json json = prog_json_object();
 
         prog_json_key_text(&json, "hits", values->output);
-        prog_json_key_count(&json, "n_items", info.n_items);
-        prog_json_key_count(&json, "n_features", info.n_features);
-        prog_json_key_count(&json, "n_postings", info.n_postings);
-        prog_json_key_count(&json, "n_repeated", n_repeated);
-        prog_json_key_count(&json, "list_bytes", info.list_bytes);
+        PROG_JSON_COUNTS(&json, {"n_items", info.n_items}, {"n_features", info.n_features},
+                         {"n_postings", info.n_postings}, {"n_repeated", n_repeated}, {"list_bytes", info.list_bytes});
         prog_json_key_real(&json, "bytes_per_posting", bytes);
         prog_json_key_count(&json, "file_bytes", info.file_bytes);
         prog_json_key_real(&json, "build_s", seconds);

@@ -29,15 +29,11 @@ static void print_json(const char *path, const thr_hits_info *info) {
     prog_json json = prog_json_object();
 
     prog_json_key_text(&json, "hits", path);
-    prog_json_key_count(&json, "n_items", info->n_items);
-    prog_json_key_count(&json, "n_features", info->n_features);
-    prog_json_key_count(&json, "n_postings", info->n_postings);
-    prog_json_key_count(&json, "n_ids", info->n_ids);
-    prog_json_key_count(&json, "n_runs", info->n_runs);
-    prog_json_key_count(&json, "run_postings", info->n_postings - info->n_ids - info->bitmap_postings);
-    prog_json_key_count(&json, "n_bitmaps", info->n_bitmaps);
-    prog_json_key_count(&json, "bitmap_postings", info->bitmap_postings);
-    prog_json_key_count(&json, "list_bytes", info->list_bytes);
+    PROG_JSON_COUNTS(&json, {"n_items", info->n_items}, {"n_features", info->n_features},
+                     {"n_postings", info->n_postings}, {"n_ids", info->n_ids}, {"n_runs", info->n_runs},
+                     {"run_postings", info->n_postings - info->n_ids - info->bitmap_postings},
+                     {"n_bitmaps", info->n_bitmaps}, {"bitmap_postings", info->bitmap_postings},
+                     {"list_bytes", info->list_bytes});
     prog_json_key_real(&json, "bytes_per_posting", per_posting(info));
     prog_json_key_count(&json, "file_bytes", info->file_bytes);
     prog_json_key_text(&json, "order", info->order == THR_HITS_ORDER_FEATURES ? "features" : "rows");
@@ -83,8 +79,9 @@ static void print_text(const char *path, const thr_hits_info *info) {
     (void)printf("format version  %" PRIu32 "\n", info->format_version);
 }
 
-/* Describe the file, or read every byte of it. */
-static int visit(program *run, const char *path, bool verify) {
+/* Describe the file; the command verify reads every byte of it. */
+int prog_print_hits(program *run, const char *path) {
+    const bool verify = run->command == &prog_hits_verify;
     const double start = prog_seconds();
     thr_error err = {.status = THR_OK};
     thr_hits *hits = NULL;
@@ -106,12 +103,8 @@ out:
     return rc;
 }
 
-int prog_print_hits(program *run, const char *path) {
-    return visit(run, path, false);
-}
-
 static int run_either(program *run, const void *values) {
-    return visit(run, ((const prog_path_values *)values)->path, run->command == &prog_hits_verify);
+    return prog_print_hits(run, ((const prog_path_values *)values)->path);
 }
 
 const prog_command prog_hits_info = {

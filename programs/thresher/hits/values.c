@@ -91,15 +91,11 @@ static int open_columns(program *run, const char *path, const char *columns, thr
 
 static int read_names(program *run, const char *table, lookup *l) {
     thr_reader *reader = NULL;
+    const char *name;
+    size_t length;
     int rc = open_columns(run, table, "1", &reader);
-    while (rc == PROG_DONE) {
-        const char *name;
-        size_t length;
-        rc = prog_input_line(reader, &name, &length);
-        if (rc != PROG_DONE || name == NULL)
-            break;
+    while (prog_input_next_line(reader, &name, &length, &rc))
         rc = add_name(l, name, length);
-    }
     thr_reader_free(reader);
     return rc;
 }
@@ -178,11 +174,7 @@ static int read_numbers(program *run, uint64_t n, const char *path, float *value
         prog_error("%s: expected one number per item: a column of numbers, or .tsv of items and numbers", path);
         rc = PROG_FAILED;
     }
-    while (rc == PROG_DONE && read <= n) {
-        thr_matrix rows;
-        rc = prog_input_rows(reader, 65536, &rows);
-        if (rc != PROG_DONE || rows.n_rows == 0)
-            break;
+    for (thr_matrix rows; read <= n && prog_input_next_rows(reader, 65536, &rows, &rc);) {
         if (rows.n_rows <= n - read)
             (void)thr_matrix_to_f32(&rows, 0, rows.n_rows, values + read); /* rows are there */
         read += rows.n_rows;

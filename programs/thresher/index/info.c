@@ -59,11 +59,9 @@ static void print_json(const char *dir, const thr_index *index, measures measure
         prog_json_key_real(&json, "code_error_learned", (double)measured.learned);
     prog_json_key_bool(&json, "has_ids", info.has_ids);
     prog_json_key_bool(&json, "has_names", info.has_names);
-    prog_json_key_count(&json, "code_bytes", info.code_bytes);
-    prog_json_key_count(&json, "vector_bytes", info.vector_bytes);
-    prog_json_key_count(&json, "n_journal_items", thr_index_get_journal(index).n_items);
-    prog_json_key_count(&json, "journal_bytes", thr_index_get_journal(index).n_bytes);
-    prog_json_key_count(&json, "n_without_cell", without_cell(index));
+    PROG_JSON_COUNTS(&json, {"code_bytes", info.code_bytes}, {"vector_bytes", info.vector_bytes},
+                     {"n_journal_items", thr_index_get_journal(index).n_items},
+                     {"journal_bytes", thr_index_get_journal(index).n_bytes}, {"n_without_cell", without_cell(index)});
     prog_json_cells(&json, &measured.cells);
     prog_json_key_count(&json, "format_version", info.format_version);
     if (thr_index_tower(index) != NULL) {
@@ -187,8 +185,9 @@ static thr_status measure(thr_index *index, measures *measured, thr_error *err) 
     return status != THR_OK ? status : thr_index_measure_cells(index, &measured->cells, err);
 }
 
-/* Describe the index, or read every byte of it. */
-static int visit(program *run, const char *dir, bool verify) {
+/* Describe the index; the command verify reads every byte of it. */
+int prog_print_index(program *run, const char *dir) {
+    const bool verify = run->command == &prog_index_verify;
     const double start = prog_seconds();
     thr_error err = {.status = THR_OK};
     thr_index *index = NULL;
@@ -208,14 +207,8 @@ static int visit(program *run, const char *dir, bool verify) {
     return rc;
 }
 
-int prog_print_index(program *run, const char *dir) {
-    return visit(run, dir, false);
-}
-
-/* ------------------------------------------------------------------------------------------------ info */
-
 static int run_either(program *run, const void *values) {
-    return visit(run, ((const prog_path_values *)values)->path, run->command == &prog_index_verify);
+    return prog_print_index(run, ((const prog_path_values *)values)->path);
 }
 
 const prog_command prog_index_info = {

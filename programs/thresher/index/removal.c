@@ -147,8 +147,7 @@ static int read_numbers(prog_removal *r, thr_reader *reader, const char *path) {
         prog_error("%s holds %s; ids are whole numbers", path, thr_dtype_name(thr_reader_get_shape(reader).dtype));
         return PROG_FAILED;
     }
-    do {
-        rc = prog_input_rows(reader, AT_ONCE, &rows);
+    while (prog_input_next_rows(reader, AT_ONCE, &rows, &rc))
         for (uint64_t row = 0; rc == PROG_DONE && row < rows.n_rows; row++)
             for (uint32_t i = 0; rc == PROG_DONE && i < rows.n_dims; i++, at.number++) {
                 uint64_t id;
@@ -160,7 +159,6 @@ static int read_numbers(prog_removal *r, thr_reader *reader, const char *path) {
                 prog_error("%s: value %" PRIu64 " is negative, so it is not an id", path, at.number);
                 rc = PROG_FAILED;
             }
-    } while (rc == PROG_DONE && rows.n_rows > 0);
     return rc;
 }
 

@@ -43,9 +43,9 @@ void prog_json_index(prog_json *json, const char *dir, const thr_index *index) {
     prog_json_key_count(json, "tuned_queries", info.tuned_queries);
     prog_json_key_bool(json, "features", info.has_features);
     prog_json_key_count(json, "n_segments", info.n_segments);
-    prog_json_key_real(json, "code_bytes_per_item", prog_per_item(info.code_bytes, info.n_items));
-    prog_json_key_real(json, "vector_bytes_per_item", prog_per_item(info.vector_bytes, info.n_items));
-    prog_json_key_real(json, "bytes_per_item", prog_bytes_per_item(index));
+    PROG_JSON_REALS(json, {"code_bytes_per_item", prog_per_item(info.code_bytes, info.n_items)},
+                    {"vector_bytes_per_item", prog_per_item(info.vector_bytes, info.n_items)},
+                    {"bytes_per_item", prog_bytes_per_item(index)});
     prog_json_key_count(json, "file_bytes", info.file_bytes);
 }
 

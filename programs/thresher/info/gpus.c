@@ -135,9 +135,8 @@ static void json_gpu(uint32_t number, prog_json *json) {
     if (info.name[0] != '\0') {
         prog_json_key_text(json, "name", info.name);
         prog_json_key_text(json, "compute_capability", version_of(info.major, info.minor).text);
-        prog_json_key_count(json, "n_multiprocessors", info.n_multiprocessors);
-        prog_json_key_count(json, "memory_bytes", info.memory_bytes);
-        prog_json_key_count(json, "free_bytes", info.free_bytes);
+        PROG_JSON_COUNTS(json, {"n_multiprocessors", info.n_multiprocessors}, {"memory_bytes", info.memory_bytes},
+                         {"free_bytes", info.free_bytes});
         prog_json_key_text(json, "cuda_driver_version", cuda_version(info.driver).text);
         prog_json_key_text(json, "cuda_runtime_version", cuda_version(info.runtime).text);
     }

@@ -90,13 +90,11 @@ static int print_build(const program *run) {
 static int count_lines(thr_reader *reader, uint64_t *n_lines) {
     const char *line = NULL;
     size_t length;
+    int rc = PROG_DONE;
 
-    for (*n_lines = 0;; ++*n_lines) {
-        const int rc = prog_input_line(reader, &line, &length);
-
-        if (rc != PROG_DONE || line == NULL)
-            return rc;
-    }
+    for (*n_lines = 0; prog_input_next_line(reader, &line, &length, &rc); ++*n_lines)
+        ;
+    return rc;
 }
 
 static void print_file_json(const char *path, const thr_reader_shape *shape, bool is_text, bool has_size, double size) {

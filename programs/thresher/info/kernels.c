@@ -58,10 +58,8 @@ int prog_json_kernels(const program *run, prog_json *json) {
         if (rc != PROG_DONE)
             return rc;
         prog_json_open(json, '{');
-        prog_json_key_count(json, "n_dims", choice.n_dims);
-        prog_json_key_count(json, "item_bits", choice.item_bits);
-        prog_json_key_count(json, "query_bits", choice.query_bits);
-        prog_json_key_count(json, "n_queries", choice.n_queries);
+        PROG_JSON_COUNTS(json, {"n_dims", choice.n_dims}, {"item_bits", choice.item_bits},
+                         {"query_bits", choice.query_bits}, {"n_queries", choice.n_queries});
         prog_json_key(json, "distances_a_second");
         prog_json_open(json, '{');
         for (int way = 0; way < THR_N_WAYS; way++)

@@ -49,14 +49,12 @@ void prog_json_model(prog_json *json, const thr_tower *tower) {
     char fingerprint[17];
 
     (void)snprintf(fingerprint, sizeof fingerprint, "%016" PRIx64, model.fingerprint);
-    prog_json_key_count(json, "query_bits", model.config.query_bits);
-    prog_json_key_count(json, "item_bits", model.config.item_bits);
-    prog_json_key_count(json, "n_dims", model.config.n_dims);
+    PROG_JSON_COUNTS(json, {"query_bits", model.config.query_bits}, {"item_bits", model.config.item_bits},
+                     {"n_dims", model.config.n_dims});
     if (model.config.n_inputs != 0)
         prog_json_key_count(json, "n_inputs", model.config.n_inputs);
-    prog_json_key_count(json, "n_grams", model.n_grams);
-    prog_json_key_count(json, "n_parameters", model.n_parameters);
-    prog_json_key_count(json, "file_bytes", model.file_bytes);
+    PROG_JSON_COUNTS(json, {"n_grams", model.n_grams}, {"n_parameters", model.n_parameters},
+                     {"file_bytes", model.file_bytes});
     prog_json_key_text(json, "fingerprint", fingerprint);
 }
 

@@ -67,12 +67,9 @@ static void print_json(const char *path, const thr_ranking_view *view, const ran
 
     prog_json_key_text(&json, "file", path);
     prog_json_key_text(&json, "kind", "ranking");
-    prog_json_key_count(&json, "n_rows", view->n_rows);
-    prog_json_key_count(&json, "n_queries", view->has_queries ? view->n_queries : 0);
-    prog_json_key_count(&json, "smallest_query", facts->smallest_query);
-    prog_json_key_count(&json, "largest_query", facts->largest_query);
-    prog_json_key_count(&json, "n_pairs", facts->n_pairs);
-    prog_json_key_count(&json, "n_features", view->n_features);
+    PROG_JSON_COUNTS(&json, {"n_rows", view->n_rows}, {"n_queries", view->has_queries ? view->n_queries : 0},
+                     {"smallest_query", facts->smallest_query}, {"largest_query", facts->largest_query},
+                     {"n_pairs", facts->n_pairs}, {"n_features", view->n_features});
     prog_json_key_bool(&json, "dense", view->dense != NULL);
     prog_json_key_real(&json, "least_label", facts->least_label);
     prog_json_key_real(&json, "largest_label", facts->largest_label);

@@ -15,13 +15,9 @@ static void print_json(const char *path, const thr_translator_info *info) {
     prog_json_key_text(&json, "kind", "translations");
     prog_json_key_text(&json, "source", info->source);
     prog_json_key_text(&json, "target", info->target);
-    prog_json_key_count(&json, "n_source_words", info->n_source_words);
-    prog_json_key_count(&json, "n_target_words", info->n_target_words);
-    prog_json_key_count(&json, "n_source_dims", info->n_source_dims);
-    prog_json_key_count(&json, "n_target_dims", info->n_target_dims);
-    prog_json_key_count(&json, "n_layers", info->n_layers);
-    prog_json_key_count(&json, "n_units", info->n_units);
-    prog_json_key_count(&json, "n_dims", info->n_dims);
+    PROG_JSON_COUNTS(&json, {"n_source_words", info->n_source_words}, {"n_target_words", info->n_target_words},
+                     {"n_source_dims", info->n_source_dims}, {"n_target_dims", info->n_target_dims},
+                     {"n_layers", info->n_layers}, {"n_units", info->n_units}, {"n_dims", info->n_dims});
     prog_json_key_bool(&json, "has_attention", info->has_attention);
     prog_json_key_count(&json, "n_parameters", info->n_parameters);
     prog_json_end_object(&json);

@@ -51,16 +51,14 @@ static int lines_add(lines *all, const char *text, size_t length, uint64_t numbe
 
 /* Empty lines are skipped. */
 static int lines_read(lines *all, thr_reader *reader) {
-    for (uint64_t number = 1;; number++) {
-        const char *text = NULL;
-        size_t length = 0;
-        const int rc = prog_input_line(reader, &text, &length);
+    const char *text = NULL;
+    size_t length = 0;
+    int rc = PROG_DONE;
 
-        if (rc != PROG_DONE || text == NULL)
-            return rc;
-        if (length > 0 && lines_add(all, text, length, number) != PROG_DONE)
-            return PROG_FAILED;
-    }
+    for (uint64_t number = 1; prog_input_next_line(reader, &text, &length, &rc); number++)
+        if (length > 0)
+            rc = lines_add(all, text, length, number);
+    return rc;
 }
 
 /* A name may be repeated in the text; bsearch finds any of its copies. */

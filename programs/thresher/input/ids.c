@@ -67,17 +67,10 @@ static int read_matrix(prog_ids *ids, thr_context *context, const char *path) {
                    shape.dtype == THR_DTYPE_NONE ? "text" : thr_dtype_name(shape.dtype));
         rc = PROG_FAILED;
     }
-    while (rc == PROG_DONE) {
-        thr_matrix rows;
-
-        rc = prog_input_rows(reader, ROWS_AT_ONCE, &rows);
-        if (rc != PROG_DONE || rows.n_rows == 0)
-            break;
-        if (grow((void **)&ids->ids, &room, ids->n_rows + rows.n_rows, ids->n_columns, sizeof *ids->ids))
-            rc = add_ids(ids, &rows, path);
-        else
-            rc = prog_no_memory();
-    }
+    for (thr_matrix rows; prog_input_next_rows(reader, ROWS_AT_ONCE, &rows, &rc);)
+        rc = grow((void **)&ids->ids, &room, ids->n_rows + rows.n_rows, ids->n_columns, sizeof *ids->ids)
+                 ? add_ids(ids, &rows, path)
+                 : prog_no_memory();
     thr_reader_free(reader);
     return rc;
 }
@@ -95,10 +88,7 @@ static int read_lines(prog_ids *ids, thr_context *context, const char *path, boo
 
     if (thr_reader_open_lines(context, path, LINE_BYTES, &reader, &err) != THR_OK)
         return prog_failed(&err);
-    for (;; row++) {
-        rc = prog_input_line(reader, &line, &length);
-        if (rc != PROG_DONE || line == NULL)
-            break;
+    for (; prog_input_next_line(reader, &line, &length, &rc); row++) {
         bool fits = counting || row < ids->n_rows; /* the file may have grown since it was counted */
         uint64_t *out = counting || !fits ? NULL : ids->ids + row * ids->n_columns;
         int64_t n = fits ? prog_jsonl_ids(line, length, out, counting ? 0 : ids->n_columns) : -1;
@@ -171,18 +161,11 @@ int prog_scores_read(prog_scores *scores, thr_context *context, const char *path
         prog_error("%s holds text; expected rows of numbers", path);
         rc = PROG_FAILED;
     }
-    while (rc == PROG_DONE) {
-        thr_matrix rows;
-
-        rc = prog_input_rows(reader, ROWS_AT_ONCE, &rows);
-        if (rc != PROG_DONE || rows.n_rows == 0)
-            break;
-        if (grow((void **)&scores->scores, &room, scores->n_rows + rows.n_rows, scores->n_columns,
-                 sizeof *scores->scores))
-            rc = add_scores(scores, &rows, path);
-        else
-            rc = prog_no_memory();
-    }
+    for (thr_matrix rows; prog_input_next_rows(reader, ROWS_AT_ONCE, &rows, &rc);)
+        rc = grow((void **)&scores->scores, &room, scores->n_rows + rows.n_rows, scores->n_columns,
+                  sizeof *scores->scores)
+                 ? add_scores(scores, &rows, path)
+                 : prog_no_memory();
     thr_reader_free(reader);
     return rc;
 }

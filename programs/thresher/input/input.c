@@ -21,6 +21,12 @@ int prog_input_line(thr_reader *reader, const char **line, size_t *length) {
     return prog_stop_signal() != 0 ? prog_stopped() : PROG_DONE;
 }
 
+bool prog_input_next_line(thr_reader *reader, const char **line, size_t *length, int *rc) {
+    if (*rc == PROG_DONE)
+        *rc = prog_input_line(reader, line, length);
+    return *rc == PROG_DONE && *line != NULL;
+}
+
 int prog_input_line_copy(thr_reader *reader, char **copy) {
     const char *line;
     size_t length;
@@ -42,4 +48,10 @@ int prog_input_rows(thr_reader *reader, uint64_t most, thr_matrix *rows) {
     if (thr_reader_next(reader, most, rows, &err) != THR_OK)
         return prog_failed(&err);
     return prog_stop_signal() != 0 ? prog_stopped() : PROG_DONE;
+}
+
+bool prog_input_next_rows(thr_reader *reader, uint64_t most, thr_matrix *rows, int *rc) {
+    if (*rc == PROG_DONE)
+        *rc = prog_input_rows(reader, most, rows);
+    return *rc == PROG_DONE && rows->n_rows > 0;
 }

@@ -32,37 +32,31 @@ static int add_line(numbers_read *r, const char *line) {
 static int read_lines(numbers_read *r, thr_reader *reader) {
     const char *line;
     size_t length;
+    int rc = PROG_DONE;
 
-    for (;;) {
-        const int rc = prog_input_line(reader, &line, &length);
-
-        if (rc != PROG_DONE || line == NULL)
-            return rc;
-        if (add_line(r, line) != PROG_DONE)
-            return PROG_FAILED;
-    }
+    while (prog_input_next_line(reader, &line, &length, &rc))
+        rc = add_line(r, line);
+    return rc;
 }
 
 static int read_rows(numbers_read *r, thr_reader *reader) {
     enum { PIECE = 4096 };
     float piece[PIECE];
     thr_matrix rows;
+    int rc = PROG_DONE;
 
     if (thr_reader_get_shape(reader).n_dims != 1) {
         prog_error("%s: a row has %" PRIu32 " numbers, a %s is one", r->wanted->path,
                    thr_reader_get_shape(reader).n_dims, r->wanted->what);
         return PROG_FAILED;
     }
-    for (;;) {
-        const int rc = prog_input_rows(reader, PIECE, &rows);
-
-        if (rc != PROG_DONE || rows.n_rows == 0)
-            return rc;
+    while (prog_input_next_rows(reader, PIECE, &rows, &rc)) {
         (void)thr_matrix_to_f32(&rows, 0, rows.n_rows, piece);
         for (uint64_t i = 0; i < rows.n_rows; i++, r->n++)
             if (r->n < r->wanted->n)
                 r->numbers[r->n] = (double)piece[i];
     }
+    return rc;
 }
 
 static int read_all(numbers_read *r, program *run) {

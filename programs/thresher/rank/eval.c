@@ -2,12 +2,9 @@
 /*
  * eval.c - `rank eval MODEL FILE`.
  */
-#include <stdlib.h>
-
 #include "rank/quality.h"
 #include "rank/files.h"
 #include "commands.h"
-#include "cli/messages.h"
 
 typedef struct eval_values {
     const char *model, *file;
@@ -31,29 +28,12 @@ static const prog_option options[] = {
 
 static int run_eval(program *run, const void *all_values) {
     const eval_values *values = all_values;
-    thr_rank_model *model = NULL;
-    thr_ranking *ranking = NULL;
-    double *scores = NULL, seconds = 0;
-    thr_error err = {.status = THR_OK};
-    int rc = PROG_DONE;
+    prog_scored scored = {.scores = NULL};
+    int rc = prog_rank_score(run, values->model, values->file, &values->reading, false, &scored);
 
-    if (thr_rank_model_open(run->context, values->model, &model, &err) != THR_OK)
-        return prog_failed(&err);
-    rc = prog_rank_open(run, values->file, &values->reading, false, &ranking, &seconds);
-    if (rc == PROG_DONE) {
-        scores = prog_rank_numbers(thr_ranking_get_view(ranking).n_rows);
-        if (scores == NULL)
-            rc = PROG_FAILED;
-        else if (thr_rank_model_predict(model, ranking, scores, &err) != THR_OK)
-            rc = prog_failed_at(values->file, &err);
-    }
-    if (rc == PROG_DONE) {
-        prog_rank_tell_width(values->file, ranking, values->model, model);
-        rc = prog_quality_judge(run, &values->quality, ranking, scores, values->file);
-    }
-    free(scores);
-    thr_ranking_free(ranking);
-    thr_rank_model_free(model);
+    if (rc == PROG_DONE)
+        rc = prog_quality_judge(run, &values->quality, scored.ranking, scored.scores, values->file);
+    prog_rank_scored_free(&scored);
     return rc;
 }
 

@@ -87,11 +87,39 @@ double *prog_rank_numbers(uint64_t n) {
     return numbers;
 }
 
-void prog_rank_tell_width(const char *path, const thr_ranking *ranking, const char *model_path,
-                          const thr_rank_model *model) {
+static void tell_width(const char *path, const thr_ranking *ranking, const char *model_path,
+                       const thr_rank_model *model) {
     const uint32_t n = thr_ranking_get_view(ranking).n_features;
 
     if (n < thr_rank_model_n_features(model))
         prog_note("%s has %s, %s %" PRIu32 ": those that are not there count as 0", path,
                   prog_counted(n, "feature").text, model_path, thr_rank_model_n_features(model));
+}
+
+int prog_rank_score(program *run, const char *model_path, const char *path, const prog_rank_values *values,
+                    bool comments, prog_scored *scored) {
+    thr_rank_model *model = NULL;
+    thr_error err = {.status = THR_OK};
+    double seconds = 0;
+    int rc = PROG_DONE;
+
+    if (thr_rank_model_open(run->context, model_path, &model, &err) != THR_OK)
+        return prog_failed(&err);
+    rc = prog_rank_open(run, path, values, comments, &scored->ranking, &seconds);
+    if (rc == PROG_DONE) {
+        scored->scores = prog_rank_numbers(thr_ranking_get_view(scored->ranking).n_rows);
+        if (scored->scores == NULL)
+            rc = PROG_FAILED;
+        else if (thr_rank_model_predict(model, scored->ranking, scored->scores, &err) != THR_OK)
+            rc = prog_failed_at(path, &err);
+    }
+    if (rc == PROG_DONE)
+        tell_width(path, scored->ranking, model_path, model);
+    thr_rank_model_free(model);
+    return rc;
+}
+
+void prog_rank_scored_free(prog_scored *scored) {
+    free(scored->scores);
+    thr_ranking_free(scored->ranking);
 }

@@ -34,6 +34,16 @@ void prog_rank_tell_cache(const thr_ranking *ranking);
 /* Allocate n doubles; NULL, after printing an error, without memory. */
 double *prog_rank_numbers(uint64_t n);
 
-/* Print a note if rows have fewer features than a model; missing ones count as 0. */
-void prog_rank_tell_width(const char *path, const thr_ranking *ranking, const char *model_path,
-                          const thr_rank_model *model);
+/* The rows of a file, and a model's scores of them. Starts zeroed. */
+typedef struct prog_scored {
+    thr_ranking *ranking;
+    double *scores; /* by place in the ranking's view */
+} prog_scored;
+
+/*
+ * Score the rows of a file by the model in another one, with a note if the rows have fewer features than the model.
+ * Returns PROG_DONE, or an exit code after printing an error.
+ */
+int prog_rank_score(program *run, const char *model_path, const char *path, const prog_rank_values *values,
+                    bool comments, prog_scored *scored);
+void prog_rank_scored_free(prog_scored *scored);

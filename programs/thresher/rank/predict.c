@@ -36,9 +36,8 @@ static const prog_option options[] = {
 };
 
 typedef struct prediction {
-    thr_ranking *ranking;
+    prog_scored rows;
     thr_ranking_view view;
-    double *scores;   /* by place in the view */
     uint64_t *places; /* of rows in file order; or of a query's rows, best first */
 } prediction;
 
@@ -51,7 +50,7 @@ static void put_lines(FILE *file, const prediction *p, bool as_json) {
         places[p->view.rows != NULL ? p->view.rows[i] : i] = i;
     if (!as_json) {
         for (uint64_t r = 0; r < p->view.n_rows; r++)
-            (void)fprintf(file, "%.17g\n", p->scores[places[r]]);
+            (void)fprintf(file, "%.17g\n", p->rows.scores[places[r]]);
         return;
     }
     for (uint64_t r = 0; r < p->view.n_rows; r++) {
@@ -59,7 +58,7 @@ static void put_lines(FILE *file, const prediction *p, bool as_json) {
 
         prog_json_open(&json, '{');
         prog_json_key_count(&json, "row", r);
-        prog_json_key_real(&json, "score", p->scores[places[r]]);
+        prog_json_key_real(&json, "score", p->rows.scores[places[r]]);
         prog_json_end_object(&json);
     }
 }
@@ -95,12 +94,12 @@ static void put_run(FILE *file, const prediction *p) {
 
         for (uint64_t i = 0; i < n; i++)
             p->places[i] = first + i;
-        sorted_scores = p->scores;
+        sorted_scores = p->rows.scores;
         qsort(p->places, (size_t)n, sizeof *p->places, by_score);
         for (uint64_t i = 0; i < n; i++) {
             const uint64_t place = p->places[i];
             size_t length = 0;
-            const char *comment = thr_ranking_comment(p->ranking, place, &length);
+            const char *comment = thr_ranking_comment(p->rows.ranking, place, &length);
             const char *name = comment != NULL ? name_in(comment, length, &length) : NULL;
 
             (void)fprintf(file, "%" PRIu64 " Q0 ", p->view.queries[q]);
@@ -108,7 +107,7 @@ static void put_run(FILE *file, const prediction *p) {
                 (void)fwrite(name, 1, length, file);
             else
                 (void)fprintf(file, "%" PRIu64, p->view.rows != NULL ? p->view.rows[place] : place);
-            (void)fprintf(file, " %" PRIu64 " %.17g thresher\n", i + 1, p->scores[place]);
+            (void)fprintf(file, " %" PRIu64 " %.17g thresher\n", i + 1, p->rows.scores[place]);
         }
     }
 }
@@ -129,34 +128,18 @@ static int write_out(const program *run, const char *path, const prediction *p) 
 
 static int run_predict(program *run, const void *all_values) {
     const predict_values *values = all_values;
-    prediction p = {.scores = NULL};
-    thr_rank_model *model = NULL;
-    thr_error err = {.status = THR_OK};
-    double seconds = 0;
+    prediction p = {.places = NULL};
     int rc = prog_rank_check_output(values->output, values->file, &values->reading);
 
-    if (rc != PROG_DONE)
-        return rc;
-    if (thr_rank_model_open(run->context, values->model, &model, &err) != THR_OK)
-        return prog_failed(&err);
-    rc = prog_rank_open(run, values->file, &values->reading, true, &p.ranking, &seconds);
+    if (rc == PROG_DONE)
+        rc = prog_rank_score(run, values->model, values->file, &values->reading, true, &p.rows);
     if (rc == PROG_DONE) {
-        p.view = thr_ranking_get_view(p.ranking);
-        p.scores = prog_rank_numbers(p.view.n_rows);
+        p.view = thr_ranking_get_view(p.rows.ranking);
         p.places = (uint64_t *)(void *)prog_rank_numbers(p.view.n_rows);
-        if (p.scores == NULL || p.places == NULL)
-            rc = PROG_FAILED;
-        else if (thr_rank_model_predict(model, p.ranking, p.scores, &err) != THR_OK)
-            rc = prog_failed_at(values->file, &err);
-    }
-    if (rc == PROG_DONE) {
-        prog_rank_tell_width(values->file, p.ranking, values->model, model);
-        rc = write_out(run, values->output, &p);
+        rc = p.places == NULL ? PROG_FAILED : write_out(run, values->output, &p);
     }
     free(p.places);
-    free(p.scores);
-    thr_ranking_free(p.ranking);
-    thr_rank_model_free(model);
+    prog_rank_scored_free(&p.rows);
     return rc;
 }
 

@@ -35,13 +35,9 @@ static void print_json(const prog_quality_values *values, const thr_quality *q) 
     prog_json_key_real(&json, name_at("err", "_at_", values->k).text, q->err);
     prog_json_key_real(&json, name_at("precision", "_at_", values->k).text, q->precision);
     prog_json_key_real(&json, "pair_accuracy", q->pair_accuracy);
-    prog_json_key_count(&json, "n_pairs", q->pairs.n_pairs);
-    prog_json_key_count(&json, "n_pairs_right", q->pairs.n_right);
-    prog_json_key_count(&json, "n_pairs_tied", q->pairs.n_tied);
-    prog_json_key_count(&json, "n_rows", q->n_rows);
-    prog_json_key_count(&json, "n_queries", q->n_queries);
-    prog_json_key_count(&json, "n_queries_without_gain", q->n_without_gain);
-    prog_json_key_count(&json, "k", values->k);
+    PROG_JSON_COUNTS(&json, {"n_pairs", q->pairs.n_pairs}, {"n_pairs_right", q->pairs.n_right},
+                     {"n_pairs_tied", q->pairs.n_tied}, {"n_rows", q->n_rows}, {"n_queries", q->n_queries},
+                     {"n_queries_without_gain", q->n_without_gain}, {"k", values->k});
     prog_json_key_text(&json, "convention", prog_conventions[values->convention]);
     prog_json_key_text(&json, "gain", prog_gains[values->gain]);
     prog_json_key_text(&json, "ties", prog_ties[values->ties]);

@@ -257,20 +257,15 @@ static void print_json(const train_values *values, const training *work, const c
     prog_json json = prog_json_object();
 
     prog_json_key_text(&json, "model", values->output);
-    prog_json_key_count(&json, "n_rows", view.n_rows);
-    prog_json_key_count(&json, "n_queries", view.n_queries);
-    prog_json_key_count(&json, "n_features", view.n_features);
-    prog_json_key_count(&json, "n_pairs", report->n_pairs);
-    prog_json_key_real(&json, "c", work->path.costs[work->path.best]);
-    prog_json_key_real(&json, "objective", report->objective);
-    prog_json_key_real(&json, "gradient_norm", report->gradient_norm);
-    prog_json_key_real(&json, "first_gradient_norm", report->first_gradient_norm);
+    PROG_JSON_COUNTS(&json, {"n_rows", view.n_rows}, {"n_queries", view.n_queries}, {"n_features", view.n_features},
+                     {"n_pairs", report->n_pairs});
+    PROG_JSON_REALS(&json, {"c", work->path.costs[work->path.best]}, {"objective", report->objective},
+                    {"gradient_norm", report->gradient_norm}, {"first_gradient_norm", report->first_gradient_norm});
     prog_json_key_bool(&json, "converged", report->converged);
     prog_json_key_count(&json, "n_steps", report->n_steps);
     prog_json_key_count(&json, "n_products", report->n_products);
-    prog_json_key_real(&json, "pairwise_accuracy", report->pairwise_accuracy);
-    prog_json_key_real(&json, "read_s", work->read_seconds);
-    prog_json_key_real(&json, "train_s", report->seconds);
+    PROG_JSON_REALS(&json, {"pairwise_accuracy", report->pairwise_accuracy}, {"read_s", work->read_seconds},
+                    {"train_s", report->seconds});
     prog_json_key_text(&json, "device", device);
     if (work->path.judged) {
         prog_json_key(&json, "folds");

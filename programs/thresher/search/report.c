@@ -28,10 +28,8 @@ static void print_summary(const prog_search_values *values, const prog_search *s
         prog_json_key_count(&json, "k", values->k);
     }
     prog_json_key_text(&json, "device", may_use_gpus(values, s) ? thr_context_device(s->run->context) : "cpu");
-    prog_json_key_real(&json, "open_s", s->open_s);
-    prog_json_key_real(&json, "search_s", s->search_s);
-    prog_json_key_real(&json, "total_s", total_s);
-    prog_json_key_real(&json, "queries_per_s", s->search_s > 0.0 ? (double)n / s->search_s : 0.0);
+    PROG_JSON_REALS(&json, {"open_s", s->open_s}, {"search_s", s->search_s}, {"total_s", total_s},
+                    {"queries_per_s", s->search_s > 0.0 ? (double)n / s->search_s : 0.0});
     if (s->certified != NULL)
         prog_json_key_count(&json, "n_certified", s->n_certified);
     prog_json_end_object(&json);

@@ -162,24 +162,20 @@ int prog_search_batch(prog_search *s, const thr_matrix *queries) {
 int prog_search_rows(prog_search *s, thr_reader *reader, const char *dir, uint32_t n_dims) {
     const thr_reader_shape shape = thr_reader_get_shape(reader);
     const uint64_t total = shape.n_rows == THR_ROWS_UNKNOWN ? 0 : shape.n_rows;
+    thr_matrix rows;
+    int rc = PROG_DONE;
 
     if (shape.n_dims != n_dims) {
         prog_error("%s has %" PRIu32 " dimensions, %s has %" PRIu32 "; queries and items must have the same",
                    s->queries, shape.n_dims, dir, n_dims);
         return PROG_FAILED;
     }
-    for (;;) {
-        thr_matrix rows;
-
-        int rc = prog_input_rows(reader, s->batch, &rows);
-        if (rc != PROG_DONE || rows.n_rows == 0)
-            return rc;
+    while (prog_input_next_rows(reader, s->batch, &rows, &rc)) {
         rc = prog_search_batch(s, &rows);
-        if (rc != PROG_DONE)
-            return rc;
-        if (s->results.out.file != stdout)
+        if (rc == PROG_DONE && s->results.out.file != stdout)
             (void)prog_progress(NULL, "search", s->results.n_queries, total);
     }
+    return rc;
 }
 
 int prog_search_words(prog_search *s, const float *vectors, uint32_t n_dims) {

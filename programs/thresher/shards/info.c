@@ -48,20 +48,16 @@ static void print_json(const prog_shards *s, const totals *all) {
     prog_json json = prog_json_object();
 
     prog_json_key_text(&json, "shards", s->dir);
-    prog_json_key_count(&json, "n_shards", s->n_shards);
-    prog_json_key_count(&json, "n_items", s->n_items);
-    prog_json_key_count(&json, "least_items", all->least);
-    prog_json_key_count(&json, "most_items", all->most);
-    prog_json_key_count(&json, "n_dims", s->n_dims);
+    PROG_JSON_COUNTS(&json, {"n_shards", s->n_shards}, {"n_items", s->n_items}, {"least_items", all->least},
+                     {"most_items", all->most}, {"n_dims", s->n_dims});
     prog_json_key_text(&json, "metric", thr_metric_name(s->metric));
     prog_json_key_count(&json, "bits", s->bits);
     prog_json_key_count(&json, "lead_bits", s->lead_bits);
     prog_json_key_text(&json, "keep", s->keep);
     prog_json_key_bool(&json, "has_ids", s->has_ids);
     prog_json_key_bool(&json, "has_names", s->has_names);
-    prog_json_key_count(&json, "code_bytes", all->code_bytes);
-    prog_json_key_count(&json, "vector_bytes", all->vector_bytes);
-    prog_json_key_count(&json, "file_bytes", all->file_bytes);
+    PROG_JSON_COUNTS(&json, {"code_bytes", all->code_bytes}, {"vector_bytes", all->vector_bytes},
+                     {"file_bytes", all->file_bytes});
     prog_json_key_real(&json, "bytes_per_item", (double)all->file_bytes / (double)s->n_items);
     prog_json_end_object(&json);
 }
@@ -83,7 +79,9 @@ static void print_text(const prog_shards *s, const totals *all) {
                  (double)all->file_bytes / (double)s->n_items);
 }
 
-static int visit(program *run, const char *dir, bool verify) {
+static int run_either(program *run, const void *values) {
+    const char *dir = ((const prog_path_values *)values)->path;
+    const bool verify = run->command == &prog_shards_verify;
     const double start = prog_seconds();
     prog_shards shards;
     totals all;
@@ -99,10 +97,6 @@ static int visit(program *run, const char *dir, bool verify) {
         print_text(&shards, &all);
     prog_shards_free(&shards);
     return rc;
-}
-
-static int run_either(program *run, const void *values) {
-    return visit(run, ((const prog_path_values *)values)->path, run->command == &prog_shards_verify);
 }
 
 const prog_command prog_shards_info = {

@@ -23,17 +23,12 @@ static void print_report(const prog_dual_files *files, const thr_dual_report *re
     prog_json json = prog_json_object();
 
     prog_json_key_text(&json, "model", files->output);
-    prog_json_key_count(&json, "n_requests", report->n_requests);
-    prog_json_key_count(&json, "n_valid", report->n_valid);
-    prog_json_key_count(&json, "n_items", report->n_items);
-    prog_json_key_count(&json, "n_user_words", report->n_user_words);
-    prog_json_key_count(&json, "n_item_words", report->n_item_words);
-    prog_json_key_count(&json, "n_epochs", report->n_epochs);
-    prog_json_key_count(&json, "best_epoch", report->best_epoch);
-    prog_json_key_real(&json, "loss", report->loss);
-    prog_json_key_real(&json, "valid_loss", report->valid_loss);
-    prog_json_key_real(&json, "valid_gauc", report->valid_gauc);
-    prog_json_key_real(&json, "requests_per_s", report->requests_per_second);
+    PROG_JSON_COUNTS(&json, {"n_requests", report->n_requests}, {"n_valid", report->n_valid},
+                     {"n_items", report->n_items}, {"n_user_words", report->n_user_words},
+                     {"n_item_words", report->n_item_words}, {"n_epochs", report->n_epochs},
+                     {"best_epoch", report->best_epoch});
+    PROG_JSON_REALS(&json, {"loss", report->loss}, {"valid_loss", report->valid_loss},
+                    {"valid_gauc", report->valid_gauc}, {"requests_per_s", report->requests_per_second});
     prog_json_key_text(&json, "device", device);
     prog_json_end_object(&json);
 }
@@ -71,11 +66,9 @@ static void print_quality(const program *run, const thr_dual_quality *quality) {
     if (run->globals.json) {
         prog_json json = prog_json_object();
 
-        prog_json_key_real(&json, "gauc", quality->gauc);
-        prog_json_key_real(&json, "recall_at_5", quality->recall_5);
-        prog_json_key_real(&json, "recall_at_10", quality->recall_10);
-        prog_json_key_real(&json, "value_recall_at_5", quality->value_recall_5);
-        prog_json_key_real(&json, "value_recall_at_10", quality->value_recall_10);
+        PROG_JSON_REALS(&json, {"gauc", quality->gauc}, {"recall_at_5", quality->recall_5},
+                        {"recall_at_10", quality->recall_10}, {"value_recall_at_5", quality->value_recall_5},
+                        {"value_recall_at_10", quality->value_recall_10});
         prog_json_key_count(&json, "n_requests", quality->n_requests);
         prog_json_key_count(&json, "n_ads", quality->n_ads);
         prog_json_end_object(&json);
@@ -116,14 +109,10 @@ void prog_json_dual(prog_json *json, const thr_dual_info *info) {
     prog_json_key_count(json, "n_dims", info->config.n_dims);
     prog_json_key_count(json, "n_products", info->config.n_products);
     prog_json_key_bool(json, "hits", info->config.hits);
-    prog_json_key_count(json, "n_embedding", info->config.n_embedding);
-    prog_json_key_count(json, "n_hidden", info->config.n_hidden);
-    prog_json_key_count(json, "n_user_words", info->n_user_words);
-    prog_json_key_count(json, "n_user_fields", info->n_user_fields);
-    prog_json_key_count(json, "n_item_words", info->n_item_words);
-    prog_json_key_count(json, "n_item_fields", info->n_item_fields);
-    prog_json_key_count(json, "n_parameters", info->n_parameters);
-    prog_json_key_count(json, "file_bytes", info->file_bytes);
+    PROG_JSON_COUNTS(json, {"n_embedding", info->config.n_embedding}, {"n_hidden", info->config.n_hidden},
+                     {"n_user_words", info->n_user_words}, {"n_user_fields", info->n_user_fields},
+                     {"n_item_words", info->n_item_words}, {"n_item_fields", info->n_item_fields},
+                     {"n_parameters", info->n_parameters}, {"file_bytes", info->file_bytes});
     prog_json_key_text(json, "fingerprint", fingerprint);
 }
 

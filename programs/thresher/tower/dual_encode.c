@@ -87,10 +87,7 @@ static int read_lines(encoding *e, thr_reader *texts) {
     size_t length = 0;
     int rc = PROG_DONE;
 
-    while (rc == PROG_DONE) {
-        rc = prog_input_line(texts, &line, &length);
-        if (rc != PROG_DONE || line == NULL)
-            break;
+    while (prog_input_next_line(texts, &line, &length, &rc)) {
         e->lines[e->n] = malloc(length + 1);
         if (e->lines[e->n] == NULL) {
             rc = prog_no_memory();

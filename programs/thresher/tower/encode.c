@@ -60,12 +60,7 @@ static int copy(thr_reader *rows, const thr_tower *tower, const encode_values *v
     thr_error err = {.status = THR_OK};
     int rc = packed == NULL ? prog_no_memory() : PROG_DONE;
 
-    while (rc == PROG_DONE) {
-        thr_matrix piece;
-
-        rc = prog_input_rows(rows, ROWS_AT_ONCE, &piece);
-        if (rc != PROG_DONE || piece.n_rows == 0)
-            break;
+    for (thr_matrix piece; prog_input_next_rows(rows, ROWS_AT_ONCE, &piece, &rc);) {
         if (!values->packed)
             rc = prog_rows_out_write(out, piece.data, piece.n_rows);
         else if (thr_tower_pack(tower, (thr_side)values->side, piece.data, piece.n_rows, packed, &err) != THR_OK)

@@ -35,9 +35,8 @@ static void print(const program *run, const thr_tower_quality *quality) {
 
         prog_json_key_real(&json, "auc", quality->auc);
         prog_json_key_real(&json, "loss", quality->loss);
-        prog_json_key_count(&json, "n_good", quality->n_good);
-        prog_json_key_count(&json, "n_bad", quality->n_bad);
-        prog_json_key_count(&json, "n_refused", quality->n_refused);
+        PROG_JSON_COUNTS(&json, {"n_good", quality->n_good}, {"n_bad", quality->n_bad},
+                         {"n_refused", quality->n_refused});
         prog_json_end_object(&json);
         return;
     }

@@ -381,16 +381,11 @@ static void print_json(const train_values *values, const thr_tower_report *repor
     prog_json json = prog_json_object();
 
     prog_json_key_text(&json, "model", values->output);
-    prog_json_key_count(&json, "n_pairs", report->n_pairs);
-    prog_json_key_count(&json, "n_valid", report->n_valid);
-    prog_json_key_count(&json, "n_refused", report->n_refused);
-    prog_json_key_count(&json, "n_grams", report->n_grams);
-    prog_json_key_count(&json, "n_epochs", report->n_epochs);
-    prog_json_key_count(&json, "best_epoch", report->best_epoch);
-    prog_json_key_real(&json, "loss", report->loss);
-    prog_json_key_real(&json, "valid_loss", report->valid_loss);
-    prog_json_key_real(&json, "valid_quality", report->valid_quality);
-    prog_json_key_real(&json, "examples_per_s", report->examples_per_second);
+    PROG_JSON_COUNTS(&json, {"n_pairs", report->n_pairs}, {"n_valid", report->n_valid},
+                     {"n_refused", report->n_refused}, {"n_grams", report->n_grams}, {"n_epochs", report->n_epochs},
+                     {"best_epoch", report->best_epoch});
+    PROG_JSON_REALS(&json, {"loss", report->loss}, {"valid_loss", report->valid_loss},
+                    {"valid_quality", report->valid_quality}, {"examples_per_s", report->examples_per_second});
     prog_json_key_text(&json, "device", device);
     prog_json_end_object(&json);
 }
