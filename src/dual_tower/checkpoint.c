@@ -98,8 +98,3 @@ thr_checkpoint thr_dual_checkpoint_describe(void *trainer) {
         thr_training_checkpoint_add_slots(&c, "hits", &t->hits);
     return c;
 }
-
-thr_status thr_dual_checkpoint_read(thr_dual_trainer *trainer, thr_error *err) {
-    const thr_checkpoint checkpoint = thr_dual_checkpoint_describe(trainer);
-    return thr_training_checkpoint_read(trainer->context, trainer->path, &checkpoint, err);
-}

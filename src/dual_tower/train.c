@@ -83,10 +83,12 @@ static thr_status run(thr_dual_trainer *trainer, thr_error *err) {
                                     .model = thr_dual_source(&trainer->model),
                                     .split = &trainer->split,
                                     .state = &trainer->state,
+                                    .resume = options->resume,
                                     .on_epoch = options->on_epoch,
                                     .on_epoch_user = options->on_epoch_user,
                                     .device = &trainer->device,
                                     .user = trainer,
+                                    .choose_device = thr_dual_choose_device,
                                     .validate = validate,
                                     .describe = thr_dual_checkpoint_describe};
     return thr_training_run(&loop, err);
@@ -124,10 +126,6 @@ thr_status thr_dual_train(thr_context *context, const char *requests_path, const
     THR_TRY_OUT(thr_training_lock_take(context, path, &lock, err));
     THR_TRY_OUT(thr_alloc_zero(context, 1, sizeof *trainer, &trainer, "a training", err));
     status = thr_dual_trainer_start(context, requests_path, items_path, path, &options, trainer, err);
-    if (status == THR_OK && options.resume)
-        status = thr_dual_checkpoint_read(trainer, err);
-    if (status == THR_OK)
-        status = thr_dual_choose_device(trainer, err);
     if (status == THR_OK)
         status = run(trainer, err);
     if (report != NULL)

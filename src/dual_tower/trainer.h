@@ -80,7 +80,7 @@ extern const thr_step_functions thr_dual_steps;
 thr_status thr_dual_step_on_cpu(void *trainer, const uint32_t *numbers, double *loss, thr_error *err);
 
 /* Choose where the steps run. THR_OK or a status of device/policy.h. */
-thr_status thr_dual_choose_device(thr_dual_trainer *trainer, thr_error *err);
+thr_status thr_dual_choose_device(void *trainer, thr_error *err);
 
 /*
  * Mean loss and GAUC of the validation requests. THR_OK; THR_ERANGE when they or any weight are not finite; THR_ENOMEM.
@@ -92,9 +92,6 @@ thr_status thr_dual_diverged(const thr_dual_trainer *trainer, thr_error *err);
 
 /* Describe what a checkpoint of the trainer, a thr_dual_trainer, holds besides the model. */
 thr_checkpoint thr_dual_checkpoint_describe(void *trainer);
-
-/* Read path + ".checkpoint". Statuses as training/checkpoint.h has them. */
-thr_status thr_dual_checkpoint_read(thr_dual_trainer *trainer, thr_error *err);
 
 /* Scored requests for metrics (metric.h); owns its memory. Starts zeroed. */
 typedef struct thr_dual_evaluation {

@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "kernel/unroll.h"
+
 #ifndef THR_LANES
 #define THR_LANES 4
 #endif
@@ -15,8 +17,6 @@ typedef float thr_lanes __attribute__((vector_size(4 * THR_LANES)));
 typedef int32_t thr_lanes_int __attribute__((vector_size(4 * THR_LANES)));
 typedef uint32_t thr_lanes_word __attribute__((vector_size(4 * THR_LANES)));
 typedef uint16_t thr_lanes_half __attribute__((vector_size(2 * THR_LANES)));
-
-#define THR_ALWAYS static inline __attribute__((always_inline))
 
 THR_ALWAYS thr_lanes thr_kernel_load(const float *from) {
     thr_lanes x;

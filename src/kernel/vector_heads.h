@@ -41,7 +41,7 @@ typedef struct thr_dot_strip {
 } thr_dot_strip;
 
 /* rows and vectors are constants at every call. */
-THR_ALWAYS void thr_kernel_dot_tile(const thr_dot_strip *p, thr_block_sum sum, size_t rows, size_t vectors) {
+THR_ALWAYS void thr_kernel_dot_tile(const thr_dot_strip *p, thr_block_sum sum, size_t vectors, size_t rows) {
     const float *row[DOT_ROWS], *column = p->columns;
     thr_block_sum s;
     THR_UNROLL
@@ -73,29 +73,11 @@ THR_ALWAYS void thr_kernel_dot_tile(const thr_dot_strip *p, thr_block_sum sum, s
 }
 
 THR_ALWAYS void thr_kernel_dot_tile_rows(const thr_dot_strip *p, thr_block_sum sum, size_t rows, size_t vectors) {
-#define CASE(n)                                                                                                        \
-    if (rows == (n) && (n) <= DOT_ROWS)                                                                                \
-        thr_kernel_dot_tile(p, sum, (n) <= DOT_ROWS ? (n) : 1, vectors);
-    CASE(8)
-    CASE(7)
-    CASE(6)
-    CASE(5)
-    CASE(4)
-    CASE(3)
-    CASE(2)
-    CASE(1)
-#undef CASE
+    THR_CALL_COUNT(rows, DOT_ROWS, thr_kernel_dot_tile, p, sum, vectors)
 }
 
 static inline void thr_dot_tile_any(const thr_dot_strip *p, thr_block_sum sum, size_t rows, size_t vectors) {
-#define CASE(n)                                                                                                        \
-    if (vectors == (n) && (n) <= DOT_VECTORS)                                                                          \
-        thr_kernel_dot_tile_rows(p, sum, rows, (n) <= DOT_VECTORS ? (n) : 1);
-    CASE(4)
-    CASE(3)
-    CASE(2)
-    CASE(1)
-#undef CASE
+    THR_CALL_COUNT(vectors, DOT_VECTORS, thr_kernel_dot_tile_rows, p, sum, rows)
 }
 
 /* Add 16 partial sums in halves, 8, 4, 2, 1, into the first. */

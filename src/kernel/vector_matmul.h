@@ -32,7 +32,7 @@ enum {
 };
 
 /* Compute rows x vectors of C, for n_steps of the sum. rows and vectors are constants at every call. */
-THR_ALWAYS void thr_kernel_tile(const thr_product *p, size_t n_steps, size_t rows, size_t vectors) {
+THR_ALWAYS void thr_kernel_tile(const thr_product *p, size_t n_steps, size_t vectors, size_t rows) {
     thr_lanes sums[TILE_ROWS][TILE_VECTORS];
     const float *a = p->a, *b = p->b;
     const size_t a_row = p->a_row, a_step = p->a_step, b_row = p->b_row, c_row = p->c_row;
@@ -62,29 +62,11 @@ THR_ALWAYS void thr_kernel_tile(const thr_product *p, size_t n_steps, size_t row
 }
 
 THR_ALWAYS void thr_kernel_tile_rows(const thr_product *p, size_t n_steps, size_t rows, size_t vectors) {
-#define CASE(n)                                                                                                        \
-    if (rows == (n) && (n) <= TILE_ROWS)                                                                               \
-        thr_kernel_tile(p, n_steps, (n) <= TILE_ROWS ? (n) : 1, vectors);
-    CASE(6)
-    CASE(5)
-    CASE(4)
-    CASE(3)
-    CASE(2)
-    CASE(1)
-#undef CASE
+    THR_CALL_COUNT(rows, TILE_ROWS, thr_kernel_tile, p, n_steps, vectors)
 }
 
 static inline void thr_tile_any(const thr_product *p, size_t n_steps, size_t rows, size_t vectors) {
-#define CASE(n)                                                                                                        \
-    if (vectors == (n) && (n) <= TILE_VECTORS)                                                                         \
-        thr_kernel_tile_rows(p, n_steps, rows, (n) <= TILE_VECTORS ? (n) : 1);
-    CASE(6)
-    CASE(5)
-    CASE(4)
-    CASE(3)
-    CASE(2)
-    CASE(1)
-#undef CASE
+    THR_CALL_COUNT(vectors, TILE_VECTORS, thr_kernel_tile_rows, p, n_steps, rows)
 }
 
 /* A tile whose last vector crosses the edge of C. */

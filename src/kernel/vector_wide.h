@@ -27,8 +27,6 @@ enum { SUMS = 8, WIDE = THR_WIDE_LANES, PARTS = SUMS / WIDE, TOGETHER = 4, AHEAD
 typedef double thr_wide __attribute__((vector_size(8 * THR_WIDE_LANES)));
 typedef float thr_narrow __attribute__((vector_size(4 * THR_WIDE_LANES)));
 
-#define THR_ALWAYS static inline __attribute__((always_inline))
-
 THR_ALWAYS thr_wide thr_kernel_load_wide(const double *from) {
     thr_wide x;
     memcpy(&x, from, sizeof x);

@@ -326,42 +326,33 @@ static thr_status parse(thr_gguf *file, thr_error *err) {
     return read_tensors(file, &c, n_tensors, err);
 }
 
-static thr_status make(thr_context *context, const char *name, thr_gguf **made, thr_error *err) {
-    THR_TRY(thr_alloc_zero(context, 1, sizeof **made, made, "a model", err));
-    (*made)->context = context;
-    (*made)->map.fd = -1;
-    (*made)->alignment = USUAL_ALIGNMENT;
-    (*made)->n_parts = 1;
-    const thr_status status = thr_path_append(context, name, "", &(*made)->name, err);
-    if (status != THR_OK)
-        thr_release(context, *made);
-    return status;
-}
-
-/* Parse what was made, unless status is an error; free it on errors. */
-static thr_status finish(thr_gguf *made, thr_status status, const void *data, size_t size, thr_gguf **file,
-                         thr_error *err) {
-    made->bytes = data;
-    made->size = size;
+/* mapped: open the file of this name; else data are its bytes. */
+static thr_status make(thr_context *context, const char *name, const void *data, size_t size, bool mapped,
+                       thr_gguf **file, thr_error *err) {
+    thr_gguf *made;
+    *file = NULL;
+    THR_TRY(thr_alloc_zero(context, 1, sizeof *made, &made, "a model", err));
+    made->context = context;
+    made->map.fd = -1;
+    made->alignment = USUAL_ALIGNMENT;
+    made->n_parts = 1;
+    thr_status status = thr_path_append(context, name, "", &made->name, err);
+    if (status == THR_OK && mapped)
+        status = thr_map_open(name, &made->map, err);
+    made->bytes = mapped ? made->map.data : data;
+    made->size = mapped ? made->map.size : size;
     if (status == THR_OK)
         status = parse(made, err);
     THR_RETURN_MADE(status, made, file, thr_tensors_gguf_free);
 }
 
 thr_status thr_tensors_gguf_open(thr_context *context, const char *path, thr_gguf **file, thr_error *err) {
-    thr_gguf *made;
-    *file = NULL;
-    THR_TRY(make(context, path, &made, err));
-    const thr_status status = thr_map_open(path, &made->map, err);
-    return finish(made, status, made->map.data, made->map.size, file, err);
+    return make(context, path, NULL, 0, true, file, err);
 }
 
 thr_status thr_tensors_gguf_open_memory(thr_context *context, const char *name, const void *data, size_t size,
                                         thr_gguf **file, thr_error *err) {
-    thr_gguf *made;
-    *file = NULL;
-    THR_TRY(make(context, name, &made, err));
-    return finish(made, THR_OK, data, size, file, err);
+    return make(context, name, data, size, false, file, err);
 }
 
 void thr_tensors_gguf_free(thr_gguf *file) {

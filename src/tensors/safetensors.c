@@ -286,38 +286,29 @@ static thr_status parse(thr_tensors *t, const uint8_t *bytes, uint64_t size, thr
     return check_whole(t, err);
 }
 
-static thr_status make(thr_context *context, const char *name, thr_tensors **made, thr_error *err) {
-    THR_TRY(thr_alloc_zero(context, 1, sizeof **made, made, "tensors", err));
-    (*made)->context = context;
-    (*made)->map.fd = -1;
-    const thr_status status = thr_path_append(context, name, "", &(*made)->name, err);
-    if (status != THR_OK)
-        thr_release(context, *made);
-    return status;
-}
-
-/* Parse what was made, unless status is an error; free it on errors. */
-static thr_status finish(thr_tensors *made, thr_status status, const void *data, size_t size, thr_tensors **tensors,
-                         thr_error *err) {
+/* mapped: open the file of this name; else data are its bytes. */
+static thr_status make(thr_context *context, const char *name, const void *data, size_t size, bool mapped,
+                       thr_tensors **tensors, thr_error *err) {
+    thr_tensors *made;
+    *tensors = NULL;
+    THR_TRY(thr_alloc_zero(context, 1, sizeof *made, &made, "tensors", err));
+    made->context = context;
+    made->map.fd = -1;
+    thr_status status = thr_path_append(context, name, "", &made->name, err);
+    if (status == THR_OK && mapped)
+        status = thr_map_open(name, &made->map, err);
     if (status == THR_OK)
-        status = parse(made, data, size, err);
+        status = parse(made, mapped ? made->map.data : data, mapped ? made->map.size : size, err);
     THR_RETURN_MADE(status, made, tensors, thr_tensors_free);
 }
 
 thr_status thr_tensors_open(thr_context *context, const char *path, thr_tensors **tensors, thr_error *err) {
-    thr_tensors *made;
-    *tensors = NULL;
-    THR_TRY(make(context, path, &made, err));
-    const thr_status status = thr_map_open(path, &made->map, err);
-    return finish(made, status, made->map.data, made->map.size, tensors, err);
+    return make(context, path, NULL, 0, true, tensors, err);
 }
 
 thr_status thr_tensors_open_memory(thr_context *context, const char *name, const void *data, size_t size,
                                    thr_tensors **tensors, thr_error *err) {
-    thr_tensors *made;
-    *tensors = NULL;
-    THR_TRY(make(context, name, &made, err));
-    return finish(made, THR_OK, data, size, tensors, err);
+    return make(context, name, data, size, false, tensors, err);
 }
 
 void thr_tensors_free(thr_tensors *tensors) {

@@ -103,8 +103,3 @@ thr_checkpoint thr_text_checkpoint_describe(void *user) {
         thr_training_checkpoint_add_slots(&c, names[i], &trainer->tables[i]);
     return c;
 }
-
-thr_status thr_text_checkpoint_read(thr_text_trainer *trainer, thr_error *err) {
-    const thr_checkpoint checkpoint = thr_text_checkpoint_describe(trainer);
-    return thr_training_checkpoint_read(trainer->context, trainer->path, &checkpoint, err);
-}

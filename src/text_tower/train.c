@@ -97,10 +97,12 @@ static thr_status run(thr_text_trainer *trainer, thr_error *err) {
                                     .model = thr_text_model_source(&trainer->model),
                                     .split = &trainer->split,
                                     .state = &trainer->state,
+                                    .resume = options->resume,
                                     .on_epoch = options->on_epoch,
                                     .on_epoch_user = options->on_epoch_user,
                                     .device = &trainer->device,
                                     .user = trainer,
+                                    .choose_device = thr_text_trainer_choose_device,
                                     .validate = validate,
                                     .describe = thr_text_checkpoint_describe};
     return thr_training_run(&loop, err);
@@ -117,10 +119,6 @@ static thr_status train(thr_context *context, const thr_trainer_source *source, 
     THR_TRY_OUT(thr_training_lock_take(context, path, &lock, err));
     THR_TRY_OUT(thr_alloc_zero(context, 1, sizeof *trainer, &trainer, "a training", err));
     status = thr_text_trainer_start(context, source, path, options, trainer, err);
-    if (status == THR_OK && options->resume)
-        status = thr_text_checkpoint_read(trainer, err);
-    if (status == THR_OK)
-        status = thr_text_trainer_choose_device(trainer, err);
     if (status == THR_OK)
         status = run(trainer, err);
     const thr_training_state *state = &trainer->state;

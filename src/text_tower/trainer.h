@@ -71,7 +71,7 @@ static inline const thr_text_model *thr_trainer_model(const thr_text_trainer *tr
 thr_status thr_text_trainer_init_planes(thr_text_trainer *trainer, thr_error *err);
 
 /* Run steps on a GPU if the context selects one; weights have been drawn or read. THR_OK without a GPU, too. */
-thr_status thr_text_trainer_choose_device(thr_text_trainer *trainer, thr_error *err);
+thr_status thr_text_trainer_choose_device(void *trainer, thr_error *err);
 
 /* The steps of a thr_text_trainer. */
 extern const thr_step_functions thr_text_steps;
@@ -112,9 +112,3 @@ thr_status thr_text_trainer_diverged(const thr_text_trainer *trainer, thr_error 
 
 /* Describe what a checkpoint of the trainer, a thr_text_trainer, holds besides the model. */
 thr_checkpoint thr_text_checkpoint_describe(void *trainer);
-
-/*
- * Read path + ".checkpoint": weights, the optimiser's state and the training state. Statuses as training/checkpoint.h
- * has them.
- */
-thr_status thr_text_checkpoint_read(thr_text_trainer *trainer, thr_error *err);

@@ -82,6 +82,11 @@ static thr_status write_checkpoint(const thr_training_loop *loop, thr_error *err
 
 /* Cancellation writes a checkpoint first, so that the training can resume. */
 thr_status thr_training_run(const thr_training_loop *loop, thr_error *err) {
+    if (loop->resume) {
+        const thr_checkpoint checkpoint = loop->describe(loop->user);
+        THR_TRY(thr_training_checkpoint_read(loop->context, loop->path, &checkpoint, err));
+    }
+    THR_TRY(loop->choose_device(loop->user, err));
     while (!is_done(loop)) {
         const thr_status status = run_steps(loop, err);
         if (status == THR_OK || status == THR_ECANCELED)

@@ -19,10 +19,13 @@ typedef struct thr_training_loop {
     thr_model_source model; /* its tensors */
     const thr_split *split;
     thr_training_state *state;
+    bool resume;                 /* from the checkpoint */
     thr_tower_epoch_fn on_epoch; /* called after every epoch, or NULL */
     void *on_epoch_user;
     thr_training_device *device; /* runs the steps, of `batch` examples each */
     void *user;
+    /* Choose what runs the steps, after weights have been drawn or read. */
+    thr_status (*choose_device)(void *user, thr_error *err);
     /* Fill in the validation's results, and in epoch->as_floats whether the model must not be saved yet. */
     thr_status (*validate)(void *user, thr_tower_epoch *epoch, thr_error *err);
     /* Describe what a checkpoint holds besides the model. */
@@ -39,7 +42,7 @@ static inline double thr_training_speed(const thr_training_state *state) {
 }
 
 /*
- * Train from *loop->state to the end, then delete the checkpoint. Returns THR_OK; the status of a function that failed;
- * THR_ECANCELED after writing a checkpoint.
+ * Train from *loop->state, or resume, to the end, then delete the checkpoint. Returns THR_OK; the status of a function
+ * that failed; what training/checkpoint.h returns; THR_ECANCELED after writing a checkpoint.
  */
 thr_status thr_training_run(const thr_training_loop *loop, thr_error *err);

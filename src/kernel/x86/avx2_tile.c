@@ -148,6 +148,19 @@ INLINE void add_apart(query_sums *sums, __m256i items0, __m256i items8, __m256i 
     add_widened(sums, &words);
 }
 
+typedef void add_fn(query_sums *sums, __m256i items0, __m256i items8, __m256i digits);
+
+/* Add the products of 8 dimensions for four queries. */
+INLINE void add_row(four_sums *sums, const uint8_t *bytes, const int8_t *digits, add_fn *const add) {
+    for (int h = 0; h < 2; h++) {
+        const __m256i items0 = load(bytes + 256 * h), items8 = load(bytes + 256 * h + 32);
+        add(&sums->a, items0, items8, four_digits(digits + 16 * h));
+        add(&sums->b, items0, items8, four_digits(digits + 16 * h + 4));
+        add(&sums->c, items0, items8, four_digits(digits + 16 * h + 8));
+        add(&sums->d, items0, items8, four_digits(digits + 16 * h + 12));
+    }
+}
+
 /* Sums of u_d times digit for 16 items and four queries. Pairs of products of rows_a_round rows fit 16 bits. */
 INLINE four_sums multiply(const uint8_t *bytes, const int8_t *digits, uint32_t n_rows, uint32_t rows_a_round) {
     four_sums sums = no_sums();
@@ -155,13 +168,7 @@ INLINE four_sums multiply(const uint8_t *bytes, const int8_t *digits, uint32_t n
         four_sums words = no_sums();
         const uint32_t end = rows_a_round < n_rows - r ? r + rows_a_round : n_rows;
         for (; r < end; r++, bytes += BYTES_A_ROW, digits += DIGITS_A_ROW)
-            for (int h = 0; h < 2; h++) {
-                const __m256i items0 = load(bytes + 256 * h), items8 = load(bytes + 256 * h + 32);
-                add_pairs(&words.a, items0, items8, four_digits(digits + 16 * h));
-                add_pairs(&words.b, items0, items8, four_digits(digits + 16 * h + 4));
-                add_pairs(&words.c, items0, items8, four_digits(digits + 16 * h + 8));
-                add_pairs(&words.d, items0, items8, four_digits(digits + 16 * h + 12));
-            }
+            add_row(&words, bytes, digits, add_pairs);
         add_widened(&sums.a, &words.a);
         add_widened(&sums.b, &words.b);
         add_widened(&sums.c, &words.c);
@@ -174,13 +181,7 @@ INLINE four_sums multiply(const uint8_t *bytes, const int8_t *digits, uint32_t n
 INLINE four_sums multiply_apart(const uint8_t *bytes, const int8_t *digits, uint32_t n_rows) {
     four_sums sums = no_sums();
     for (uint32_t r = 0; r < n_rows; r++, bytes += BYTES_A_ROW, digits += DIGITS_A_ROW)
-        for (int h = 0; h < 2; h++) {
-            const __m256i items0 = load(bytes + 256 * h), items8 = load(bytes + 256 * h + 32);
-            add_apart(&sums.a, items0, items8, four_digits(digits + 16 * h));
-            add_apart(&sums.b, items0, items8, four_digits(digits + 16 * h + 4));
-            add_apart(&sums.c, items0, items8, four_digits(digits + 16 * h + 8));
-            add_apart(&sums.d, items0, items8, four_digits(digits + 16 * h + 12));
-        }
+        add_row(&sums, bytes, digits, add_apart);
     return sums;
 }
 

@@ -12,7 +12,8 @@ const thr_step_functions thr_text_steps = {
     .on_device = thr_text_device_learner_step,
     .fetch = thr_text_device_learner_fetch};
 
-thr_status thr_text_trainer_choose_device(thr_text_trainer *trainer, thr_error *err) {
+thr_status thr_text_trainer_choose_device(void *user, thr_error *err) {
+    thr_text_trainer *trainer = user;
     if (thr_model_reads_vectors(&trainer->model.config))
         return THR_OK; /* such a step is as small as its transfer */
     const size_t n_weights = THR_N_SIDES * trainer->tables[0].n + trainer->dense.n;
