@@ -6,7 +6,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 from ctypes import byref, c_void_p
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,10 @@ from ._core import abi, arrays
 from ._core.checks import choice, whole
 from ._core.jobs import Job, Progress, call_back
 from ._core.library import defaults, lib
-from ._head import Floats, Head, Words, _query_options, _words
+from ._head import Floats, Head, Screening, Words, _query_options, _words
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 _UINT32 = 2**32 - 1
 _FAILED = abi.STATUS["ECANCELED"]  # of a callback that raised an exception, which is raised again after the search
@@ -142,14 +145,8 @@ def beam_search(
     never: Any = None,
     screen: str = "full",
     normaliser: str = "candidates",
-    always: Any = None,
-    group: int = 1,
-    n_frequent: int | None = None,
-    threshold: int | None = None,
-    combine: str = "largest",
-    n_shortlist: int | None = None,
-    lists: Sequence[Any] | None = None,
     progress: Progress | None = None,
+    **screening: Unpack[Screening],
 ) -> list[list[BeamSequence]]:
     """
     Find the n_best best sequences of every sentence, best first; fewer, or none, if no more can be finished.
@@ -173,7 +170,7 @@ def beam_search(
     handle = head.handle()
     n = whole(n_sentences, "n_sentences", 0, 2**31 - 1)
     calls = _Calls(decoder, head.info.n_dims)
-    query = _query_options(screen, normaliser, always, group, n_frequent, threshold, combine, n_shortlist, lists)
+    query = _query_options(screen, normaliser, screening)
     longest, lengths = _max_lengths(max_length, n)
     options = defaults(
         "thr_beam_options_init",

@@ -6,25 +6,40 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from ctypes import addressof, byref, c_void_p
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _errors
 from ._core import abi, arrays
-from ._core.checks import choice, encoded, encoded_path, whole
+from ._core.checks import check_names, choice, encoded, encoded_path, whole
 from ._core.context import shared_context
 from ._core.jobs import Job
 from ._core.library import defaults, lib, read
 from ._core.steps import in_steps
 from ._handle import Handle, Model
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
 _UINT32 = 2**32 - 1
 _ROUND = 16  # states that the library scores at once
 
 Words = npt.NDArray[np.uint32]
 Floats = npt.NDArray[np.float32]
+
+
+class Screening(TypedDict, total=False):
+    """Arguments of Head.query, which other queries of a head take, too."""
+
+    always: Any
+    group: int
+    n_frequent: int | None
+    threshold: int | None
+    combine: str
+    n_shortlist: int | None
+    lists: Sequence[Any] | None
 
 
 class HeadInfo(NamedTuple):
@@ -300,7 +315,9 @@ class Head(Model):
         shape = (*array.shape[:-1], wanted)
         words, logits = np.empty(shape, np.uint32), np.empty(shape, np.float32)
         log_probs = None if normaliser is None else np.empty(shape, np.float32)
-        options = _query_options(screen, normaliser, always, group, n_frequent, threshold, combine, n_shortlist, lists)
+        screening: Screening = {"always": always, "group": group, "n_frequent": n_frequent, "threshold": threshold}
+        screening.update({"combine": combine, "n_shortlist": n_shortlist, "lists": lists})
+        options = _query_options(screen, normaliser, screening)
         proofs = None if certified is None else np.zeros(array.size // max(array.shape[-1], 1), np.uint8)
         if proofs is not None and not _can_hold(certified, proofs.size):
             raise ValueError(f"certified: expected a writable array of {proofs.size} bools, one a state")
@@ -326,20 +343,13 @@ class Head(Model):
         k: int,
         *,
         screen: str,
-        always: Any = None,
-        group: int = 1,
-        n_frequent: int | None = None,
-        threshold: int | None = None,
-        combine: str = "largest",
-        n_shortlist: int | None = None,
-        lists: Sequence[Any] | None = None,
+        **screening: Unpack[Screening],
     ) -> HeadRecall:
         """Measure the screen's recall on these states; arguments as for query."""
         handle = self.handle()
         array = arrays.vectors(states, "states", one_row=True)
         wanted = whole(k, "k", 1, _UINT32)
-        counts = n_frequent, threshold, combine, n_shortlist
-        options = _query_options(screen, "candidates", always, group, *counts, lists)
+        options = _query_options(screen, "candidates", screening)
         err = byref(_errors.slot.error)
         parts: list[tuple[int, abi.HeadRecall]] = []
 
@@ -368,13 +378,7 @@ class Head(Model):
         *,
         screen: str = "full",
         normaliser: str = "candidates",
-        always: Any = None,
-        group: int = 1,
-        n_frequent: int | None = None,
-        threshold: int | None = None,
-        combine: str = "largest",
-        n_shortlist: int | None = None,
-        lists: Sequence[Any] | None = None,
+        **screening: Unpack[Screening],
     ) -> HeadLoss:
         """
         Compare this head, queried with these arguments, with truth, queried with all words: the same weights in
@@ -383,7 +387,7 @@ class Head(Model):
         handle, other = self.handle(), truth.handle()
         array = arrays.vectors(states, "states", one_row=True)
         rows = arrays.plain(array.reshape(-1, array.shape[-1]))
-        options = _query_options(screen, normaliser, always, group, n_frequent, threshold, combine, n_shortlist, lists)
+        options = _query_options(screen, normaliser, screening)
         found = abi.HeadLoss()
         _errors.call(
             lib.thr_head_compare,
@@ -427,26 +431,18 @@ class Head(Model):
         return f"<thresher.Head {place}: {i.n_words} words of {i.n_dims} dimensions, {i.dtype}{state}>"
 
 
-def _query_options(
-    screen: str,
-    normaliser: str | None,
-    always: Any,
-    group: int,
-    n_frequent: int | None,
-    threshold: int | None,
-    combine: str,
-    n_shortlist: int | None,
-    lists: Sequence[Any] | None = None,
-) -> Any:
+def _query_options(screen: str, normaliser: str | None, screening: Screening) -> Any:
     """thr_head_query_options of the arguments."""
+    check_names(screening, Screening)
     options = defaults("thr_head_query_options_init")
     options.screen = choice(screen, "screen", abi.HEAD_SCREEN)
     options.normaliser = choice(normaliser or "candidates", "normaliser", abi.HEAD_NORMALISER)
-    options.combine = choice(combine, "combine", abi.HEAD_COMBINE)
-    options.group = whole(group, "group", 0, 2**63)
-    options.n_frequent = _or_auto(n_frequent, "n_frequent")
-    options.threshold = _or_auto(threshold, "threshold")
-    options.n_shortlist = _or_auto(n_shortlist, "n_shortlist")
+    options.combine = choice(screening.get("combine", "largest"), "combine", abi.HEAD_COMBINE)
+    options.group = whole(screening.get("group", 1), "group", 0, 2**63)
+    options.n_frequent = _or_auto(screening.get("n_frequent"), "n_frequent")
+    options.threshold = _or_auto(screening.get("threshold"), "threshold")
+    options.n_shortlist = _or_auto(screening.get("n_shortlist"), "n_shortlist")
+    always, lists = screening.get("always"), screening.get("lists")
     if always is not None:
         options.kept = _words(always, "always")  # lives as long as the options
         options.always, options.n_always = arrays.address(options.kept), options.kept.size

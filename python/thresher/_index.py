@@ -7,7 +7,7 @@ import os
 import threading
 from collections.abc import Sequence
 from ctypes import byref, c_uint64
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +24,7 @@ from ._dual import DualInfo, dual_info, encode_users, hits_of
 from ._filters import Filter, as_filter, filter_of_roaring_ids, refuse_rows, roaring_bytes
 from ._handle import Opened
 from ._hits import HitsTarget, IndexHits
-from ._index_change import IndexChange
+from ._index_change import IndexChange, NewItems
 from ._index_change import add as change_add
 from ._index_change import compact as change_compact
 from ._index_change import remove as change_remove
@@ -35,7 +35,44 @@ from ._search import IdArray, ScoreArray, ask_for_features, search, search_optio
 from ._tower import TowerInfo, are_texts, encode, encodes_vectors, tower_info
 from ._writer import IndexWriter, create
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
 CertifiedArray = npt.NDArray[np.bool_]
+
+
+class RadiusOptions(TypedDict, total=False):
+    """The arguments of Index.search_radius() that do not change what it returns."""
+
+    recall: float | None
+    exact: bool
+    filter: Any
+    query_bits: int | None
+
+
+class Effort(TypedDict, total=False):
+    """Arguments of Index.search() that choose what is read and scored."""
+
+    recall: float | None
+    exact: bool
+    n_candidates: int | None
+    n_survivors: int | None
+    extra: float | None
+    extra_distance: int | None
+    query_bits: int | None
+
+
+class SearchOptions(Effort, total=False):
+    """The arguments of Index.search() that do not change what it returns."""
+
+    filter: Any
+    features: Any
+    value: str
+    target: str | HitsTarget | None
+    least_scores: Any
+    ids_out: IdArray | None
+    scores_out: ScoreArray | None
+    n_read_out: IdArray | None
 
 
 class Index(Opened):
@@ -212,50 +249,12 @@ class Index(Opened):
 
     @overload
     def search(
-        self,
-        queries: Any,
-        k: int = ...,
-        *,
-        recall: float | None = ...,
-        exact: bool = ...,
-        filter: Any = ...,
-        certified: Literal[False] = ...,
-        n_candidates: int | None = ...,
-        n_survivors: int | None = ...,
-        extra: float | None = ...,
-        extra_distance: int | None = ...,
-        query_bits: int | None = ...,
-        features: Any = ...,
-        value: str = ...,
-        target: str | HitsTarget | None = ...,
-        least_scores: Any = ...,
-        ids_out: IdArray | None = ...,
-        scores_out: ScoreArray | None = ...,
-        n_read_out: IdArray | None = ...,
+        self, queries: Any, k: int = ..., *, certified: Literal[False] = ..., **options: Unpack[SearchOptions]
     ) -> tuple[IdArray, ScoreArray]: ...
 
     @overload
     def search(
-        self,
-        queries: Any,
-        k: int = ...,
-        *,
-        recall: float | None = ...,
-        exact: bool = ...,
-        filter: Any = ...,
-        certified: Literal[True],
-        n_candidates: int | None = ...,
-        n_survivors: int | None = ...,
-        extra: float | None = ...,
-        extra_distance: int | None = ...,
-        query_bits: int | None = ...,
-        features: Any = ...,
-        value: str = ...,
-        target: str | HitsTarget | None = ...,
-        least_scores: Any = ...,
-        ids_out: IdArray | None = ...,
-        scores_out: ScoreArray | None = ...,
-        n_read_out: IdArray | None = ...,
+        self, queries: Any, k: int = ..., *, certified: Literal[True], **options: Unpack[SearchOptions]
     ) -> tuple[IdArray, ScoreArray, CertifiedArray]: ...
 
     def search(
@@ -361,28 +360,12 @@ class Index(Opened):
 
     @overload
     def search_radius(
-        self,
-        queries: Any,
-        least_score: float,
-        *,
-        recall: float | None = ...,
-        exact: bool = ...,
-        filter: Any = ...,
-        certified: Literal[False] = ...,
-        query_bits: int | None = ...,
+        self, queries: Any, least_score: float, *, certified: Literal[False] = ..., **options: Unpack[RadiusOptions]
     ) -> tuple[IdArray, IdArray, ScoreArray]: ...
 
     @overload
     def search_radius(
-        self,
-        queries: Any,
-        least_score: float,
-        *,
-        recall: float | None = ...,
-        exact: bool = ...,
-        filter: Any = ...,
-        certified: Literal[True],
-        query_bits: int | None = ...,
+        self, queries: Any, least_score: float, *, certified: Literal[True], **options: Unpack[RadiusOptions]
     ) -> tuple[IdArray, IdArray, ScoreArray, CertifiedArray]: ...
 
     def search_radius(
@@ -583,27 +566,18 @@ class Index(Opened):
         Raises ArgumentError, ValueError or TypeError (other dimensions, NaN, an id or name that is repeated or that the
         index has already); MismatchError; BusyError (another writer is at work); FileError; CanceledError; and exceptions of progress and of the iterable. Then nothing is added.
         """
-        return self._add(vectors, ids, names, (features, multipliers, offsets), False, progress)
+        items = NewItems(ids=ids, names=names, features=features, multipliers=multipliers, offsets=offsets)
+        return self._add(vectors, items, False, progress)
 
     def upsert(
-        self,
-        vectors: Vectors,
-        *,
-        ids: Ids | None = None,
-        names: Any = None,
-        features: Any = None,
-        multipliers: Any = None,
-        offsets: Any = None,
-        progress: Progress | None = None,
+        self, vectors: Vectors, *, progress: Progress | None = None, **items: Unpack[NewItems]
     ) -> IndexChange:
         """Add items; those with the id or name of an item take its place, in the same commit. Otherwise as add()."""
-        return self._add(vectors, ids, names, (features, multipliers, offsets), True, progress)
+        return self._add(vectors, items, True, progress)
 
-    def _add(
-        self, vectors: Any, ids: Any, names: Any, values: tuple[Any, Any, Any], replace: bool, progress: Progress | None
-    ) -> IndexChange:
+    def _add(self, vectors: Any, items: NewItems, replace: bool, progress: Progress | None) -> IndexChange:
         with self._changing:
-            change = change_add(self.handle(), self._path, vectors, ids, names, values, replace, progress)
+            change = change_add(self.handle(), self._path, vectors, items, replace, progress)
         self.refresh()
         return change
 

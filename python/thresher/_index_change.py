@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from ctypes import byref
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 
@@ -22,6 +22,23 @@ from ._dual import dual_info
 from ._index_info import IndexHandle
 from ._items import as_ids, check_found, find_items
 from ._tower import encode, encodes_vectors, tower_info
+
+
+class NewItems(TypedDict, total=False):
+    """Arguments of add() and upsert(): of the items, besides their vectors."""
+
+    ids: Any
+    names: Any
+    features: Any
+    multipliers: Any
+    offsets: Any
+
+
+def parts_of(
+    ids: Any = None, names: Any = None, features: Any = None, multipliers: Any = None, offsets: Any = None
+) -> tuple[Any, Any, tuple[Any, Any, Any]]:
+    """Ids, names and values of NewItems."""
+    return ids, names, (features, multipliers, offsets)
 
 
 class IndexChange(NamedTuple):
@@ -90,16 +107,10 @@ def _known_by(ids: Any, names: Any) -> Any:
 
 
 def add(
-    handle: IndexHandle,
-    path: bytes,
-    vectors: Any,
-    ids: Any,
-    names: Any,
-    values: tuple[Any, Any, Any],
-    replace: bool,
-    progress: Progress | None,
+    handle: IndexHandle, path: bytes, vectors: Any, items: NewItems, replace: bool, progress: Progress | None
 ) -> IndexChange:
-    """thr_index_add. values: features, multipliers and offsets."""
+    """thr_index_add."""
+    ids, names, values = parts_of(**items)
     options = defaults("thr_index_add_options_init")
     options.replace = replace
     features = checked_features(values[0])

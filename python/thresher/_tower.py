@@ -12,15 +12,18 @@ import numpy as np
 
 from . import _errors
 from ._core import abi, arrays
-from ._core.checks import choice, encoded_path
+from ._core.checks import check_names, choice, encoded_path
 from ._core.context import shared_context
 from ._core.jobs import Job, Progress
 from ._core.library import defaults, lib, read
 from ._core.texts import TextModel, VectorArray, encode_texts
 from ._handle import Handle
-from ._train import OnEpoch, TowerQuality, TowerReport, fill_format, judge, train, train_options, train_vectors
+from ._train import OnEpoch, TowerQuality, TowerReport, Training
+from ._train import fill_format, judge, train, train_options, train_vectors
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from ._core.readers import Vectors
 
 
@@ -204,21 +207,10 @@ class Tower(TextModel):
         shared_steps: bool = False,
         teacher_share: float | None = None,
         noise: float | None = None,
-        valid: str | os.PathLike[str] | None = None,
-        valid_share: float | None = None,
-        n_epochs: int | None = None,
-        patience: int | None = None,
-        batch: int | None = None,
-        n_negatives: int | None = None,
-        gamma: float | None = None,
-        rate: float | None = None,
-        float_share: float | None = None,
-        estimator: str = "variant",
-        seed: int | None = None,
-        resume: bool = False,
         on_epoch: OnEpoch | None = None,
         progress: Progress | None = None,
         threads: int | None = None,
+        **training: Unpack[Training],
     ) -> Tower:
         """
         Learn codes of vectors that any other model made, write the model to path, and open it.
@@ -243,7 +235,9 @@ class Tower(TextModel):
         """
         from ._core.readers import Reader  # which imports this file
 
-        given = {name: value for name, value in locals().items() if name not in ("cls", "items", "queries", "path")}
+        check_names(training, Training)
+        config = {"query_bits": query_bits, "item_bits": item_bits, "n_dims": n_dims, "shared_steps": shared_steps}
+        given = {**training, **config, "teacher_share": teacher_share, "noise": noise}
         options = defaults("thr_tower_train_options_init_vectors", queries is None)
         train_options(given, options)
         options.teacher_gamma = options.gamma

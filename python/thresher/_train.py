@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from ctypes import Structure, byref, c_void_p
-from typing import Any, Callable, NamedTuple
+from typing import Any, Callable, NamedTuple, TypedDict
 
 from . import _errors
 from ._core import abi
@@ -86,6 +86,23 @@ def fill_format(
     pairs_format.label_column = 0 if label_column is None else whole(label_column, "label_column", 1, _UINT32)
     pairs_format.least_label = number(least_label, "least_label")
     pairs_format.header = bool(header)
+
+
+class Training(TypedDict, total=False):
+    """Arguments of Tower.train that other trainings take, too."""
+
+    valid: str | os.PathLike[str] | None
+    valid_share: float | None
+    n_epochs: int | None
+    patience: int | None
+    batch: int | None
+    n_negatives: int | None
+    gamma: float | None
+    rate: float | None
+    float_share: float | None
+    estimator: str
+    seed: int | None
+    resume: bool
 
 
 # Options by type. The library checks their ranges.

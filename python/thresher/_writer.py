@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from ctypes import byref, c_char_p, c_void_p
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,8 +18,11 @@ from ._core.context import shared_context
 from ._core.library import defaults, lib
 from ._core.tables import are_words, as_names
 from ._handle import Handle
-from ._index_change import IndexChange, changed
+from ._index_change import IndexChange, NewItems, changed, parts_of
 from ._items import as_ids
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 def create(
@@ -115,24 +118,15 @@ class IndexWriter:
         Raises ArgumentError, ValueError or TypeError (other dimensions, NaN, an id or name that is repeated or that the
         index has already, no features for an index with features); FileError. Then nothing is added.
         """
-        return self._add(False, vectors, ids, names, features, multipliers, offsets)
+        items = NewItems(ids=ids, names=names, features=features, multipliers=multipliers, offsets=offsets)
+        return self._add(False, vectors, items)
 
-    def upsert(
-        self,
-        vectors: Any,
-        *,
-        ids: Any = None,
-        names: Sequence[str] | None = None,
-        features: Any = None,
-        multipliers: Any = None,
-        offsets: Any = None,
-    ) -> IndexChange:
+    def upsert(self, vectors: Any, **items: Unpack[NewItems]) -> IndexChange:
         """Add items; those with the id or name of an item take its place, in the same commit. Otherwise as add()."""
-        return self._add(True, vectors, ids, names, features, multipliers, offsets)
+        return self._add(True, vectors, items)
 
-    def _add(
-        self, replace: bool, vectors: Any, ids: Any, names: Any, features: Any, multipliers: Any, offsets: Any
-    ) -> IndexChange:
+    def _add(self, replace: bool, vectors: Any, items: NewItems) -> IndexChange:
+        ids, names, (features, multipliers, offsets) = parts_of(**items)
         rows = arrays.plain(np.atleast_2d(arrays.vectors(vectors, "vectors", one_row=True)))
         options, pointers = defaults("thr_index_add_options_init"), None
         options.replace = replace

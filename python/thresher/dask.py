@@ -18,7 +18,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -44,13 +44,15 @@ from .shards import (
     search_shard_radius,
     search_shards,
 )
-from .shards._build import build_by, options_by_part
+from .shards._build import BuildOptions, build_by, options_by_part, with_defaults
 from .shards._collection import open_shard
 from .shards._merge import Best
 from .shards._parts import directory_of
 from .shards._publish import build_directory
-from .shards._sample import SAMPLE_ROWS
 from .shards._searcher import Searcher
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 PATIENCE_S = 60.0
 """How long a search or a training waits for a worker that takes what a lost one held."""
@@ -122,20 +124,12 @@ def build(
     client: Client | None = None,
     vector: str | None = None,
     ids: str | None = None,
-    metric: str | None = None,
-    bits: int = 3,
-    keep: str | None = "float32",
-    lead_bits: int | None = None,
-    rotate: bool | None = None,
-    scale: float | None = None,
-    sample_rows: int = SAMPLE_ROWS,
-    calibration_queries: int | None = None,
-    tune: Any = None,
     features: Sequence[Any] | None = None,
     multipliers: Sequence[Any] | None = None,
     offsets: Sequence[Any] | None = None,
     replace: bool = False,
     threads: int = 1,
+    **options: Unpack[BuildOptions],
 ) -> DaskShards:
     """
     Build a collection of shards in directory path, a shard for each part that has rows, and open it on the workers.
@@ -154,13 +148,13 @@ def build(
 
     Raises as thresher.shards.build, and MismatchError for a worker with another version of this package.
     """
-    options = locals()
     directory = os.path.abspath(directory_of(path))
     client = client or _current_client()
     parts = _parts_of(collection, vector, ids)
     by_part = options_by_part(len(parts), features=features, multipliers=multipliers, offsets=offsets)
     with build_directory(directory, replace):
-        build_by(partial(_run, client), directory, parts, options, by_part)
+        given = {**with_defaults(options), "threads": threads}
+        build_by(partial(_run, client), directory, parts, given, by_part)
     return DaskShards(directory, client=client)
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -27,10 +27,12 @@ from ._rank.spark import RankSVM
 from ._spark_tasks import DataFrame, F, Spooled, T, Window, need_columns, pyarrow, run_tasks, spooled, vectors_of
 from .shards import Manifest, read, search_shard
 from .shards import open as open_collection
-from .shards._build import build_by
+from .shards._build import BuildOptions, build_by, with_defaults
 from .shards._collection import open_shard
 from .shards._publish import build_directory
-from .shards._sample import SAMPLE_ROWS
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 __all__ = ["RankSVM", "build", "encode", "search"]
 
@@ -75,20 +77,12 @@ def build(
     path: str | os.PathLike[str],
     vector: str = "embedding",
     id: str | None = None,
-    metric: str = "cosine",
-    bits: int = 3,
-    keep: str | None = "float32",
-    lead_bits: int | None = None,
-    rotate: bool | None = None,
-    scale: float | None = None,
-    sample_rows: int = SAMPLE_ROWS,
-    calibration_queries: int | None = None,
-    tune: Any = None,
     features: str | None = None,
     multipliers: str | None = None,
     offsets: str | None = None,
     replace: bool = False,
     threads: int = 1,
+    **options: Unpack[BuildOptions],
 ) -> Manifest:
     """
     Build a collection of shards in directory path, a shard for each partition of df that has rows.
@@ -106,7 +100,7 @@ def build(
 
     Raises as thresher.shards.build, naming the partition.
     """
-    options = locals()
+    arguments = {**with_defaults(options), "threads": threads}
     directory = os.path.abspath(os.fspath(path))
     own = {"features": features, "multipliers": multipliers, "offsets": offsets}
     names = {"vectors": vector, "ids": id, **own}
@@ -120,7 +114,7 @@ def build(
                 lambda function, calls: run_tasks(df.sparkSession, _with_part, [(function, *call) for call in calls]),
                 directory,
                 [_Part(rows) for rows in found],
-                options,
+                arguments,
                 {key: [_Column(rows, number) for rows in found] for number, key in enumerate(taken) if key in own},
             )
     return read(directory)

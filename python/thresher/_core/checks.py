@@ -20,6 +20,13 @@ def whole(value: Any, what: str, low: int, high: int) -> int:
     return number
 
 
+def check_names(options: Mapping[str, object], allowed: type) -> None:
+    """Raise TypeError for an option that the TypedDict allowed does not have."""
+    for name in options:
+        if name not in allowed.__annotations__:
+            raise TypeError(f"unexpected keyword argument {name!r}")
+
+
 def shown(thing: object) -> str:
     """repr(thing) for a message, cut to 80 characters."""
     text = repr(thing)

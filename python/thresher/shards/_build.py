@@ -7,12 +7,13 @@ import os
 import secrets
 import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 import numpy as np
 
 from .. import _errors
 from .._build import Model, open_model
+from .._core.checks import check_names
 from .._core.jobs import Progress
 from .._dual import Dual
 from .._tower import Tower
@@ -165,6 +166,26 @@ def options_by_part(n_parts: int, **given: Sequence[Any] | None) -> dict[str, Se
 
 
 # ------------------------------------------------------------------------------------------------ in one process
+
+
+class BuildOptions(TypedDict, total=False):
+    """The arguments of build() that are the same wherever the parts are."""
+
+    metric: str | None
+    bits: int
+    keep: str | None
+    lead_bits: int | None
+    rotate: bool | None
+    scale: float | None
+    sample_rows: int
+    calibration_queries: int | None
+    tune: Any
+
+
+def with_defaults(options: BuildOptions) -> dict[str, Any]:
+    """The arguments of a build(): options, and defaults of the others."""
+    check_names(options, BuildOptions)
+    return {**(build.__kwdefaults__ or {}), **options}
 
 
 def build(

@@ -59,29 +59,19 @@ def sample(vectors: Any, rows: Rows, what: str = "vectors") -> arrays.AnyArray:
 def build_quantiser(
     path: str | os.PathLike[str],
     samples: Sequence[arrays.AnyArray],
-    *,
-    metric: str | None = None,
-    bits: int = 3,
-    lead_bits: int | None = None,
-    rotate: bool | None = None,
-    scale: float | None = None,
-    threads: int | None = None,
+    **options: Any,
 ) -> None:
     """
     Learn a quantiser from the samples of all parts, in the order of the parts, and build an index of codes only with it
-    in directory path, which build_shard() then takes it from.
+    in directory path, which build_shard() then takes it from. options: metric, bits, lead_bits, rotate, scale and
+    threads, as for Index.build.
     """
     rows = np.concatenate(list(samples))
     Index.build(
         path,
         rows,
-        metric=metric,
-        bits=bits,
         keep=None,
-        lead_bits=lead_bits,
-        rotate=rotate,
-        scale=scale,
         sample_rows=-(-len(rows) // _BLOCK) * _BLOCK,  # all of them
         calibration_queries=0,
-        threads=threads,
+        **options,
     ).close()

@@ -4,17 +4,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from .._core import abi, arrays
-from .._core.checks import whole
+from .._core.checks import check_names, whole
 from .._filters import Filter, as_filter
+from .._index import Effort
 from .._radius import note_radius
 from .._tower import are_texts
 from ._manifest import Manifest
 from ._merge import Answer, RadiusAnswer, merge_radius
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 _Self = TypeVar("_Self", bound="Searcher")
 
@@ -64,18 +68,12 @@ class Searcher:
         queries: Any,
         k: int = 10,
         *,
-        recall: float | None = None,
-        exact: bool = False,
         filter: Any = None,
         certified: bool = False,
-        n_candidates: int | None = None,
-        n_survivors: int | None = None,
-        extra: float | None = None,
-        extra_distance: int | None = None,
-        query_bits: int | None = None,
         features: Any = None,
         value: str = "sum",
         target: str | None = None,
+        **effort: Unpack[Effort],
     ) -> Any:
         """
         Find the best k items of each query, best first: (ids uint64 [n, k], scores float32 [n, k]), as Index.search;
@@ -86,14 +84,14 @@ class Searcher:
         filter        over the rows of the collection: bool [n_items], row numbers [m], a Roaring bitmap of row numbers,
                       or a Filter
         certified     also return bool [n]: whether every shard's answer is proven to be the exact one
-        n_candidates, n_survivors, extra, extra_distance   of every shard
+        exact, n_candidates, n_survivors, extra, extra_distance, query_bits   of every shard
         features, value, target   in a collection with features, as for Index.search; with them a promised recall holds
                       for queries like those of the calibration
         """
         k = whole(k, "k", 1, 2**48)
         rows, single = self._rows(queries)
-        options: dict[str, Any] = {"recall": recall, "exact": exact, "certified": certified, "query_bits": query_bits}
-        options.update(n_candidates=n_candidates, n_survivors=n_survivors, extra=extra, extra_distance=extra_distance)
+        check_names(effort, Effort)
+        options: dict[str, Any] = {**effort, "certified": certified}
         if features is not None:
             options["features"] = [features] if isinstance(features, Mapping) else list(features)
             if len(options["features"]) != len(rows):

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from .. import _errors
-from .._build import Model
 from .._core import abi, arrays
 from .._core.feature_queries import Queries
 from .._core.notes import held_notes, note
@@ -44,16 +43,10 @@ def build_shard(
     quantiser_from: str | os.PathLike[str] | None,
     first_row: int,
     ids: Any = None,
-    metric: str | None = None,
-    keep: str | None = "float32",
-    model: Model | None = None,
     calibration_queries: int | None = None,
     tune: Any = None,
-    features: Any = None,
-    multipliers: Any = None,
-    offsets: Any = None,
-    threads: int | None = None,
     what: str | None = None,
+    **options: Any,
 ) -> Shard:
     """
     Build shard number of the collection in directory path, as a new directory there, and describe it. The collection
@@ -63,14 +56,14 @@ def build_shard(
     quantiser_from  the index of build_quantiser(); None for a binary model, whose codes are stored as they are
     first_row       the rows of all parts before
     ids             distinct integers [n], of which no other part has one, or names; None: row numbers in the collection
-    features, multipliers, offsets   of the items, as for Index.build
     tune            queries [m, n_dims] that every shard is calibrated by; None: some of the shard's own items
     what            the part's name in messages; None: "part NUMBER"
+    options         metric, keep, model, features, multipliers, offsets and threads, as for Index.build
 
     A failed or stopped call leaves nothing. Raises as Index.build, with the part's name before the message.
     """
     what = what or f"part {number}"
-    if features is not None and ids is None:  # an index with features numbers its own items, from 0
+    if options.get("features") is not None and ids is None:  # an index with features numbers its own items, from 0
         ids = np.arange(first_row, first_row + len(vectors), dtype=np.uint64)
     directory = new_name(number)
     target = os.path.join(os.fspath(path), directory)
@@ -78,16 +71,10 @@ def build_shard(
         with Index.build(
             target,
             vectors,
-            metric=metric,
-            keep=keep,
             ids=ids,
-            model=model,
             quantiser_from=quantiser_from,
             calibration_queries=0 if tune is not None else calibration_queries,
-            features=features,
-            multipliers=multipliers,
-            offsets=offsets,
-            threads=threads,
+            **options,
         ) as index:
             if tune is not None:
                 _tune(index, tune)
