@@ -8,10 +8,10 @@
  * Ads use the multiplier for bids and the offset for pacing; they are 1 and 0 unless set.
  *
  * Lists are stored in one file, which is built once and mapped. 256 neighbouring items make a container; a feature's
- * items in a container are stored as 16-bit positions, as runs or as a bitmap (docs/format.md). Weights are rounded to
- * multiples of a unit, which is at most 2^-29 of the sum of their absolute values, and summed as integers. So a value
- * has the same bits for any numbering of the items, any number of threads and any CPU. Equal values are ordered by the
- * smaller row.
+ * items in a container are stored as 16-bit places in a window, as runs or as a bitmap (docs/format.md). Weights are
+ * rounded to multiples of a unit, which is at most 2^-29 of the sum of their absolute values, and summed as integers.
+ * So a value has the same bits for any numbering of the items, any number of threads and any CPU. Equal values are
+ * ordered by the smaller row.
  *
  * A row is an item's number in input order, from 0. Ids equal rows unless the caller gave ids.
  *
@@ -129,8 +129,9 @@ typedef struct thr_hits_info {
     uint64_t n_items;    /* live items */
     uint32_t n_features; /* in the file, with at least one item */
     uint64_t n_postings; /* in the file: pairs of an item and a feature */
-    uint64_t n_ids, n_runs,
-        n_bitmaps; /* in the file: postings stored as 16-bit places, no item ids; runs of neighbours; bitmaps of 256 */
+    uint64_t n_ids;           /* in the file: postings stored as 16-bit places; these are no item ids */
+    uint64_t n_runs;          /* in the file: runs of neighbouring places */
+    uint64_t n_bitmaps;       /* in the file: bitmaps of 256 places */
     uint64_t bitmap_postings; /* postings in bitmaps; n_postings - n_ids - bitmap_postings are in runs */
     uint64_t list_bytes;      /* size of the lists with their directories */
     uint64_t file_bytes;      /* with rows, ids and names */
@@ -143,6 +144,7 @@ typedef struct thr_hits_info {
     uint64_t model;              /* fingerprint of the model that must weigh the queries; 0: any */
 } thr_hits_info;
 
+/* Sizes of these lists, updates included. Costs nothing; hits is not NULL. */
 THR_API thr_hits_info thr_hits_get_info(const thr_hits *hits);
 
 /*
@@ -169,11 +171,10 @@ THR_API uint64_t thr_hits_feature_items(const thr_hits *hits, uint32_t feature);
 /* The name of the item with this id; NULL if items have no names, or there is no such item. Lives as long as hits. */
 THR_API const char *thr_hits_name(const thr_hits *hits, uint64_t id);
 
-/*
- * Find the row of the item with this id; find the id of the item with this name, or, if items have no names, with this
- * id in decimal. false if there is no such item.
- */
+/* Find the row of the item with this id; false if there is no such item. */
 THR_API bool thr_hits_row(const thr_hits *hits, uint64_t id, uint64_t *row);
+
+/* Find the id of the item with this name, or, without names, with this id in decimal; false if there is none. */
 THR_API bool thr_hits_find(const thr_hits *hits, const char *name, uint64_t *id);
 
 /* ------------------------------------------------------------------------------------------------ values */
@@ -317,9 +318,9 @@ THR_API void thr_hits_changes_init(thr_hits_changes *changes);
 
 /*
  * Make new lists, *updated, from hits and changes. The caller frees them; hits do not change. Searches of *updated scan
- * the added items in an extra pass. Answers have the same bits as those of lists that are rebuilt from the remaining
- * items of the file in their order, then the added items in the order of adding. A replaced item counts as added. Equal
- * values are ordered by that order. A feature is unknown if none of these items has it.
+ * the added items in an extra pass. Answers have the same bits as those of a file built from the remaining items of the
+ * file in the order of their rows, then the added items in the order of adding; a replaced item counts as added. Of
+ * equal values the earlier item in this order comes first. A feature is unknown if none of these items has it.
  *
  * Cost: a pass over all added items, old and new, and a copy of one bit per row of the file.
  *

@@ -49,12 +49,12 @@ typedef enum thr_rotate {
 /* cells of thr_index_build_options: chosen by the build. */
 #define THR_CELLS_AUTO UINT32_MAX
 
-/* What cells bring: of an index, or of those that a build with THR_CELLS_AUTO tried. */
+/* The cells of an index, or those that a build with THR_CELLS_AUTO tried, and their expected effect on searches. */
 typedef struct thr_cells_choice {
     uint32_t n_cells; /* 0: none were tried, or there are none */
     bool kept;        /* whether the index has them */
     float read;       /* share of the rows that a search for 10 items with recall .95 screens, on average */
-    float speed;      /* its queries a second, divided by those without cells: expected, by a model of the time */
+    float speed;      /* expected time of that search without cells, divided by that with them: by a model, unmeasured */
 } thr_cells_choice;
 
 typedef struct thr_index_build_options {
@@ -120,15 +120,18 @@ typedef struct thr_index_build_options {
     thr_cells_choice *cells_choice; /* receives what THR_CELLS_AUTO chose; NULL: not wanted */
 } thr_index_build_options;
 
-/* Defaults: cosine, 3 bits, float32 kept, 4,096 sample rows, 1,000 calibration queries. */
+/*
+ * Defaults: cosine, 3 bits, float32 kept, 4,096 sample rows, 1,000 calibration queries. All other fields are 0, NULL or
+ * false: chosen by the build, or off.
+ */
 THR_API void thr_index_build_options_init(thr_index_build_options *options);
 
 /*
  * Build an index in directory dir (created if missing) from all rows of vectors. options may be NULL for the defaults.
  *
- * Rows are streamed: the build needs memory for one segment's codes and some MiB. Readers of dir see the old index
- * until the build renames the new manifest into place at the end. A failed, cancelled or killed build leaves the old
- * index.
+ * Rows are streamed: the build needs memory for one segment's codes and some MiB; with ids or names, for these and 32
+ * bytes per item; with cells, 24 bytes per row of a segment and up to 256 MiB. Readers of dir see the old index until
+ * the build renames the new manifest into place at the end. A failed, cancelled or killed build leaves the old index.
  *
  * Returns THR_OK; what the reader returns, thr_tower_open for the model, and thr_index_open for quantiser_from; or
  *   THR_EEXIST      dir holds an index and replace is false, or dir holds other files
@@ -184,6 +187,7 @@ typedef struct thr_index_info {
     uint64_t tuned_queries; /* number of queries of the last calibration; 0: not calibrated */
 } thr_index_info;
 
+/* Facts about this index as it was opened, or last refreshed. Costs nothing; index is not NULL. */
 THR_API thr_index_info thr_index_get_info(const thr_index *index);
 
 /*
@@ -202,8 +206,9 @@ typedef struct thr_index_cells {
 THR_API thr_index_cells thr_index_get_cells(const thr_index *index);
 
 /*
- * Measure what a search reads, with held-out items as queries. read and speed are 0 without cells, and while the index
- * has a journal, whose searches read all cells. THR_EINVAL; THR_ECHANGED; THR_ENOMEM.
+ * Measure what a search reads, with held-out items as queries. read and speed are 0 if searches for 10 items do not
+ * skip cells: there are none, the journal has items, or an exact scan is cheaper. Returns THR_OK; THR_EINVAL;
+ * THR_ECHANGED; THR_ENOMEM.
  */
 THR_API thr_status thr_index_measure_cells(thr_index *index, thr_cells_choice *choice, thr_error *err);
 
@@ -239,8 +244,8 @@ THR_API uint64_t thr_index_quantiser_fingerprint(const thr_index *index);
 THR_API thr_status thr_index_verify(thr_index *index, thr_error *err);
 
 /*
- * The model stored in the index, which encodes queries for it: a text model, a dual model, or neither (both NULL). The
- * index owns it; it lives as long as the index.
+ * The model stored in the index, which encodes queries for it. thr_index_tower: a text model or a model of vectors, or
+ * NULL. thr_index_dual: a dual model, or NULL. The index owns it; it lives as long as the index.
  */
 THR_API const thr_tower *thr_index_tower(const thr_index *index);
 THR_API const thr_dual *thr_index_dual(const thr_index *index);
@@ -251,7 +256,10 @@ THR_API const thr_dual *thr_index_dual(const thr_index *index);
  */
 THR_API thr_hits *thr_index_hits(thr_index *index);
 
-/* The name of the item with this id; NULL if the index has no names or no such id. Lives as long as the index. */
+/*
+ * The name of the item with this id; NULL if the index has no names or no such id, or if its file was changed after it
+ * was opened. Lives as long as the index.
+ */
 THR_API const char *thr_index_name(const thr_index *index, uint64_t id);
 
 /*
@@ -267,19 +275,19 @@ THR_API thr_status thr_index_row_names(const thr_index *index, uint64_t first, s
 THR_API bool thr_index_row(const thr_index *index, uint64_t id, uint64_t *row);
 
 /*
- * Find the id of the item with this name. Cost: one look-up in each segment's table of names; in segments of a format
- * before 4, a pass over the names.
+ * Find the id of the item with this name; in an index without names, the name is the id in decimal. Cost: one look-up
+ * in each segment's table of names; in segments of a format before 4, a pass over the names.
  *
- * Returns THR_OK or THR_ENOTFOUND.
+ * Returns THR_OK; THR_ENOTFOUND; THR_EINVAL for NULL; THR_ECHANGED.
  */
 THR_API thr_status thr_index_find(const thr_index *index, const char *name, uint64_t *id, thr_error *err);
 
 /*
- * Copy an item's stored vector to out, n_dims floats, rounded to the type it is stored as. A text model's code is
+ * Copy an item's stored vector to out, info.n_dims floats, rounded to the type it is stored as. A text model's code is
  * returned as the vector that it represents.
  *
  * Returns THR_OK; THR_ENOTFOUND for an unknown id; THR_EUNSUPPORTED for an index that keeps no vectors, unless its
- * codes are a model's.
+ * codes are a text model's; THR_EINVAL for NULL; THR_ECHANGED.
  */
 THR_API thr_status thr_index_vector(const thr_index *index, uint64_t id, float *out, thr_error *err);
 
@@ -308,11 +316,13 @@ typedef struct thr_search_options {
      * dimensions, such as a unit vector, is scored against all vectors: its errors on a few rows do not predict those
      * of the best items. In a rotated index this is rare.
      *
-     * With features, without kept vectors, for flat cosine codes without a centre, and for codes of a model of vectors,
-     * the numbers of survivors and candidates determine the recall instead. The calibrated numbers reach it only for
-     * queries like those of the calibration. Without kept vectors, recall is measured against the codes: it is the
-     * share of the best k by the estimates of all codes. If n_candidates, extra, extra_distance or n_survivors is
-     * given, recall only chooses the others.
+     * In these searches the numbers of survivors and candidates determine the recall instead:
+     *   with features
+     *   without kept vectors; recall is then the share of the best k by the estimates of all codes
+     *   by cosine, of codes that are not nested and have no centre
+     *   of codes of a model of vectors
+     *   with n_candidates, extra, extra_distance or n_survivors given; recall then only chooses those not given
+     * The calibrated numbers reach the recall only for queries like those of the calibration.
      */
     float recall;
     /* Items that pass the screen and have their other planes read; 0: as many as recall requires. */
@@ -354,7 +364,7 @@ typedef struct thr_search_options {
     uint64_t extra_distance;
 } thr_search_options;
 
-/* Defaults: query bits chosen, recall 0.99, no filter. */
+/* Defaults: recall 0.99, extra -1 (off); all other fields 0, NULL or false. A struct of zeros is not valid. */
 THR_API void thr_search_options_init(thr_search_options *options);
 
 /*
@@ -431,9 +441,13 @@ THR_API void thr_radius_result_free(thr_radius_result *result);
  *   THR_EINVAL        too few queries
  *   THR_EDIM          the queries' n_dims is wrong
  *   THR_ERANGE        a query has NaN or infinity
- *   THR_EUNSUPPORTED  the index has format 1; is so small that searches are exact; has rows without an item, of
- *                     removed items or a writer's changes (thr_index_recode leaves none); keeps no vectors, and holds
- *                     a model's codes (every search reads all their planes) or queries is NULL
+ *   THR_EUNSUPPORTED  one of these:
+ *                     - the index has format 1
+ *                     - it is so small that searches are exact
+ *                     - it has rows without an item, of removed items or a writer's changes (thr_index_recode leaves
+ *                       none)
+ *                     - it keeps no vectors, and queries is NULL
+ *                     - it keeps no vectors, and its codes are a model's (every search reads all their planes)
  *   THR_ECHANGED      the index was replaced after it was opened
  *   THR_EBUSY         a build or a change is running in its directory
  *   THR_EIO, THR_ECANCELED, THR_ENOMEM

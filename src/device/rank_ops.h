@@ -96,24 +96,24 @@ typedef struct thr_rank_order_op {
 
 /*
  * Compute the loss of pairs at scores: costs[i] of query listed[i], o b of rows to counts, and r, in the order of
- * rows, to force. sums: scratch, 4 n_rows. Overwrites scores.
+ * rows, to r. sums: scratch, 4 n_rows. Overwrites scores.
  */
 typedef struct thr_rank_costs_op {
     thr_rank_queries queries;
     thr_rank_pairs pairs;
-    double *scores, *sums, *counts, *force, *costs;
+    double *scores, *sums, *counts, *r, *costs;
 } thr_rank_costs_op;
 
-/* Compute r(t) of scores t with the current pairs and counts, in the order of rows, to force; other fields as above. */
+/* Compute r(t) of scores t with the current pairs and counts, in the order of rows, to r; other fields as above. */
 typedef struct thr_rank_hessian_op {
     thr_rank_queries queries;
     thr_rank_pairs pairs;
     const double *counts;
-    double *scores, *sums, *force;
+    double *scores, *sums, *r;
 } thr_rank_hessian_op;
 
 /*
- * out = v + X' force. Chunk c covers the listed queries chunks[c] to chunks[c + 1] - 1. Their rows are added in order
+ * out = v + X' r. Chunk c covers the listed queries chunks[c] to chunks[c + 1] - 1. Their rows are added in order
  * to partial, n_chunks x n_features, then the chunks in the order of rank/solver/sum_tree.h, which overwrites partial.
  * With costs: values[c] is the sum of the costs of the chunk's queries.
  */
@@ -122,7 +122,7 @@ typedef struct thr_rank_add_op {
     thr_rank_matrix x;
     uint32_t n_chunks;
     const uint32_t *chunks; /* n_chunks + 1 */
-    const double *force;    /* sparse X: 0 for rows of queries that are not listed */
+    const double *r;        /* sparse X: 0 for rows of queries that are not listed */
     const double *v;
     double *partial, *out;
     const double *costs; /* or NULL */

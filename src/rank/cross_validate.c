@@ -18,10 +18,16 @@ static thr_status check_costs(const double *cs, size_t n_cs, thr_error *err) {
     return THR_OK;
 }
 
-/* Shuffle the queries that have pairs and deal them to the folds in turn, so that no fold is empty. */
-static thr_status deal(const thr_rank_problem *problem, uint32_t n_folds, uint64_t seed, uint32_t *fold_of,
-                       thr_error *err) {
+/* Shuffle the queries that have pairs and assign them to the folds in turn, so that no fold is empty. */
+static thr_status assign_folds(const thr_rank_problem *problem, uint32_t n_folds, uint64_t seed, uint32_t *fold_of,
+                               thr_error *err) {
     uint64_t *queries = NULL, n = 0;
+    for (uint64_t q = 0; q < problem->view.n_queries; q++)
+        n += problem->n_pairs[q] != 0;
+    if (n_folds < 2 || n_folds > n)
+        return thr_fail(err, THR_EINVAL, "%u folds of %llu queries with pairs: choose 2 to %llu", n_folds,
+                        (unsigned long long)n, (unsigned long long)n);
+    n = 0;
     THR_TRY(thr_alloc(problem->context, (size_t)problem->view.n_queries, sizeof *queries, &queries,
                       "an order of queries", err));
     for (uint64_t q = 0; q < problem->view.n_queries; q++) {
@@ -37,9 +43,6 @@ static thr_status deal(const thr_rank_problem *problem, uint32_t n_folds, uint64
     for (uint64_t i = 0; i < n; i++)
         fold_of[queries[i]] = (uint32_t)(i % n_folds);
     thr_release(problem->context, queries);
-    if (n_folds < 2 || n_folds > n)
-        return thr_fail(err, THR_EINVAL, "%u folds of %llu queries with pairs: choose 2 to %llu", n_folds,
-                        (unsigned long long)n, (unsigned long long)n);
     return THR_OK;
 }
 
@@ -58,7 +61,7 @@ static thr_status score_fold(cross_validation *j, uint64_t *n_pairs, thr_error *
     memset(solver->w, 0, solver->n * sizeof(double));
     for (size_t i = 0; i < j->folds->n_cs; i++) {
         j->options.c = j->folds->cs[i];
-        thr_rank_costs(solver->problem, &j->options, j->left_out);
+        thr_rank_set_costs(solver->problem, &j->options, j->left_out);
         THR_TRY(thr_rank_solver_run(solver, j->options.method, &converged, err));
         j->folds->accuracies[i] += (double)thr_rank_right_pairs(solver->problem, solver->w, j->left_out, n_pairs);
     }
@@ -89,7 +92,7 @@ thr_status thr_rank_cross_validate(thr_context *context, const thr_ranking *rank
     cross_validation j = {.solver = {.problem = NULL}, .folds = folds};
     THR_TRY(check_costs(folds->cs, folds->n_cs, err));
     for (size_t i = 0; i < folds->n_cs; i++)
-        THR_TRY(thr_rank_options_take(given, &folds->cs[i], &view, &j.options, err));
+        THR_TRY(thr_rank_options_resolve(given, &folds->cs[i], &view, &j.options, err));
     thr_status status = thr_rank_problem_create(context, &view, j.options.row_weights, &problem, err);
     if (status != THR_OK)
         return status;
@@ -99,7 +102,7 @@ thr_status thr_rank_cross_validate(thr_context *context, const thr_ranking *rank
     j.solver.most_steps = j.options.most_steps;
     THR_TRY_OUT(thr_alloc(context, (size_t)view.n_queries, sizeof *j.fold_of, &j.fold_of, "folds of queries", err));
     THR_TRY_OUT(thr_alloc(context, (size_t)view.n_queries, sizeof *j.left_out, &j.left_out, "folds of queries", err));
-    THR_TRY_OUT(deal(problem, folds->n_folds, folds->seed, j.fold_of, err));
+    THR_TRY_OUT(assign_folds(problem, folds->n_folds, folds->seed, j.fold_of, err));
     status = score_all(&j, err);
 out:
     THR_RELEASE(context, j.left_out, j.fold_of);

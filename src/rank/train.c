@@ -27,8 +27,8 @@ thr_status thr_rank_check_weights(const double *weights, const char *what, uint6
     return THR_OK;
 }
 
-thr_status thr_rank_options_take(const thr_rank_options *given, const double *c, const thr_ranking_view *view,
-                                 thr_rank_options *options, thr_error *err) {
+thr_status thr_rank_options_resolve(const thr_rank_options *given, const double *c, const thr_ranking_view *view,
+                                    thr_rank_options *options, thr_error *err) {
     thr_rank_options_init(options);
     if (given != NULL)
         THR_TRY(thr_take_options(options, sizeof *options, given, offsetof(thr_rank_options, epsilon),
@@ -50,7 +50,7 @@ thr_status thr_rank_options_take(const thr_rank_options *given, const double *c,
     return thr_rank_check_weights(options->row_weights, "row", view->n_rows, err);
 }
 
-void thr_rank_costs(thr_rank_problem *problem, const thr_rank_options *options, const bool *left_out) {
+void thr_rank_set_costs(thr_rank_problem *problem, const thr_rank_options *options, const bool *left_out) {
     const uint64_t n = problem->view.n_queries;
     double all = 0;
     for (uint64_t q = 0; q < n; q++)
@@ -87,7 +87,7 @@ static thr_status fill_report(thr_rank_solver *solver, bool converged, double se
                                 .n_products = solver->n_products,
                                 .n_steps = solver->n_steps,
                                 .converged = converged};
-    THR_TRY(thr_rank_solver_right_pairs(solver, &n_right, err));
+    THR_TRY(thr_rank_dispatch_right_pairs(solver, &n_right, err));
     report->pairwise_accuracy = (double)n_right / (double)report->n_pairs;
     return THR_OK;
 }
@@ -97,7 +97,7 @@ static thr_status train(thr_rank_problem *problem, thr_rank_leader *leader, cons
                         double start, thr_rank_model **model, thr_rank_report *report, thr_error *err) {
     thr_rank_solver solver = {.problem = NULL};
     bool converged = false;
-    thr_rank_costs(problem, options, NULL);
+    thr_rank_set_costs(problem, options, NULL);
     THR_TRY(check_costs(problem, err));
     THR_TRY(thr_rank_solver_start(problem, &solver, err));
     thr_status status = THR_OK;
@@ -139,7 +139,7 @@ thr_status thr_rank_train(thr_context *context, const thr_ranking *ranking, cons
     *model = NULL;
     if (report != NULL)
         *report = (thr_rank_report){.n_pairs = 0};
-    THR_TRY(thr_rank_options_take(given, NULL, &view, &options, err));
+    THR_TRY(thr_rank_options_resolve(given, NULL, &view, &options, err));
     THR_TRY(thr_rank_problem_create(context, &view, options.row_weights, &problem, err));
     const thr_status status = train(problem, NULL, &options, start, model, report, err);
     thr_rank_problem_free(problem);
@@ -157,7 +157,7 @@ thr_status thr_rank_train_parts(thr_context *context, const thr_rank_parts *part
     THR_TRY(thr_rank_leader_start(context, parts, &leader, err));
     thr_ranking_view view = leader.problem->view;
     view.n_rows = 0; /* the number of row weights to check: the leader has none */
-    thr_status status = thr_rank_options_take(given, NULL, &view, &options, err);
+    thr_status status = thr_rank_options_resolve(given, NULL, &view, &options, err);
     if (status == THR_OK && options.row_weights != NULL)
         status = thr_fail(err, THR_EINVAL,
                           "options->row_weights: give row weights to thr_rank_part_create, not to the leader");

@@ -88,7 +88,7 @@ static void ask_cpu(thr_rank_problem *problem, const double *w, const double *v,
     take_counts(problem, a);
 }
 
-static void ask_device(thr_rank_device *device, thr_rank_problem *problem, const double *w, const double *v,
+static void ask_device(thr_rank_gpu_problem *device, thr_rank_problem *problem, const double *w, const double *v,
                        answers *a) {
     assert_ok(thr_rank_device_evaluate(device, w, a->gradient, a->diagonal, &a->value, &error), &error);
     assert_ok(thr_rank_device_product(device, v, a->product, &error), &error);
@@ -134,7 +134,7 @@ static void make_ties(test_ranking *made, double *w) {
         w[d] = rint(2 * w[d]) / 2;
 }
 
-static void check_matrix(thr_rank_problem *cpu, thr_rank_problem *gpu, thr_rank_device *device, int number) {
+static void check_matrix(thr_rank_problem *cpu, thr_rank_problem *gpu, thr_rank_gpu_problem *device, int number) {
     const size_t n = cpu->view.n_features;
     thr_rank_preconditioner p;
     double *scales = test_array(n, sizeof *scales);
@@ -235,7 +235,7 @@ static void check_naive(const test_ranking *made, const double *costs, const dou
 }
 
 /* Sweeps have the same bits on both, and the trees' answers up to rounding. */
-static void check_sweeps(thr_rank_problem *problems[2], thr_rank_device *device, const double *w, const double *v,
+static void check_sweeps(thr_rank_problem *problems[2], thr_rank_gpu_problem *device, const double *w, const double *v,
                          const answers *trees, int number) {
     const thr_ranking_view *view = &problems[0]->view;
     const size_t n = view->n_features, n_rows = (size_t)view->n_rows;

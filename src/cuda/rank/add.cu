@@ -22,10 +22,10 @@ static __global__ void __launch_bounds__(ADD_THREADS) add_rows(const thr_rank_ad
     for (uint32_t i = op.chunks[chunk]; i < op.chunks[chunk + 1]; i++) {
         const rank_query query = query_of(op.queries, i);
         const float *x = op.x.dense + query.first * op.x.n_features + d;
-        const double *force = op.force + query.first;
+        const double *r = op.r + query.first;
 #pragma unroll 16
         for (uint32_t row = 0; row < query.n; row++)
-            sum += force[row] * (double)x[(size_t)row * op.x.n_features];
+            sum += r[row] * (double)x[(size_t)row * op.x.n_features];
     }
     op.partial[(size_t)chunk * op.x.n_features + d] = sum;
     if (d == 0 && op.costs != nullptr)

@@ -2,7 +2,7 @@
 /*
  * Accumulate sparse rows into features. The entries of a feature in a chunk of queries are adjacent, in the order of
  * rows: eight lanes add them to the feature's sum (sparse.cuh), in the order of thr_rank_rows_add. A feature's entries
- * in rows that are not listed have a force of 0, which keeps the bits of a sum.
+ * in rows that are not listed have an r of 0, which keeps the bits of a sum.
  */
 #include "cuda/rank/add_sparse.cuh"
 
@@ -23,7 +23,7 @@ static __global__ void __launch_bounds__(SPARSE_THREADS) add_entries_up(const th
     const uint64_t n_sums = (uint64_t)op.n_chunks * op.x.n_features, step = (uint64_t)gridDim.x * SUMS_AT_ONCE;
     for (uint64_t i = (uint64_t)blockIdx.x * SUMS_AT_ONCE + threadIdx.x / ENTRY_LANES; i < n_sums; i += step) {
         const double sum = add_entries(op.x.feature_starts[i], op.x.feature_starts[i + 1], [&op](uint64_t e) {
-            return op.force[op.x.feature_rows[e]] * (double)op.x.feature_values[e];
+            return op.r[op.x.feature_rows[e]] * (double)op.x.feature_values[e];
         });
         if (threadIdx.x % ENTRY_LANES == 0)
             op.partial[i] = sum;

@@ -26,14 +26,14 @@ static __global__ void __launch_bounds__(QUERY_THREADS) cost_pairs(const thr_ran
     THR_SHARED(double, slack, 1);
     const rank_query query = query_of(op.queries, blockIdx.x);
     const uint32_t n = query.n, t = threadIdx.x, *rows = op.queries.rows + query.first;
-    double *scores = op.scores + query.first, *force = op.force + query.first, *low = op.sums + query.first;
+    double *scores = op.scores + query.first, *r = op.r + query.first, *low = op.sums + query.first;
     double *high = low + op.queries.n_rows, *prefixes = high + op.queries.n_rows, *terms = prefixes + op.queries.n_rows;
     const double twice = 2 * op.queries.costs[query.number];
     set_counts(op, query, {nullptr, low, high, prefixes});
     for (uint32_t u = t; u < n; u += QUERY_THREADS) {
         const double s = scores[u], weight = weight_of(op.queries, query, u);
         op.counts[query.first + u] = weight * (low[u] + high[u]);
-        force[rows[u]] = (low[u] + high[u]) * s - (low[u] - high[u]);
+        r[rows[u]] = (low[u] + high[u]) * s - (low[u] - high[u]);
         terms[u] = weight * (low[u] * (1.0 - s) + high[u] * s);
         if (op.queries.weights != nullptr)
             scores[u] = s * weight;
@@ -41,9 +41,9 @@ static __global__ void __launch_bounds__(QUERY_THREADS) cost_pairs(const thr_ran
     __syncthreads();
     sum_pairs(op.queries, op.pairs, query, {scores, low, low, prefixes});
     for (uint32_t u = t; u < n; u += QUERY_THREADS) {
-        const double rest = force[rows[u]] - low[u];
+        const double rest = r[rows[u]] - low[u];
         high[u] = rest * scores[u];
-        force[rows[u]] = twice * weight_of(op.queries, query, u) * rest;
+        r[rows[u]] = twice * weight_of(op.queries, query, u) * rest;
     }
     if (t == THR_WARP) /* a different warp than that of the sum below, so that both run concurrently */
         slack[0] = add_up(terms, n);
@@ -55,7 +55,7 @@ static __global__ void __launch_bounds__(QUERY_THREADS) cost_pairs(const thr_ran
 static __global__ void __launch_bounds__(QUERY_THREADS) hessian_pairs(const thr_rank_hessian_op op) {
     const rank_query query = query_of(op.queries, blockIdx.x);
     const uint32_t n = query.n, t = threadIdx.x, *rows = op.queries.rows + query.first;
-    double *scores = op.scores + query.first, *force = op.force + query.first, *sums = op.sums + query.first;
+    double *scores = op.scores + query.first, *r = op.r + query.first, *sums = op.sums + query.first;
     double *high = sums + op.queries.n_rows, *prefixes = high + op.queries.n_rows;
     const double twice = 2 * op.queries.costs[query.number];
     for (uint32_t u = t; u < n; u += QUERY_THREADS) {
@@ -66,7 +66,7 @@ static __global__ void __launch_bounds__(QUERY_THREADS) hessian_pairs(const thr_
     __syncthreads();
     sum_pairs(op.queries, op.pairs, query, {scores, sums, sums, prefixes});
     for (uint32_t u = t; u < n; u += QUERY_THREADS)
-        force[rows[u]] = twice * (high[u] - weight_of(op.queries, query, u) * sums[u]);
+        r[rows[u]] = twice * (high[u] - weight_of(op.queries, query, u) * sums[u]);
 }
 
 thr_status thr_cuda_rank_costs(thr_stream *stream, const thr_rank_costs_op *op, thr_error *err) {

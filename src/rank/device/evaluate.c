@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "rank/device/impl.h"
+#include "rank/device/gpu_arrays.h"
 #include "rank/solver/sum_tree.h"
 
-thr_rank_queries thr_rank_device_queries(const thr_rank_device *d) {
+thr_rank_queries thr_rank_device_queries(const thr_rank_gpu_problem *d) {
     return (thr_rank_queries){.n_rows = d->problem->view.n_rows,
                               .n_all = d->problem->view.n_queries,
                               .offsets = d->offsets,
@@ -17,7 +17,7 @@ thr_rank_queries thr_rank_device_queries(const thr_rank_device *d) {
                               .weights = d->weights};
 }
 
-thr_rank_pairs thr_rank_device_pairs(const thr_rank_device *d) {
+thr_rank_pairs thr_rank_device_pairs(const thr_rank_gpu_problem *d) {
     return (thr_rank_pairs){.levels = d->levels,
                             .tree = d->tree,
                             .nodes = d->nodes,
@@ -32,7 +32,7 @@ thr_rank_pairs thr_rank_device_pairs(const thr_rank_device *d) {
 }
 
 /* Upload the list of queries of positive cost, chunk by chunk, if costs changed since the last evaluation. */
-static thr_status list_queries(thr_rank_device *d, thr_error *err) {
+static thr_status list_queries(thr_rank_gpu_problem *d, thr_error *err) {
     const thr_rank_problem *p = d->problem;
     const size_t n_queries = (size_t)p->view.n_queries, cost_bytes = n_queries * sizeof(double);
     uint32_t *chunks = d->listing + n_queries;
@@ -51,15 +51,15 @@ static thr_status list_queries(thr_rank_device *d, thr_error *err) {
     THR_TRY(d->backend->upload(d->stream, d->costs, d->known_costs, cost_bytes, err));
     THR_TRY(d->backend->upload(d->stream, d->listed, d->listing, d->n_listed * sizeof *d->listing, err));
     THR_TRY(d->backend->upload(d->stream, d->chunks, chunks, (p->n_chunks + 1) * sizeof *chunks, err));
-    if (d->x.dense == NULL) /* rank_add adds the forces of all rows; only those of listed queries are computed */
-        THR_TRY(d->backend->clear(d->stream, d->force, (size_t)p->view.n_rows * sizeof(double), err));
+    if (d->x.dense == NULL) /* rank_add adds the r of all rows; only those of listed queries are computed */
+        THR_TRY(d->backend->clear(d->stream, d->r, (size_t)p->view.n_rows * sizeof(double), err));
     THR_TRY(d->backend->wait(d->stream, err));
     d->is_listed = true;
     return THR_OK;
 }
 
 /* Upload v and compute X v; zeros: v is 0, so X v is. */
-static thr_status find_scores(thr_rank_device *d, const double *v, bool zeros, thr_error *err) {
+static thr_status find_scores(thr_rank_gpu_problem *d, const double *v, bool zeros, thr_error *err) {
     const thr_ranking_view *view = &d->problem->view;
     const thr_rank_scores_op op = {.queries = thr_rank_device_queries(d),
                                    .x = d->x,
@@ -71,8 +71,8 @@ static thr_status find_scores(thr_rank_device *d, const double *v, bool zeros, t
     return d->backend->rank_scores(d->stream, &op, err);
 }
 
-/* Download v + X' force to out, and the sum of costs if there are any. Synchronises. */
-static thr_status add_rows(thr_rank_device *d, double *out, const double *costs, double *sum, thr_error *err) {
+/* Download v + X' r to out, and the sum of costs if there are any. Synchronises. */
+static thr_status add_rows(thr_rank_gpu_problem *d, double *out, const double *costs, double *sum, thr_error *err) {
     const thr_rank_problem *p = d->problem;
     const size_t n = p->view.n_features;
     double *host_out = d->pinned + n, *host_values = d->pinned + 3 * n;
@@ -80,7 +80,7 @@ static thr_status add_rows(thr_rank_device *d, double *out, const double *costs,
                                 .x = d->x,
                                 .n_chunks = (uint32_t)p->n_chunks,
                                 .chunks = d->chunks,
-                                .force = d->force,
+                                .r = d->r,
                                 .v = d->v,
                                 .partial = d->partial,
                                 .out = d->out,
@@ -99,7 +99,7 @@ static thr_status add_rows(thr_rank_device *d, double *out, const double *costs,
     return THR_OK;
 }
 
-static thr_status find_diagonal(thr_rank_device *d, double *diagonal, thr_error *err) {
+static thr_status find_diagonal(thr_rank_gpu_problem *d, double *diagonal, thr_error *err) {
     const thr_rank_problem *p = d->problem;
     const size_t n = p->view.n_features;
     double *host = d->pinned + 2 * n;
@@ -118,7 +118,7 @@ static thr_status find_diagonal(thr_rank_device *d, double *diagonal, thr_error 
     return THR_OK;
 }
 
-thr_status thr_rank_device_evaluate(thr_rank_device *d, const double *w, double *gradient, double *diagonal,
+thr_status thr_rank_device_evaluate(thr_rank_gpu_problem *d, const double *w, double *gradient, double *diagonal,
                                     double *value, thr_error *err) {
     const uint32_t n = d->problem->view.n_features;
     double squares = 0, costs = 0;
@@ -137,7 +137,7 @@ thr_status thr_rank_device_evaluate(thr_rank_device *d, const double *w, double 
                                     .scores = d->scores,
                                     .sums = d->sums,
                                     .counts = d->counts,
-                                    .force = d->force,
+                                    .r = d->r,
                                     .costs = d->query_costs};
     THR_TRY(d->backend->rank_costs(d->stream, &cost, err));
     THR_TRY(add_rows(d, gradient, d->query_costs, &costs, err));
@@ -145,19 +145,19 @@ thr_status thr_rank_device_evaluate(thr_rank_device *d, const double *w, double 
     return diagonal == NULL ? THR_OK : find_diagonal(d, diagonal, err);
 }
 
-thr_status thr_rank_device_product(thr_rank_device *d, const double *v, double *out, thr_error *err) {
+thr_status thr_rank_device_product(thr_rank_gpu_problem *d, const double *v, double *out, thr_error *err) {
     THR_TRY(find_scores(d, v, false, err));
     const thr_rank_hessian_op hessian = {.queries = thr_rank_device_queries(d),
                                          .pairs = thr_rank_device_pairs(d),
                                          .counts = d->counts,
                                          .scores = d->scores,
                                          .sums = d->sums,
-                                         .force = d->force};
+                                         .r = d->r};
     THR_TRY(d->backend->rank_hessian(d->stream, &hessian, err));
     return add_rows(d, out, NULL, NULL, err);
 }
 
-thr_status thr_rank_device_counts(thr_rank_device *d, thr_error *err) {
+thr_status thr_rank_device_counts(thr_rank_gpu_problem *d, thr_error *err) {
     const thr_rank_problem *p = d->problem;
     THR_TRY(d->backend->download(d->stream, p->counts, d->counts, (size_t)p->view.n_rows * sizeof(double), err));
     return d->backend->wait(d->stream, err);

@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "rank/device/impl.h"
+#include "rank/device/gpu_arrays.h"
 
-thr_status thr_rank_device_alloc(thr_rank_device *d, size_t n, size_t size, void *memory_out, thr_error *err) {
+thr_status thr_rank_device_alloc(thr_rank_gpu_problem *d, size_t n, size_t size, void *memory_out, thr_error *err) {
     void *memory = NULL;
     size_t bytes = 0;
     if (!thr_mul_size(n, size, &bytes))
@@ -16,7 +16,7 @@ thr_status thr_rank_device_alloc(thr_rank_device *d, size_t n, size_t size, void
     return THR_OK;
 }
 
-thr_status thr_rank_device_upload(thr_rank_device *d, const void *from, size_t n, size_t size, void *memory_out,
+thr_status thr_rank_device_upload(thr_rank_gpu_problem *d, const void *from, size_t n, size_t size, void *memory_out,
                                   thr_error *err) {
     void *memory = NULL;
     THR_TRY(thr_rank_device_alloc(d, n, size, &memory, err));

@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "rank/device/impl.h"
+#include "rank/device/gpu_arrays.h"
 
 /* List the sample's queries and the panel rows where they begin. Returns the number of rows. */
-static uint32_t list_sample(thr_rank_device *d, const thr_rank_sample *sample) {
+static uint32_t list_sample(thr_rank_gpu_problem *d, const thr_rank_sample *sample) {
     const thr_rank_problem *p = d->problem;
     uint32_t *starts = d->sampled + p->view.n_queries, n_rows = 0;
     uint64_t place = 0;
@@ -27,7 +27,7 @@ typedef struct sample_layout {
     size_t means, scales, panel, matrix, sampled, starts, size;
 } sample_layout;
 
-static bool lay_out(const thr_rank_device *d, uint32_t n_rows, sample_layout *l) {
+static bool lay_out(const thr_rank_gpu_problem *d, uint32_t n_rows, sample_layout *l) {
     const size_t n = d->problem->view.n_features, n_sampled = d->n_sampled;
     size_t n_means, n_panel;
     if (!thr_mul_size(n_sampled, n * sizeof(double), &n_means) || !thr_mul_size(n_rows, n * sizeof(float), &n_panel))
@@ -42,7 +42,7 @@ static bool lay_out(const thr_rank_device *d, uint32_t n_rows, sample_layout *l)
     return l->size > n_means && l->size > n_panel;
 }
 
-static thr_status make_sample_room(thr_rank_device *d, size_t size, thr_error *err) {
+static thr_status make_sample_room(thr_rank_gpu_problem *d, size_t size, thr_error *err) {
     if (d->sample_size >= size)
         return THR_OK;
     d->backend->release(d->device, d->sample_memory);
@@ -53,7 +53,7 @@ static thr_status make_sample_room(thr_rank_device *d, size_t size, thr_error *e
     return THR_OK;
 }
 
-thr_status thr_rank_device_matrix(thr_rank_device *d, const thr_rank_sample *sample, double *scales, float *matrix,
+thr_status thr_rank_device_matrix(thr_rank_gpu_problem *d, const thr_rank_sample *sample, double *scales, float *matrix,
                                   thr_error *err) {
     const thr_rank_problem *p = d->problem;
     const thr_backend *b = d->backend;

@@ -9,11 +9,12 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "rank/device/impl.h"
+#include "rank/device/gpu_arrays.h"
 
 /* A chunk's transposed entries, and where its features begin. */
 typedef struct transposed {
-    uint64_t *starts; /* n_features, and at first one more: the next place of each feature */
+    /* n_features + 1: first feature d's count in d + 1, then its next free entry in d, in the end its first entry in d */
+    uint64_t *starts;
     uint32_t *rows;
     float *values;
 } transposed;
@@ -45,7 +46,7 @@ static void transpose_chunk(const thr_rank_problem *problem, size_t chunk, trans
     t->starts[0] = first;
 }
 
-static thr_status copy_chunks(thr_rank_device *d, transposed *t, thr_error *err) {
+static thr_status copy_chunks(thr_rank_gpu_problem *d, transposed *t, thr_error *err) {
     const thr_rank_problem *p = d->problem;
     const thr_backend *b = d->backend;
     const size_t n = p->view.n_features;
@@ -71,7 +72,7 @@ static thr_status copy_chunks(thr_rank_device *d, transposed *t, thr_error *err)
     return THR_OK;
 }
 
-thr_status thr_rank_device_copy_sparse(thr_rank_device *d, thr_error *err) {
+thr_status thr_rank_device_copy_sparse(thr_rank_gpu_problem *d, thr_error *err) {
     const thr_rank_problem *p = d->problem;
     const thr_csr *sparse = &p->view.sparse;
     thr_context *context = p->context;

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "rank/device/impl.h"
+#include "rank/device/gpu_arrays.h"
 
 _Static_assert(sizeof(thr_rank_op_node) == sizeof(thr_pair_node), "nodes are copied as they are");
 _Static_assert(offsetof(thr_rank_op_node, middle) == offsetof(thr_pair_node, middle), "in the same order");
@@ -57,7 +57,7 @@ static void fill_depth(const thr_rank_problem *problem, const tree_shape *shape,
         }
 }
 
-static thr_status copy_depths(thr_rank_device *d, const tree_shape *shape, thr_error *err) {
+static thr_status copy_depths(thr_rank_gpu_problem *d, const tree_shape *shape, thr_error *err) {
     const size_t n_rows = (size_t)d->problem->view.n_rows, row_bytes = n_rows * sizeof(uint32_t);
     const thr_backend *b = d->backend;
     size_t n = 0;
@@ -79,7 +79,7 @@ static thr_status copy_depths(thr_rank_device *d, const tree_shape *shape, thr_e
     return b->wait(d->stream, err);
 }
 
-thr_status thr_rank_device_copy_tree(thr_rank_device *d, thr_error *err) {
+thr_status thr_rank_device_copy_tree(thr_rank_gpu_problem *d, thr_error *err) {
     const thr_rank_problem *problem = d->problem;
     thr_context *context = problem->context;
     const size_t n_rows = (size_t)problem->view.n_rows;

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "rank/solver/solver.h"
 
+/* Against endless loops by rounding. */
 enum { MOST_PRODUCTS = 1000, MOST_TRIALS = 40 };
 static const double loosest = 0.1;     /* largest share of the gradient left as residual */
 static const double goal_share = 0.25; /* the residual need not be below this share of the final gradient */
@@ -27,7 +28,7 @@ static double residual_share(const thr_rank_solver *solver) {
 static thr_status find_step(thr_rank_solver *solver, thr_error *err) {
     const uint32_t n = solver->n;
     const double share = residual_share(solver);
-    THR_TRY(thr_rank_solver_precondition(solver, err));
+    THR_TRY(thr_rank_dispatch_precondition(solver, err));
     memset(solver->step, 0, n * sizeof(double));
     for (uint32_t d = 0; d < n; d++)
         solver->r[d] = -solver->gradient[d];
@@ -56,15 +57,15 @@ thr_status thr_rank_newton_step(thr_rank_solver *solver, bool *moved, thr_error 
     THR_TRY(find_step(solver, err));
     const double slope = thr_rank_inner(solver->gradient, solver->step, n);
     thr_status status = THR_OK;
-    double part = 1;
+    double fraction = 1;
     bool falls = false;
     memcpy(solver->p, solver->w, n * sizeof(double));
     for (uint32_t trial = 0; trial < MOST_TRIALS && !falls && status == THR_OK; trial++) {
         for (uint32_t d = 0; d < n; d++)
-            solver->w[d] = solver->p[d] + part * solver->step[d];
+            solver->w[d] = solver->p[d] + fraction * solver->step[d];
         status = thr_rank_solver_evaluate(solver, true, err);
-        falls = solver->value <= value + sufficient * part * slope + rounding * value;
-        part *= 0.5;
+        falls = solver->value <= value + sufficient * fraction * slope + rounding * value;
+        fraction *= 0.5;
     }
     *moved = falls && (solver->value < value || solver->norm < norm);
     if (status == THR_OK && *moved)

@@ -38,7 +38,7 @@ void thr_rank_pair_sweep_sums(const thr_pair_sweep *sweep, const double *values,
                 worse += values[order[k - 1]];
                 left--;
             }
-        low[u] = high[u] = 0;
+        low[u] = high[u] = 0; /* low and high may be the same array */
         high[u] += better;
         low[u] += worse;
     }

@@ -3,7 +3,7 @@
  * pair_tree.c - building the tree of pair_tree.h over labels, ordering its nodes by score, and summing over active
  * pairs.
  *
- * A node stores its row numbers, worse rows first and each part sorted by score, then their ranks: 16 bits per number
+ * A node stores its row numbers, worse rows first and each side sorted by score, then their ranks: 16 bits per number
  * in small nodes, else 32.
  */
 #include "rank/solver/pair_tree.h"
@@ -19,7 +19,7 @@ enum { BLOCK = 8, HALF = BLOCK / 2, NARROW_ROWS = 65536 };
 /* ------------------------------------------------------------------------------------------------ shape */
 
 /* The boundary between two levels that is nearest to the middle; the range has two levels at least. */
-static uint32_t part(const uint32_t *levels, uint32_t begin, uint32_t end) {
+static uint32_t level_boundary(const uint32_t *levels, uint32_t begin, uint32_t end) {
     const uint32_t middle = begin + (end - begin) / 2, level = levels[middle];
     const uint32_t from = thr_lower_bound(levels, begin, middle + 1, level);
     const uint32_t to = thr_lower_bound(levels, middle, end, level + 1);
@@ -44,8 +44,8 @@ static size_t ranks_of(const thr_pair_node *node) {
 }
 
 /*
- * Append the nodes of a range. Each part has about half the rows, or one part is a single level, so the tree is
- * shallow.
+ * Append the nodes of a range. Each side has about half the rows, or one side is a single level, so most rows are in
+ * few nodes.
  */
 static void shape(const uint32_t *levels, uint32_t begin, uint32_t end, thr_pair_node *nodes, size_t *n_nodes,
                   size_t *n_ranks) {
@@ -54,7 +54,7 @@ static void shape(const uint32_t *levels, uint32_t begin, uint32_t end, thr_pair
         return;
     const bool has_pairs = levels[begin] != levels[end - 1];
     if (has_pairs)
-        node.middle = end - begin <= BLOCK ? end : part(levels, begin, end);
+        node.middle = end - begin <= BLOCK ? end : level_boundary(levels, begin, end);
     if (nodes != NULL)
         nodes[*n_nodes] = node;
     ++*n_nodes;
@@ -96,7 +96,7 @@ ALWAYS void merge_one(const thr_scored_row *rows, thr_scored_row *spare, uint32_
 }
 
 /*
- * Merge the two parts of a node, each sorted by score, and compute the ranks: for a better row the number of worse rows
+ * Merge the two sides of a node, each sorted by score, and compute the ranks: for a better row the number of worse rows
  * that are a margin or more below it, for a worse row the number of better rows that are less than a margin above it.
  * Both positions only increase, so one walk finds both. The walk and the merge are interleaved, so that each can
  * proceed while the other waits for a comparison.

@@ -9,15 +9,16 @@
  *     high[u] = sum of t over active rows of higher levels
  *
  * Labels are constant, so a tree over them is built once. A node is a range of rows, split at the boundary of a level
- * nearest to its middle. Each pair of levels is separated by exactly one node. If both parts of that node are sorted by
+ * nearest to its middle. Each pair of levels is separated by exactly one node. If both sides of that node are sorted by
  * score, the active worse rows of a better row are all from some rank on, and the active better rows of a worse row are
  * all before some rank (pair_order.h). Order and ranks depend on w; thr_rank_pair_tree_order computes them once for all
- * products of a Newton step. A node then adds to the sums by a prefix sum over each part, and one look-up for every row
- * of the other part.
+ * products of a Newton step. A node then adds to the sums by a prefix sum over each side, and one look-up for every row
+ * of the other side.
  *
- * A row is in at most about log2(levels) nodes, and in fewer if few levels hold most rows: the work is the number of
- * rows times the entropy of the labels in bits. A node of at most 8 rows is a block: it has one bit for every pair
- * instead of ranks. If all pairs of a query are active, as for w = 0, sums by level suffice.
+ * On average over the rows, a row is in about as many nodes as the entropy of the labels has bits, at most
+ * log2(levels); rows of rare labels are in more. So the work is the number of rows times the entropy. A node of at most
+ * 8 rows is a block: it has one bit for every pair instead of ranks. If all pairs of a query are active, as for w = 0,
+ * sums by level suffice.
  *
  * The order of additions depends only on labels and scores, so equal inputs give equal bits.
  */

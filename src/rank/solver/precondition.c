@@ -13,7 +13,7 @@
 
 enum {
     ROWS_A_FEATURE = 128, /* rows of the sample */
-    MOST_PRODUCTS = 4,    /* most products with the Hessian that the matrix may cost */
+    MATRIX_PRODUCTS = 4,  /* most products with the Hessian that the matrix may cost */
     LEAST_A_FEATURE = 8,  /* with fewer sampled rows the matrix is too inaccurate */
     MOST_FEATURES = 1024, /* with more, only the diagonal is used */
     LEAST_QUERIES = 32,   /* of the sample, if there are so many; then fewer rows of each are sampled */
@@ -25,6 +25,7 @@ enum {
  * factorisation.
  */
 static const double ridge = 1e-5, next_ridge = 100, most_ridge = 1;
+static const double DIAGONAL_SHARE = 0.01; /* LIBLINEAR's alpha_pcg; the rest is I */
 
 /* ------------------------------------------------------------------------------------------------ sample */
 
@@ -36,7 +37,7 @@ thr_rank_sample thr_rank_sample_choose(const thr_rank_problem *problem) {
         n_queries += thr_rank_sample_may_have(problem, q);
     }
     uint64_t wanted = (uint64_t)ROWS_A_FEATURE * view->n_features;
-    const uint64_t paid = 4 * MOST_PRODUCTS * n_rows / (view->n_features > 0 ? view->n_features : 1);
+    const uint64_t paid = 4 * MATRIX_PRODUCTS * n_rows / (view->n_features > 0 ? view->n_features : 1);
     wanted = wanted < paid ? wanted : paid;
     const uint64_t step = n_rows / (wanted > 0 ? wanted : 1), most = n_queries / LEAST_QUERIES;
     thr_rank_sample s = {.query_step = step < most ? step : most};
@@ -177,10 +178,10 @@ static bool factorise(thr_rank_preconditioner *p, double added) {
 
 /* ------------------------------------------------------------------------------------------------ set and solve */
 
-/* Whether the matrix costs no more than MOST_PRODUCTS products: sampled rows times half the square of the features. */
+/* Whether the matrix costs no more than MATRIX_PRODUCTS products: sampled rows times half the square of features. */
 static bool is_worth_it(const thr_ranking_view *view) {
     return view->n_features > 0 && view->n_features <= MOST_FEATURES &&
-           4 * MOST_PRODUCTS * view->n_rows >= (uint64_t)LEAST_A_FEATURE * view->n_features * view->n_features;
+           4 * MATRIX_PRODUCTS * view->n_rows >= (uint64_t)LEAST_A_FEATURE * view->n_features * view->n_features;
 }
 
 thr_status thr_rank_preconditioner_make(const thr_rank_problem *problem, bool is_diagonal, thr_rank_preconditioner *p,
@@ -218,7 +219,7 @@ void thr_rank_preconditioner_set(thr_rank_preconditioner *p, const double *diago
     const size_t n = p->problem->view.n_features;
     if (p->is_diagonal) {
         for (size_t d = 0; d < n; d++)
-            p->scales[d] = 0.99 + 0.01 * diagonal[d];
+            p->scales[d] = 1 - DIAGONAL_SHARE + DIAGONAL_SHARE * diagonal[d];
         return;
     }
     const thr_rank_sample sample = thr_rank_sample_choose(p->problem);

@@ -12,8 +12,8 @@
  * sums are float32, of values scaled to a diagonal of 1. To make M positive definite, a little is added to the
  * diagonal.
  *
- * With many features compared with rows, M would cost more than a few products with the Hessian. Then the
- * preconditioner is diagonal: 0.99 + 0.01 times the Hessian's diagonal.
+ * With more than 1,024 features, or so many for the rows that M would cost more than a few products with the Hessian,
+ * the preconditioner is diagonal: 0.99 + 0.01 times the Hessian's diagonal.
  */
 #pragma once
 
@@ -48,8 +48,9 @@ thr_status thr_rank_preconditioner_make(const thr_rank_problem *problem, bool is
 void thr_rank_preconditioner_end(thr_rank_preconditioner *p);
 
 /*
- * Add the part of a sample: to scales, the diagonal of M, or, if matrix, to sums, where scales are the roots of the
- * whole diagonal. *place: the queries before that samples are drawn from; those of the problem are added.
+ * Add the sampled rows of this problem, which may be one part of several. matrix false: add the diagonal of M to
+ * scales. matrix true: scales are the square roots of the complete diagonal; add the scaled products to sums. *place:
+ * the number of queries of earlier parts from which samples are drawn; increased by this problem's.
  */
 void thr_rank_sample_add(thr_rank_preconditioner *p, const thr_rank_sample *sample, bool matrix, uint64_t *place);
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "parallel/pool.h"
-#include "rank/workspace.h"
+#include "rank/solver/scratch.h"
 
 static const double MARGIN = 1.0;
 
@@ -50,30 +50,30 @@ static void take_mean_off(double *values, uint32_t n) {
         values[i] -= mean;
 }
 
-/* scratch->sorted = X v of a query's rows less their mean, in the order of labels. */
+/* scratch->by_label = X v of a query's rows less their mean, in the order of labels. */
 static void multiply_rows(const rank_pass *pass, uint64_t query, uint32_t n, const thr_rank_scratch *scratch) {
     const thr_rank_problem *problem = pass->problem;
     const uint64_t first = problem->view.offsets[query];
     const uint32_t *rows = problem->rows + first;
     double *values = scratch->values;
     if (pass->v == NULL) {
-        memset(scratch->sorted, 0, n * sizeof *scratch->sorted);
+        memset(scratch->by_label, 0, n * sizeof *scratch->by_label);
         return;
     }
     thr_rank_rows_times(problem->context->kernels, &problem->view, first, n, pass->v, values);
     take_mean_off(values, n);
     for (uint32_t u = 0; u < n; u++)
-        scratch->sorted[u] = values[rows[u]];
+        scratch->by_label[u] = values[rows[u]];
 }
 
 /*
- * Find the active pairs of the scores in scratch->sorted by the tree. If no two scores differ by the margin all pairs
+ * Find the active pairs of the scores in scratch->by_label by the tree. If no two scores differ by the margin all pairs
  * are active, and no order is needed.
  */
 static void find_pairs(const thr_pair_tree *tree, double margin, const thr_rank_scratch *scratch) {
-    double least = scratch->sorted[0], most = least;
+    double least = scratch->by_label[0], most = least;
     for (uint32_t u = 0; u < tree->n; u++) {
-        const double score = scratch->sorted[u];
+        const double score = scratch->by_label[u];
         scratch->rows[u] = (thr_scored_row){.score = score, .row = u};
         least = score < least ? score : least;
         most = score > most ? score : most;
@@ -87,7 +87,7 @@ static void find_pairs(const thr_pair_tree *tree, double margin, const thr_rank_
 /* The same by sweeps. */
 static void sweep_pairs(const thr_pair_sweep *sweep, double margin, const thr_rank_scratch *scratch) {
     for (uint32_t u = 0; u < sweep->n; u++)
-        scratch->rows[u] = (thr_scored_row){.score = scratch->sorted[u], .row = u};
+        scratch->rows[u] = (thr_scored_row){.score = scratch->by_label[u], .row = u};
     thr_rank_pair_sweep_order(sweep, scratch->rows, scratch->spare, margin);
     memcpy(scratch->counts, sweep->counts, sweep->n * sizeof *sweep->counts);
 }
@@ -104,10 +104,10 @@ static void sum_pairs(const thr_rank_problem *problem, uint64_t query, const dou
     thr_rank_pair_tree_sums(&tree, values, scratch->low, high, scratch->prefixes);
 }
 
-/* Multiply scratch->sorted by the rows' weights. */
+/* Multiply scratch->by_label by the rows' weights. */
 static void weigh(const double *weights, uint32_t n, const thr_rank_scratch *scratch) {
     for (uint32_t u = 0; u < n && weights != NULL; u++)
-        scratch->sorted[u] *= weights[u];
+        scratch->by_label[u] *= weights[u];
 }
 
 /* ------------------------------------------------------------------------------------------------ costs */
@@ -124,7 +124,7 @@ static void set_counts(const thr_rank_problem *problem, uint64_t query, const do
 }
 
 /*
- * Returns the costs of a query's pairs at the scores in scratch->sorted, and writes r by row to scratch->values. The
+ * Returns the costs of a query's pairs at the scores in scratch->by_label, and writes r by row to scratch->values. The
  * active pairs and their counts remain for products.
  */
 static double costs_of(thr_rank_problem *problem, uint64_t query, const thr_rank_scratch *scratch) {
@@ -133,7 +133,7 @@ static double costs_of(thr_rank_problem *problem, uint64_t query, const thr_rank
     const uint32_t n = tree.n;
     const uint32_t *rows = problem->rows + first;
     const double *weights = problem->weights != NULL ? problem->weights + first : NULL;
-    double *counts = problem->counts + first, *force = scratch->values;
+    double *counts = problem->counts + first, *r = scratch->values;
     const double cost = problem->costs[query];
     double slack = 0, product = 0; /* sum of 1 - (s_i - s_j) over active pairs; r s / 2 c_q */
     if (problem->sweeps) {
@@ -144,18 +144,18 @@ static double costs_of(thr_rank_problem *problem, uint64_t query, const thr_rank
     }
     set_counts(problem, query, weights, n, scratch);
     for (uint32_t u = 0; u < n; u++) {
-        const double s = scratch->sorted[u], low = scratch->low[u], high = scratch->high[u];
+        const double s = scratch->by_label[u], low = scratch->low[u], high = scratch->high[u];
         const double weight = weights != NULL ? weights[u] : 1;
         counts[u] = weight * (low + high);
-        force[rows[u]] = (low + high) * s - (low - high);
+        r[rows[u]] = (low + high) * s - (low - high);
         slack += weight * (low * (1.0 - s) + high * s);
     }
     weigh(weights, n, scratch);
-    sum_pairs(problem, query, scratch->sorted, scratch->low, scratch);
+    sum_pairs(problem, query, scratch->by_label, scratch->low, scratch);
     for (uint32_t u = 0; u < n; u++) {
-        const double rest = force[rows[u]] - scratch->low[u], weight = weights != NULL ? weights[u] : 1;
-        product += rest * scratch->sorted[u];
-        force[rows[u]] = 2 * cost * weight * rest;
+        const double rest = r[rows[u]] - scratch->low[u], weight = weights != NULL ? weights[u] : 1;
+        product += rest * scratch->by_label[u];
+        r[rows[u]] = 2 * cost * weight * rest;
     }
     return cost * (product + slack);
 }
@@ -242,9 +242,9 @@ static void multiply_query(const rank_pass *pass, uint64_t query, const thr_rank
     double *sums = scratch->low, *values = scratch->values;
     multiply_rows(pass, query, n, scratch);
     for (uint32_t u = 0; u < n; u++)
-        scratch->high[u] = counts[u] * scratch->sorted[u];
+        scratch->high[u] = counts[u] * scratch->by_label[u];
     weigh(weights, n, scratch);
-    sum_pairs(problem, query, scratch->sorted, sums, scratch);
+    sum_pairs(problem, query, scratch->by_label, sums, scratch);
     for (uint32_t u = 0; u < n; u++)
         values[rows[u]] = twice * (scratch->high[u] - (weights != NULL ? weights[u] : 1) * sums[u]);
     thr_rank_rows_add(problem->context->kernels, view, first, n, values,

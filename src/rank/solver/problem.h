@@ -20,8 +20,9 @@
  * query's rows stay in cache between X v and X' r. Queries are divided into chunks by the data alone. Each chunk has
  * its own partial sums, which are added by a fixed tree (sum_tree.h): the same bits for any number of threads.
  *
- * Memory: 17 bytes per row; 4 bytes for each node that a row is in, about log2 of the levels; and two vectors per
- * chunk. The number of chunks is limited so that these vectors have at most a sixteenth as many numbers as X.
+ * Memory: 17 bytes per row, 8 more with row weights and 12 more for sweeps; 4 bytes for each node that a row is in, 8
+ * in nodes of more than 65,536 rows (pair_tree.h); and two vectors per chunk. The number of chunks is limited so that
+ * these vectors have at most a sixteenth as many numbers as X.
  */
 #pragma once
 
@@ -43,7 +44,7 @@ typedef struct thr_rank_problem {
     uint32_t *rows;   /* row within the query, from 0 */
     uint32_t *levels; /* rank of its label among the query's distinct labels */
     double *weights;  /* o; NULL if all are 1 */
-    double *counts;   /* o_i b_i */
+    double *counts;   /* o_i b_i: weighted numbers of active pairs, integers if all weights are 1 */
     uint8_t *masks;
     /* Nodes and ranks of all queries, concatenated. */
     size_t *node_starts, *rank_starts; /* n_queries + 1 */
@@ -108,7 +109,11 @@ void thr_rank_sum_losses(thr_rank_problem *problem, const double *w, bool diagon
 /* The same for a product, in partial_sums. */
 void thr_rank_sum_products(thr_rank_problem *problem, const double *v);
 
-/* f(w) and its gradient and diagonal, of the sums of the loss over all chunks; diagonal may be NULL. */
+/*
+ * Return f(w) = |w|^2 / 2 + loss, where loss, sums and squares are added over all chunks. Writes the gradient, w +
+ * sums, and unless diagonal is NULL the diagonal, 1 + squares; squares is not read if diagonal is NULL. Vectors have
+ * n_features numbers.
+ */
 static inline double thr_rank_add_norm(const thr_rank_problem *problem, const double *w, const double *sums,
                                        double loss, const double *squares, double *gradient, double *diagonal) {
     double norm = 0;

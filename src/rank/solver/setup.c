@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "rank/workspace.h"
+#include "rank/solver/scratch.h"
 
 /* Rank the query's distinct labels and count its pairs, which are the pairs of rows with different labels. */
 static void set_levels(thr_rank_problem *problem, uint64_t query, thr_scored_row *rows, thr_scored_row *spare) {

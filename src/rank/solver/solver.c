@@ -73,7 +73,7 @@ static void report_step(const thr_rank_solver *solver) {
 }
 
 /* Take steps until the gradient is epsilon times the first one, or no step makes progress. */
-static thr_status go_down(thr_rank_solver *solver, bool searches, thr_error *err) {
+static thr_status minimise(thr_rank_solver *solver, bool searches, thr_error *err) {
     double radius = 0;
     bool moved = true;
     while (moved && solver->n_steps < solver->most_steps && solver->norm > solver->epsilon * solver->first_norm) {
@@ -89,41 +89,41 @@ static thr_status go_down(thr_rank_solver *solver, bool searches, thr_error *err
 /* ------------------------------------------------------------------------------------------------ starting point */
 
 /*
- * With many queries, first solve for a part of them: its minimum is close to that of all, at a fraction of the work,
- * and saves two or three steps over all queries. The data alone determines the part. Its costs are scaled up by PART to
- * keep the balance with |w|^2.
+ * With many queries, first solve for every SUBSET-th of them: its minimum is close to that of all, at a fraction of the
+ * work, and saves two or three steps over all queries. The data alone determines the subset. Its costs are scaled up by
+ * SUBSET to keep the balance with |w|^2.
  */
-enum { PART = 16, LEAST_QUERIES = 16 /* queries of the part */ };
-static const double part_epsilon = 0.02;
+enum { SUBSET = 16, LEAST_QUERIES = 16 /* queries of the subset */ };
+static const double subset_epsilon = 0.02;
 
-static bool take_part(thr_rank_problem *problem, double *costs) {
+static bool select_subset(thr_rank_problem *problem, double *costs) {
     uint64_t n = 0, place = 0;
     for (uint64_t q = 0; q < problem->view.n_queries; q++)
         n += problem->n_pairs[q] != 0 && problem->costs[q] > 0;
-    if (n < PART * LEAST_QUERIES)
+    if (n < SUBSET * LEAST_QUERIES)
         return false;
     for (uint64_t q = 0; q < problem->view.n_queries; q++) {
         costs[q] = problem->costs[q];
-        const bool is_in = problem->n_pairs[q] != 0 && costs[q] > 0 && place++ % PART == 0;
-        problem->costs[q] = is_in ? PART * costs[q] : 0;
+        const bool is_in = problem->n_pairs[q] != 0 && costs[q] > 0 && place++ % SUBSET == 0;
+        problem->costs[q] = is_in ? SUBSET * costs[q] : 0;
     }
     return true;
 }
 
-/* From w = 0 to the minimum of a part. Its steps and products are neither counted nor reported. */
-static thr_status begin(thr_rank_solver *solver, thr_error *err) {
+/* Move from w = 0 to the minimum of a subset. Its steps and products are neither counted nor reported. */
+static thr_status solve_subset(thr_rank_solver *solver, thr_error *err) {
     thr_rank_problem *problem = solver->problem;
     const double epsilon = solver->epsilon, first_norm = solver->first_norm, product_seconds = solver->product_seconds;
     const uint64_t n_products = solver->n_products;
     const thr_rank_step_fn on_step = solver->on_step;
-    if (!take_part(problem, solver->costs))
+    if (!select_subset(problem, solver->costs))
         return THR_OK;
     thr_status status = thr_rank_solver_evaluate(solver, true, err);
-    solver->epsilon = part_epsilon;
+    solver->epsilon = subset_epsilon;
     solver->first_norm = solver->norm;
     solver->on_step = NULL;
     if (status == THR_OK)
-        status = go_down(solver, true, err);
+        status = minimise(solver, true, err);
     solver->on_step = on_step;
     memcpy(problem->costs, solver->costs, (size_t)problem->view.n_queries * sizeof(double));
     solver->epsilon = epsilon;
@@ -148,8 +148,8 @@ thr_status thr_rank_solver_run(thr_rank_solver *solver, thr_rank_method method, 
     THR_TRY(evaluate_first(solver, searches, err));
     report_step(solver);
     if (searches && !warm)
-        THR_TRY(begin(solver, err));
-    THR_TRY(go_down(solver, searches, err));
+        THR_TRY(solve_subset(solver, err));
+    THR_TRY(minimise(solver, searches, err));
     *converged = solver->norm <= solver->epsilon * solver->first_norm;
     /* training is complete: a request to cancel comes too late */
     (void)thr_progress_end(&solver->progress, solver->n_readings, err);

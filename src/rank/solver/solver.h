@@ -9,7 +9,7 @@
  *                    halved until f falls by at least a hundredth of the decrease that its slope predicts. Conjugate
  *                    gradients are preconditioned (precondition.h), which corrects
  *                    for features of different scales and for correlated features. With many queries, the minimum
- *                    over a part of them is the starting point.
+ *                    over a subset of them is the starting point.
  *     trust region   RankSVM, algorithm 1, with the rules of Lin, Weng and Keerthi (2008): a step is limited to the
  *                    radius in which the quadratic model agreed with f, at first the norm of the gradient (a radius
  *                    of 0 would never move).
@@ -20,8 +20,8 @@
 
 #include "base/progress.h"
 #include "device/policy.h"
-#include "rank/device/problem.h"
-#include "rank/solver/parts.h"
+#include "rank/device/gpu_problem.h"
+#include "rank/solver/leader.h"
 
 typedef struct thr_rank_solver {
     thr_rank_problem *problem;
@@ -34,11 +34,11 @@ typedef struct thr_rank_solver {
     double *diagonal;        /* approximate, of the Hessian; used if the preconditioner is diagonal */
     thr_rank_preconditioner preconditioner;
     double *r, *z, *p, *hp;  /* of conjugate gradients; r = -gradient - H step */
-    double *costs;           /* n_queries: saves the problem's costs while a part of the queries is solved */
+    double *costs;           /* n_queries: saves the problem's costs while a subset of the queries is solved */
     thr_rank_leader *leader; /* the rows are in parts; NULL: here */
     thr_device_policy on_device;
-    thr_rank_device *device; /* the problem's copy on a GPU; NULL: the CPU evaluates */
-    double *device_w;        /* w of the device's last evaluation */
+    thr_rank_gpu_problem *device; /* the problem's copy on a GPU; NULL: the CPU evaluates */
+    double *device_w;             /* w of the device's last evaluation */
     double value, norm, first_norm;
     thr_rank_step_fn on_step; /* or NULL */
     void *on_step_user;
@@ -71,32 +71,32 @@ thr_status thr_rank_solver_run(thr_rank_solver *solver, thr_rank_method method, 
 
 /*
  * Take one step from w, where f, gradient and diagonal are known. *moved is false if no step decreases f. Statuses as
- * thr_rank_solver_evaluate.
+ * thr_rank_solver_evaluate and thr_rank_solver_product.
  */
 thr_status thr_rank_newton_step(thr_rank_solver *solver, bool *moved, thr_error *err);
 thr_status thr_rank_trust_step(thr_rank_solver *solver, double *radius, bool *moved, thr_error *err);
 
-/* Evaluate at w. THR_OK; THR_ERANGE; THR_ECANCELED; the device's errors, as for the next functions. */
+/* Evaluate at w, counted. THR_OK; THR_ERANGE; THR_ECANCELED; what thr_rank_dispatch_evaluate returns. */
 thr_status thr_rank_solver_evaluate(thr_rank_solver *solver, bool diagonal, thr_error *err);
 
-/* out = H v, counted and timed. THR_OK; THR_ECANCELED. */
+/* out = H v, counted and timed. THR_OK; THR_ECANCELED; what thr_rank_dispatch_product returns. */
 thr_status thr_rank_solver_product(thr_rank_solver *solver, const double *v, double *out, thr_error *err);
 
 /*
- * f at w, a product with the Hessian of the last evaluation, and the preconditioner for it. Uncounted. The leader's
- * parts or the device compute them; if there is none, or it fails and the policy allows a fallback, the CPU does.
- * THR_OK; THR_EDEVICE; THR_ENOMEM; what the leader returns.
+ * f at w with its gradient and diagonal, a product with the Hessian of the last evaluation, and the preconditioner for
+ * it. Uncounted. The leader's parts or the device compute them; if there is none, or it fails and the policy allows a
+ * fallback, the CPU does (dispatch.c). THR_OK; THR_EDEVICE; THR_ENOMEM; what the leader returns.
  */
-thr_status thr_rank_solver_f(thr_rank_solver *solver, double *gradient, double *diagonal, double *value,
-                             thr_error *err);
-thr_status thr_rank_solver_multiply(thr_rank_solver *solver, const double *v, double *out, thr_error *err);
-thr_status thr_rank_solver_precondition(thr_rank_solver *solver, thr_error *err);
+thr_status thr_rank_dispatch_evaluate(thr_rank_solver *solver, double *gradient, double *diagonal, double *value,
+                                      thr_error *err);
+thr_status thr_rank_dispatch_product(thr_rank_solver *solver, const double *v, double *out, thr_error *err);
+thr_status thr_rank_dispatch_precondition(thr_rank_solver *solver, thr_error *err);
 
-/* The pairs in the right order at w. Evaluate again before the next product. Statuses as the leader's. */
-thr_status thr_rank_solver_right_pairs(thr_rank_solver *solver, uint64_t *n_right, thr_error *err);
+/* Count the pairs in the right order at w. Evaluate again before the next product. Statuses as the leader's. */
+thr_status thr_rank_dispatch_right_pairs(thr_rank_solver *solver, uint64_t *n_right, thr_error *err);
 
-/* Count a reading of X. THR_OK or THR_ECANCELED. */
-thr_status thr_rank_solver_read(thr_rank_solver *solver, thr_error *err);
+/* Count a pass over X and report progress. THR_OK or THR_ECANCELED. */
+thr_status thr_rank_solver_count_pass(thr_rank_solver *solver, thr_error *err);
 
 static inline double thr_rank_inner(const double *a, const double *b, uint32_t n) {
     double sum = 0;

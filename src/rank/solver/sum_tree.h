@@ -34,7 +34,10 @@ static inline void thr_rank_add_chunk(const thr_rank_range *range, double *sums,
         sum[d] += sum[step * size + d];
 }
 
-/* The additions within a range. */
+/*
+ * Add sums of chunks in place, as far as the range contains both operands. sums: (end - first) x size numbers, from
+ * chunk first on.
+ */
 static inline void thr_rank_add_chunks(const thr_rank_range *range, double *sums, size_t size) {
     for (size_t step = 1; step < range->n_chunks; step *= 2)
         for (size_t c = (range->first + 2 * step - 1) / (2 * step) * (2 * step); c < range->end; c += 2 * step)

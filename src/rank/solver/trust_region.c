@@ -11,13 +11,13 @@
 #include "base/error.h"
 #include "rank/solver/solver.h"
 
-enum { MOST_PRODUCTS = 1000 };
+enum { MOST_PRODUCTS = 1000 };        /* against an endless loop by rounding */
 static const double rounding = 1e-13; /* relative to f: smaller changes are rounding errors */
 static const double residual_share = 0.1;
-/* Thresholds of actual over predicted decrease: reject the step, shrink the radius, keep it, grow it. */
-static const double hardly = 1e-4, little = 0.25, much = 0.75;
-/* Factors by which a radius may change. */
-static const double least = 0.25, half = 0.5, most = 4;
+/* The paper's eta, of actual over predicted decrease: reject the step, shrink the radius, keep it, grow it. */
+static const double ETA0 = 1e-4, ETA1 = 0.25, ETA2 = 0.75;
+/* The paper's sigma: factors by which a radius may change. */
+static const double SIGMA1 = 0.25, SIGMA2 = 0.5, SIGMA3 = 4;
 
 /* The length along p from the step to the boundary. */
 static double to_edge(const thr_rank_solver *solver, double radius) {
@@ -55,13 +55,13 @@ static thr_status find_step(thr_rank_solver *solver, double radius, thr_error *e
 
 /* fall: f's decrease; wanted: the quadratic model's; scale: about the best length along the step, relative to it. */
 static double next_radius(double radius, double length, double fall, double wanted, double scale) {
-    if (fall < hardly * wanted)
-        return fmin(fmax(scale, least) * length, half * radius);
-    if (fall < little * wanted)
-        return fmax(least * radius, fmin(scale * length, half * radius));
-    if (fall < much * wanted)
-        return fmax(least * radius, fmin(scale * length, most * radius));
-    return fmax(radius, fmin(scale * length, most * radius));
+    if (fall < ETA0 * wanted)
+        return fmin(fmax(scale, SIGMA1) * length, SIGMA2 * radius);
+    if (fall < ETA1 * wanted)
+        return fmax(SIGMA1 * radius, fmin(scale * length, SIGMA2 * radius));
+    if (fall < ETA2 * wanted)
+        return fmax(SIGMA1 * radius, fmin(scale * length, SIGMA3 * radius));
+    return fmax(radius, fmin(scale * length, SIGMA3 * radius));
 }
 
 thr_status thr_rank_trust_step(thr_rank_solver *solver, double *radius, bool *moved, thr_error *err) {
@@ -79,11 +79,11 @@ thr_status thr_rank_trust_step(thr_rank_solver *solver, double *radius, bool *mo
         solver->w[d] += solver->step[d];
     thr_status status = thr_rank_solver_evaluate(solver, false, err);
     const double fall = before - solver->value, bend = -fall - slope;
-    const double scale = bend <= 0 ? most : fmax(least, -0.5 * slope / bend);
+    const double scale = bend <= 0 ? SIGMA3 : fmax(SIGMA1, -0.5 * slope / bend);
     *radius = next_radius(first ? fmin(*radius, length) : *radius, length, fall, wanted, scale);
     *moved = true;
     const bool unseen = fabs(fall) <= rounding * before && solver->norm < norm;
-    if (status == THR_OK && (fall > hardly * wanted || unseen))
+    if (status == THR_OK && (fall > ETA0 * wanted || unseen))
         return THR_OK;
     memcpy(solver->w, solver->p, n * sizeof(double));
     solver->value = before;

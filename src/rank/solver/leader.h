@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * parts.h - evaluates the objective of a ranking whose rows are in parts: the leader sends requests to all parts and
+ * leader.h - evaluates the objective of a ranking whose rows are in parts: the leader sends requests to all parts and
  * adds their sums, with the bits of problem.h's.
  */
 #pragma once

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* part.c - a part of a ranking: serves the requests of the leader of a training (solver/parts.h). */
+/* serve_part.c - a part of a ranking: serves the requests of the leader of a training (solver/leader.h). */
 #include <string.h>
 
 #include "base/error.h"

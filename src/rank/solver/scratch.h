@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* workspace.h - a thread's scratch memory while it processes a query. */
+/* scratch.h - a thread's scratch memory while it processes a query. */
 #pragma once
 
 #include "rank/solver/problem.h"
 
 /* A thread's vectors, each with one element per row of the longest query, except the last two. */
 typedef struct thr_rank_scratch {
-    double *values;               /* in the order of rows */
-    double *sorted, *low, *high;  /* in the order of labels */
-    thr_scored_row *rows, *spare; /* in the order of scores */
-    thr_pair_counts *counts;      /* in the order of labels */
-    double *prefixes;             /* n + 2 */
-    double *features;             /* 2 x n_features, 0 between uses */
+    double *values;                /* in the order of rows */
+    double *by_label, *low, *high; /* in the order of labels */
+    thr_scored_row *rows, *spare;  /* in the order of scores */
+    thr_pair_counts *counts;       /* in the order of labels */
+    double *prefixes;              /* n + 2 */
+    double *features;              /* 2 x n_features, 0 between uses */
 } thr_rank_scratch;
 
 /* Sizes in doubles: for each row, and constant. */
@@ -26,7 +26,7 @@ enum {
 static inline thr_rank_scratch thr_rank_scratch_of(const thr_rank_problem *problem, uint32_t worker) {
     const size_t n = problem->longest;
     double *at = problem->scratch + worker * problem->scratch_size;
-    thr_rank_scratch s = {.values = at, .sorted = at + n, .low = at + 2 * n, .high = at + 3 * n};
+    thr_rank_scratch s = {.values = at, .by_label = at + n, .low = at + 2 * n, .high = at + 3 * n};
     at += THR_RANK_VECTORS * n;
     s.rows = (thr_scored_row *)(void *)at;
     s.spare = s.rows + n;

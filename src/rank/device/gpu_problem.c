@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* problem.c - creating a problem's copy on a device. */
+/* gpu_problem.c - creating a problem's copy on a device. */
 #include <string.h>
 
 #include "base/error.h"
-#include "rank/device/impl.h"
+#include "rank/device/gpu_arrays.h"
 
-static thr_status copy_dense(thr_rank_device *d, thr_error *err) {
+static thr_status copy_dense(thr_rank_gpu_problem *d, thr_error *err) {
     const thr_ranking_view *view = &d->problem->view;
     size_t n_values = 0;
     if (!thr_mul_size((size_t)view->n_rows, view->n_features, &n_values))
@@ -13,7 +13,7 @@ static thr_status copy_dense(thr_rank_device *d, thr_error *err) {
     return thr_rank_device_upload(d, view->dense, n_values, sizeof(float), &d->x.dense, err);
 }
 
-static thr_status copy_rows(thr_rank_device *d, thr_error *err) {
+static thr_status copy_rows(thr_rank_gpu_problem *d, thr_error *err) {
     const thr_rank_problem *p = d->problem;
     const size_t n = (size_t)p->view.n_rows, n_queries = (size_t)p->view.n_queries;
     d->x.n_features = p->view.n_features;
@@ -25,7 +25,7 @@ static thr_status copy_rows(thr_rank_device *d, thr_error *err) {
 }
 
 /* Allocate the results of passes and their scratch memory. */
-static thr_status make_room(thr_rank_device *d, thr_error *err) {
+static thr_status make_room(thr_rank_gpu_problem *d, thr_error *err) {
     const thr_rank_problem *p = d->problem;
     const size_t n = (size_t)p->view.n_rows, n_queries = (size_t)p->view.n_queries, n_features = p->view.n_features;
     THR_TRY(thr_rank_device_alloc(d, n_queries, sizeof(uint32_t), &d->listed, err));
@@ -42,14 +42,14 @@ static thr_status make_room(thr_rank_device *d, thr_error *err) {
     THR_TRY(thr_rank_device_alloc(d, n, sizeof(thr_rank_op_counts), &d->pair_counts, err));
     THR_TRY(thr_rank_device_alloc(d, n, 2 * sizeof(uint32_t), &d->spare, err));
     THR_TRY(thr_rank_device_alloc(d, n, sizeof(double), &d->scores, err));
-    THR_TRY(thr_rank_device_alloc(d, n, sizeof(double), &d->force, err));
+    THR_TRY(thr_rank_device_alloc(d, n, sizeof(double), &d->r, err));
     THR_TRY(thr_rank_device_alloc(d, n, sizeof(double), &d->counts, err));
     THR_TRY(thr_rank_device_alloc(d, n, 4 * sizeof(double), &d->sums, err));
     /* queries that take no part never set theirs */
     return d->backend->clear(d->stream, d->counts, n * sizeof(double), err);
 }
 
-static thr_status make_host(thr_rank_device *d, thr_error *err) {
+static thr_status make_host(thr_rank_gpu_problem *d, thr_error *err) {
     const thr_rank_problem *p = d->problem;
     const size_t n_queries = (size_t)p->view.n_queries, n_numbers = 3 * (size_t)p->view.n_features + p->n_chunks;
     void *pinned = NULL;
@@ -62,7 +62,7 @@ static thr_status make_host(thr_rank_device *d, thr_error *err) {
     return THR_OK;
 }
 
-static thr_status fill(thr_rank_device *d, thr_error *err) {
+static thr_status fill(thr_rank_gpu_problem *d, thr_error *err) {
     THR_TRY(d->backend->open_stream(d->device, &d->stream, err));
     THR_TRY(make_host(d, err));
     THR_TRY(copy_rows(d, err));
@@ -73,7 +73,7 @@ static thr_status fill(thr_rank_device *d, thr_error *err) {
 thr_status thr_rank_device_create(void *object, const thr_devices *devices, void **device, thr_error *err) {
     thr_rank_problem *problem = object;
     const thr_ranking_view *view = &problem->view;
-    thr_rank_device *d = NULL;
+    thr_rank_gpu_problem *d = NULL;
     *device = NULL;
     if (view->n_rows > UINT32_MAX || view->n_features == 0)
         return thr_fail(err, THR_EUNSUPPORTED,
@@ -89,7 +89,7 @@ thr_status thr_rank_device_create(void *object, const thr_devices *devices, void
 }
 
 void thr_rank_device_free(void *device) {
-    thr_rank_device *d = device;
+    thr_rank_gpu_problem *d = device;
     if (d == NULL)
         return;
     thr_context *context = d->problem->context;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* parts.c - requests to all parts, and the last additions of their sums. */
-#include "rank/solver/parts.h"
+#include "rank/solver/leader.h"
 
 #include <math.h>
 #include <string.h>
