@@ -126,9 +126,9 @@ THR_API thr_status thr_hits_open(thr_context *context, const char *path, thr_hit
 THR_API void thr_hits_free(thr_hits *hits);
 
 typedef struct thr_hits_info {
-    uint64_t n_items;    /* live items */
-    uint32_t n_features; /* in the file, with at least one item */
-    uint64_t n_postings; /* in the file: pairs of an item and a feature */
+    uint64_t n_items;         /* live items */
+    uint32_t n_features;      /* in the file, with at least one item */
+    uint64_t n_postings;      /* in the file: pairs of an item and a feature */
     uint64_t n_ids;           /* in the file: postings stored as 16-bit places; these are no item ids */
     uint64_t n_runs;          /* in the file: runs of neighbouring places */
     uint64_t n_bitmaps;       /* in the file: bitmaps of 256 places */

@@ -54,7 +54,7 @@ typedef struct thr_cells_choice {
     uint32_t n_cells; /* 0: none were tried, or there are none */
     bool kept;        /* whether the index has them */
     float read;       /* share of the rows that a search for 10 items with recall .95 screens, on average */
-    float speed;      /* expected time of that search without cells, divided by that with them: by a model, unmeasured */
+    float speed;      /* time of that search without cells, divided by that with them: by a model, not measured */
 } thr_cells_choice;
 
 typedef struct thr_index_build_options {

@@ -9,7 +9,7 @@
  */
 #include <math.h>
 
-#include "beam/impl.h"
+#include "beam/beam.h"
 
 /* ------------------------------------------------------------------------------------------- continuations in order */
 

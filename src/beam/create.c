@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "beam/impl.h"
-#include "head/impl.h"
+#include "beam/beam.h"
+#include "head/head.h"
 
 enum { USUAL_BEAM = 5, USUAL_LENGTH = 200 };
 

@@ -7,7 +7,7 @@
 #include <math.h>
 
 #include "base/error.h"
-#include "beam/impl.h"
+#include "beam/beam.h"
 #include "nn/logarithm.h"
 
 /* e^x for 0 <= x <= 200: 2^n e^r with |r| <= ln 2 / 2; the first omitted term is below 2^-70. */

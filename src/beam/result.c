@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* result.c - writing finished sequences to arrays, from their last words back to the first. */
 #include "base/error.h"
-#include "beam/impl.h"
+#include "beam/beam.h"
 
 static thr_status make_room(thr_beam *beam, size_t n_sequences, size_t n_words, thr_error *err) {
     thr_context *context = beam->context;

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/progress.h"
-#include "beam/impl.h"
+#include "beam/beam.h"
 
 enum { MOST_ROWS = INT32_MAX };
 

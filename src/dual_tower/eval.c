@@ -3,7 +3,7 @@
 #include <thresher/metric.h>
 
 #include "base/error.h"
-#include "dual_tower/impl.h"
+#include "dual_tower/dual.h"
 #include "dual_tower/trainer.h"
 
 typedef struct evaluation {

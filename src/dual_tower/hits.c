@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hits.c - the weights that the words of a user's history add to items. */
 #include "base/error.h"
-#include "dual_tower/impl.h"
+#include "dual_tower/dual.h"
 
 /* weight = (w of the word + w of its sequence's field) x. Returns false if the field was not learned. */
 static bool weigh(const thr_dual_model *model, const thr_dual_word *word, float *weight) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* open.c - opening a dual tower, and encoding texts of features with it. */
 #include "dual_tower/model_file.h"
-#include "dual_tower/impl.h"
+#include "dual_tower/dual.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* coded_rows.c - the rows that plane codes are made of: a word's weights, with its bias as one more dimension. */
-#include "head/impl.h"
+#include "head/head.h"
 #include "head/planes.h"
 #include "head/weight_formats.h"
 

@@ -9,7 +9,7 @@
 #include <math.h>
 
 #include "base/error.h"
-#include "head/impl.h"
+#include "head/head.h"
 
 /* The answers of both heads, k words per state, best first. */
 typedef struct answers {

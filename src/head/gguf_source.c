@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "head/impl.h"
+#include "head/head.h"
 #include "tensors/gguf.h"
 
 enum { NAME_MOST = 256, LISTED = 8, LISTED_NAME = 40 };

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/files/out.h"
-#include "head/impl.h"
+#include "head/head.h"
 
 thr_status thr_head_check_path(thr_context *context, const char *path, bool replace, thr_error *err) {
     if (context == NULL || path == NULL)

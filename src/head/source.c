@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "head/impl.h"
+#include "head/head.h"
 #include "io/endings.h"
 #include "tensors/safetensors.h"
 

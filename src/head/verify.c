@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/lower_bound.h"
-#include "head/impl.h"
+#include "head/head.h"
 #include "head/weight_formats.h"
 
 enum { STEP_WORDS = 1024 }; /* words between checks for cancellation */

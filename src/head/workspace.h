@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "head/impl.h"
+#include "head/head.h"
 #include "head/row_products.h"
 #include "select/candidates.h"
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "hits/impl.h"
+#include "hits/hits.h"
 
 typedef struct maker {
     thr_hits *hits; /* the lists to change */

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 
 #include "base/error.h"
-#include "hits/impl.h"
+#include "hits/hits.h"
 
 /* The place of a row. Cost: a pass over all places if the items were reordered and never updated, else constant. */
 static uint32_t find_place(const thr_hits *hits, uint32_t row) {

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "hits/impl.h"
+#include "hits/hits.h"
 #include "lists/validate.h"
 
 static const char *const section_names[THR_HITS_LAST + 1] = {

@@ -6,7 +6,7 @@
  * of rows is a window of each file, and the sums of both add up. Each file has words of its own; the second's get the
  * numbers of the first's, and others after them. Joining costs the second file's rows and words, and all values.
  */
-#include "hits/impl.h"
+#include "hits/hits.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
 #include "base/text/decimal.h"
 #include "base/error.h"
 #include "base/radix.h"
-#include "hits/impl.h"
+#include "hits/hits.h"
 
 /* Lookups that return no status find nothing if the file was changed: reading past its end would kill the process. */
 static bool is_unchanged(const thr_hits *hits) {

@@ -5,7 +5,7 @@
 #include "base/text/decimal.h"
 #include "base/error.h"
 #include "base/files/file.h"
-#include "hits/impl.h"
+#include "hits/hits.h"
 
 /* ------------------------------------------------------------------------------------------------ open */
 

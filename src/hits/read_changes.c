@@ -7,7 +7,7 @@
 
 #include "base/text/decimal.h"
 #include "base/error.h"
-#include "hits/impl.h"
+#include "hits/hits.h"
 #include "io/reader.h"
 
 /* ------------------------------------------------------------------------------------------------ added items */

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "hits/impl.h"
+#include "hits/hits.h"
 #include "hits/update.h"
 
 typedef struct replay {

@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "hits/build.h"
-#include "hits/impl.h"
+#include "hits/hits.h"
 #include "lists/transpose.h"
 #include "select/bitmap.h"
 

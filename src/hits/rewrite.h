@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "hits/impl.h"
+#include "hits/hits.h"
 #include "hits/read_items.h"
 
 /* Items to add, checked against the lists that they are added to. Initialise with zeros. */

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "hits/impl.h"
+#include "hits/hits.h"
 #include "lists/transpose.h"
 #include "select/answers.h"
 

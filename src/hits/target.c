@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "hits/impl.h"
+#include "hits/hits.h"
 #include "select/bitmap.h"
 
 enum { MAX_DEPTH = 64 };

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "hits/read_changes.h"
-#include "hits/impl.h"
+#include "hits/hits.h"
 
 void thr_hits_changes_init(thr_hits_changes *changes) {
     *changes = (thr_hits_changes){.size = sizeof *changes};

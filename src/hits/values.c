@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "base/error.h"
-#include "hits/impl.h"
+#include "hits/hits.h"
 
 /* ------------------------------------------------------------------------------------------------ users */
 

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "hits/impl.h"
+#include "hits/hits.h"
 #include "lists/validate.h"
 
 /* Check that every row occurs once. */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "hits/impl.h"
+#include "hits/hits.h"
 #include "index/impl.h"
 
 /* ------------------------------------------------------------------------------------------------ build */

@@ -19,8 +19,8 @@ enum {
 
 /* ----------------------------------------------------------------------------------------------- runs */
 
-thr_device_codes thr_store_run(const thr_store_slice *slice, const void *memory, uint32_t n_places, uint32_t at,
-                               uint32_t n, uint32_t first_tile) {
+thr_device_codes thr_store_tiles_view(const thr_store_slice *slice, const void *memory, uint32_t n_places, uint32_t at,
+                                      uint32_t n, uint32_t first_tile) {
     const thr_tile_size tile = slice->tile;
     const char *numbers = (const char *)memory + n_places * tile.codes, *offsets = numbers + n_places * tile.numbers;
     const uint64_t before = (uint64_t)first_tile * THR_DEVICE_TILE, most = (uint64_t)n * THR_DEVICE_TILE;
@@ -48,8 +48,8 @@ thr_device_codes thr_store_run(const thr_store_slice *slice, const void *memory,
 
 thr_device_codes thr_store_sampled(const thr_store_slice *slice) {
     if (slice->chunks.n == 0)
-        return thr_store_run(slice, slice->resident, slice->n_tiles, 0, slice->n_tiles, 0);
-    return thr_store_run(slice, slice->chunks.sampled, slice->n_samples, 0, slice->n_samples, slice->n_tiles);
+        return thr_store_tiles_view(slice, slice->resident, slice->n_tiles, 0, slice->n_tiles, 0);
+    return thr_store_tiles_view(slice, slice->chunks.sampled, slice->n_samples, 0, slice->n_samples, slice->n_tiles);
 }
 
 /* The number of tiles in chunk i. */
@@ -65,12 +65,13 @@ void *thr_store_chunk_host(const thr_store_slice *slice, uint32_t i, size_t *siz
 
 thr_device_codes thr_store_chunk(const thr_store_slice *slice, uint32_t i) {
     const uint32_t n = chunk_tiles(slice, i);
-    return thr_store_run(slice, slice->chunks.buffers[i % 2], n, 0, n, slice->n_resident + i * slice->chunks.n_tiles);
+    return thr_store_tiles_view(slice, slice->chunks.buffers[i % 2], n, 0, n,
+                                slice->n_resident + i * slice->chunks.n_tiles);
 }
 
 /* ---------------------------------------------------------------------------------------------- memory */
 
-/* Allocate n tiles on the device. */
+/* Allocate n tiles on the device, and count them in code_bytes. */
 static thr_status alloc_tiles(thr_store *store, thr_store_slice *slice, uint32_t n, void **memory, const char *what,
                               thr_error *err) {
     THR_TRY(store->backend->alloc(slice->device, n * slice->tile.all, memory, what, err));
@@ -116,7 +117,7 @@ static thr_status place_chunks(thr_store *store, thr_store_slice *slice, uint64_
                                          "codes that do not fit the GPU: use more GPUs, or the CPU", err));
     chunks->host = host;
     chunks->n = (n_streamed + chunks->n_tiles - 1) / chunks->n_tiles;
-    store->streamed_bytes += size;
+    store->host_code_bytes += size;
     return THR_OK;
 }
 
@@ -159,7 +160,7 @@ void thr_store_free_codes(thr_store *store, thr_store_slice *slice) {
         store->code_bytes -= there[i].memory == NULL ? 0 : there[i].n_tiles * slice->tile.all;
     }
     backend->release_pinned(slice->device, chunks->host);
-    store->streamed_bytes -= chunks->host == NULL ? 0 : (slice->n_tiles - slice->n_resident) * slice->tile.all;
+    store->host_code_bytes -= chunks->host == NULL ? 0 : (slice->n_tiles - slice->n_resident) * slice->tile.all;
     *chunks = (thr_store_chunks){0};
     slice->resident = NULL;
     slice->n_resident = 0;
@@ -192,7 +193,7 @@ thr_status thr_store_step(thr_store *store, thr_store_slice *slice, uint32_t ste
         THR_TRY(copy_chunk(store, slice, 0, err));
     if (first < end) {
         const thr_device_codes run =
-            thr_store_run(slice, slice->resident, slice->n_resident, first, end - first, first);
+            thr_store_tiles_view(slice, slice->resident, slice->n_resident, first, end - first, first);
         THR_TRY(visit(arg, slice, &run, err));
     }
     if (n_chunks == 0)

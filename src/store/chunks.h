@@ -6,7 +6,7 @@
  * host, in the device's layout, cut into chunks of tiles. A search copies the chunks in turn into two buffers: one is
  * copied while the other is scored. The link to the host is so much slower than the device's memory that a pass takes
  * as long as its copies, provided that these never wait. So each step scores, for all queries of a batch, the chunk
- * that has arrived and a run of the resident tiles. How far copies and scoring overlap is not yet measured.
+ * that has arrived and a run of the resident tiles.
  *
  * The sample from which thresholds are computed is spread over all tiles. If some tiles are not resident, the device
  * also holds a copy of the sampled ones, 1024 at most.
@@ -16,23 +16,23 @@
  */
 #pragma once
 
-#include "store/impl.h"
+#include "store/slices.h"
 #include "select/sampled_threshold.h"
 
 /*
- * A view of the n tiles from index `at` on, in memory laid out for n_places tiles; the first has number first_tile in
- * the slice. No pointer is dereferenced: memory may be the host's.
+ * Return a view of tiles at to at + n - 1 of an array for n_places tiles. first_tile: the slice's number of the first.
+ * memory: the device's or the host's; it is not dereferenced.
  */
-thr_device_codes thr_store_run(const thr_store_slice *slice, const void *memory, uint32_t n_places, uint32_t at,
-                               uint32_t n, uint32_t first_tile);
+thr_device_codes thr_store_tiles_view(const thr_store_slice *slice, const void *memory, uint32_t n_places, uint32_t at,
+                                      uint32_t n, uint32_t first_tile);
 
 /*
  * Decide how many tiles are resident, and allocate memory for them and for chunks; copies nothing. The slice's codes
  * and tile sizes must be set. Leaves slice->spare_bytes free where the device has as many, and sets it to the bytes
  * left free.
  *
- * THR_ENOMEM where two buffers cannot be allocated, or pinned memory for the tiles that are not resident;
- * thr_store_free_codes frees the rest.
+ * Returns THR_OK; THR_ENOMEM if two buffers, or pinned memory for the tiles that are not resident, cannot be allocated;
+ * THR_EDEVICE. After an error, too, thr_store_free_codes frees what was allocated.
  */
 thr_status thr_store_place_codes(thr_store *store, thr_store_slice *slice, thr_error *err);
 void thr_store_free_codes(thr_store *store, thr_store_slice *slice);

@@ -2,19 +2,19 @@
 /*
  * collect.c - the screen on devices. A sample of tiles gives every query a threshold; one pass over all codes emits the
  * rows that reach it; the best of them return to the host. If the sampled threshold was wrong, histograms of the keys
- * yield the threshold that exactly the wanted rows reach. options->extra needs another pass (extra.h).
+ * yield one that at least the wanted rows reach, and at most capacity. options->extra needs another pass (extra.h).
  *
  * Each device returns the best rows of its slice; merging them gives the overall best. The steps of slices whose codes
  * come in chunks are enqueued in turn over all slices, so that no device waits while another's queue is full.
  */
-#include "store/impl.h"
+#include "store/slices.h"
 
 #include "base/error.h"
 #include "scan/impl.h"
 #include "store/chunks.h"
 #include "store/extra.h"
 #include "store/screen_slice.h"
-#include "store/workspace.h"
+#include "store/search_memory.h"
 #include "select/bitmap.h"
 #include "select/sampled_threshold.h"
 
@@ -43,8 +43,8 @@ static thr_slice_plan plan_slice(const thr_job *job, const thr_store_slice *slic
     plan.wanted = (uint32_t)(job->n_survivors < plan.n_allowed ? job->n_survivors : plan.n_allowed);
     plan.n_samples = slice->n_samples;
     /*
-     * The expected number of rows above the threshold's rank in the sample, as the device computes it; capacity is
-     * twice that.
+     * rank: the threshold's rank in the sample, as the device computes it. About rank x n_allowed / seen rows reach the
+     * threshold; capacity is twice that, and SPARE_ITEMS.
      */
     const double seen = (double)plan.n_samples * THR_DEVICE_TILE * ((double)plan.n_allowed / (double)n);
     const double rank = thr_select_sample_rank(seen, plan.n_allowed == 0 ? 1 : plan.n_allowed, plan.wanted);
@@ -104,7 +104,7 @@ static thr_status find_threshold(const thr_collecting *c, thr_store_slice *slice
     uint64_t bins[THR_COUNT_BINS], above = 0; /* rows in larger bins */
     counting k = {.c = c, .q = q};
     thr_count_op *op = &k.op;
-    THR_TRY(thr_store_grow(c->store, slice, THR_BUFFER_BINS, sizeof bins, &op->bins, err));
+    THR_TRY(thr_store_grow(c->store, slice, THR_STORE_BUFFER_BINS, sizeof bins, &op->bins, err));
     for (;;) {
         THR_TRY(backend->clear(slice->stream, op->bins, sizeof bins, err));
         for (uint32_t step = 0; step < thr_store_n_steps(slice); step++)
@@ -135,7 +135,8 @@ static thr_status collect_again(const thr_collecting *c, thr_store_slice *slice,
     THR_TRY(backend->wait(slice->stream, err));
     if (m->host_counts[q] >= plan->wanted && m->host_counts[q] <= plan->capacity)
         return THR_OK;
-    return thr_fail(err, THR_EDEVICE, "a GPU counted %u rows, then found %u", plan->wanted, m->host_counts[q]);
+    return thr_fail(err, THR_EDEVICE, "a GPU found %u rows above a threshold that %u to %u rows reach",
+                    m->host_counts[q], plan->wanted, plan->capacity);
 }
 
 /* ---------------------------------------------------------------------------------------------- collecting */
@@ -224,7 +225,7 @@ static thr_status collect(void *arg, thr_error *err) {
         c.n = n - first < size ? n - first : size;
         THR_TRY(collect_batch(&c, plans, err));
         if (has_extra)
-            THR_TRY(thr_store_widen(&c, plans, thr_scan_collector_extra(job, queries[first]), err));
+            THR_TRY(thr_store_collect_within(&c, plans, thr_scan_collector_extra(job, queries[first]), err));
     }
     return THR_OK;
 }
@@ -246,5 +247,5 @@ thr_status thr_store_collect(thr_store *store, const thr_job *job, thr_scan_quer
     if (m == 0)
         return THR_OK;
     thr_collecting c = {store, job, with_direction, their_lanes, m};
-    return thr_store_run_locked(store, job->corpus, collect, &c, err);
+    return thr_store_with_lock(store, job->corpus, collect, &c, err);
 }

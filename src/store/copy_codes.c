@@ -3,7 +3,7 @@
  * copy_codes.c - copies a slice's codes to its device. Runs of blocks go in pieces through pinned memory and are packed
  * into tiles on the device, which stay there or return to the host's pinned memory.
  */
-#include "store/impl.h"
+#include "store/slices.h"
 
 #include "base/error.h"
 #include "code/encode.h"
@@ -141,7 +141,8 @@ static run run_of(const thr_store_slice *slice, const thr_device_codes *codes, u
 static thr_status copy_sampled(const thr_store *store, const thr_scan_corpus *corpus, const thr_store_slice *slice,
                                const stage *stages, thr_error *err) {
     for (uint32_t i = 0; i < slice->n_samples; i++) {
-        const thr_device_codes to = thr_store_run(slice, slice->chunks.sampled, slice->n_samples, i, 1, slice->n_tiles);
+        const thr_device_codes to =
+            thr_store_tiles_view(slice, slice->chunks.sampled, slice->n_samples, i, 1, slice->n_tiles);
         run r = run_of(slice, &to, thr_store_sampled_tile(slice, i));
         r.shown = false;
         THR_TRY(copy_run(store, corpus, slice, &r, stages, err));
@@ -176,7 +177,7 @@ thr_status thr_store_copy_codes(thr_store *store, const thr_scan_corpus *corpus,
     }
     if (slice->n_resident > 0) {
         const uint32_t n = slice->n_resident;
-        const thr_device_codes resident = thr_store_run(slice, slice->resident, n, 0, n, 0);
+        const thr_device_codes resident = thr_store_tiles_view(slice, slice->resident, n, 0, n, 0);
         const run r = run_of(slice, &resident, 0);
         THR_TRY_OUT(copy_run(store, corpus, slice, &r, stages, err));
     }

@@ -39,7 +39,7 @@ static thr_status collect_extra(const thr_collecting *c, thr_store_slice *slice,
     return THR_OK;
 }
 
-thr_status thr_store_widen(const thr_collecting *c, const thr_slice_plan *plans, float extra, thr_error *err) {
+thr_status thr_store_collect_within(const thr_collecting *c, const thr_slice_plan *plans, float extra, thr_error *err) {
     thr_collector *collector = &c->lanes[0]->collector;
     float worst = INFINITY;
     for (size_t i = 0; i < collector->n; i++)

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "store/chunks.h"
-#include "store/workspace.h"
+#include "store/search_memory.h"
 
 #include <thresher/way.h>
 
@@ -13,7 +13,7 @@
 enum {
     WORD_DIMS = 32,
     COLUMN = 8,     /* queries (ops.h) */
-    BATCH_LEAST = 5 /* fewest queries for which tensor cores are used; not yet measured */
+    BATCH_LEAST = 5 /* fewest queries for which tensor cores are used */
 };
 
 static uint32_t count_words(const thr_query_code *code) {
@@ -36,7 +36,7 @@ static thr_status send_sampled_filter(const thr_collecting *c, thr_store_slice *
     const uint64_t *words = c->job->options->filter + slice->first_block;
     const size_t tile = TILE_WORDS * sizeof *words, size = slice->n_samples * tile;
     uint64_t *host;
-    THR_TRY(thr_store_grow(c->store, slice, THR_BUFFER_HOST_FILTER, size, &host, err));
+    THR_TRY(thr_store_grow(c->store, slice, THR_STORE_BUFFER_HOST_FILTER, size, &host, err));
     for (uint32_t i = 0; i < slice->n_samples; i++)
         memcpy(host + (size_t)i * TILE_WORDS, words + (size_t)thr_store_sampled_tile(slice, i) * TILE_WORDS, tile);
     return c->store->backend->upload(slice->stream, to, host, size, err);
@@ -44,7 +44,7 @@ static thr_status send_sampled_filter(const thr_collecting *c, thr_store_slice *
 
 /* The filter's words of a run's items. */
 static const uint64_t *filter_of(const thr_collecting *c, const thr_store_slice *slice, const thr_device_codes *codes) {
-    const uint64_t *words = slice->buffers[THR_BUFFER_FILTER].memory;
+    const uint64_t *words = slice->buffers[THR_STORE_BUFFER_FILTER].memory;
     return c->job->options->filter == NULL ? NULL : words + (size_t)codes->first_tile * TILE_WORDS;
 }
 
@@ -55,15 +55,15 @@ thr_status thr_store_send_filter(const thr_collecting *c, thr_store_slice *slice
     const size_t size = n_words * sizeof *memory, used = slice->n_blocks * sizeof *memory;
     if (c->job->options->filter == NULL)
         return THR_OK;
-    THR_TRY(thr_store_grow(c->store, slice, THR_BUFFER_FILTER, n_all * sizeof *memory, &memory, err));
+    THR_TRY(thr_store_grow(c->store, slice, THR_STORE_BUFFER_FILTER, n_all * sizeof *memory, &memory, err));
     THR_TRY(c->store->backend->upload(slice->stream, memory, c->job->options->filter + slice->first_block, used, err));
     if (size > used)
         THR_TRY(c->store->backend->clear(slice->stream, memory + slice->n_blocks, size - used, err));
     return n_sampled == 0 ? THR_OK : send_sampled_filter(c, slice, memory + n_words, err);
 }
 
-/* Whether query codes are too long to be passed inside an operation. */
-static bool is_far(const thr_collecting *c) {
+/* Whether query codes are in device memory, because they are too long for an operation. */
+static bool queries_in_memory(const thr_collecting *c) {
     const uint32_t most = c->n < THR_SCREEN_QUERIES ? c->n : THR_SCREEN_QUERIES;
     return (size_t)most * count_words(&c->queries[0]->code) > THR_SCREEN_WORDS;
 }
@@ -73,10 +73,10 @@ static thr_status send_words(const thr_collecting *c, thr_store_slice *slice, th
     const size_t n_words = count_words(&c->queries[0]->code), size = c->n * n_words * sizeof(uint32_t);
     uint32_t *host;
     void *memory;
-    if (!is_far(c))
+    if (!queries_in_memory(c))
         return THR_OK;
-    THR_TRY(thr_store_grow(c->store, slice, THR_BUFFER_WORDS, size, &memory, err));
-    THR_TRY(thr_store_grow(c->store, slice, THR_BUFFER_HOST_WORDS, size, &host, err));
+    THR_TRY(thr_store_grow(c->store, slice, THR_STORE_BUFFER_WORDS, size, &memory, err));
+    THR_TRY(thr_store_grow(c->store, slice, THR_STORE_BUFFER_HOST_WORDS, size, &host, err));
     for (uint32_t q = 0; q < c->n; q++)
         fill_words(&c->queries[q]->code, host + q * n_words);
     return c->store->backend->upload(slice->stream, memory, host, size, err);
@@ -99,7 +99,8 @@ void thr_store_make_scan(const thr_collecting *c, const thr_store_slice *slice, 
     scan->filter = filter_of(c, slice, codes);
     scan->n_queries = n;
     scan->query_bits = c->job->query_bits;
-    scan->far_words = is_far(c) ? (const uint32_t *)slice->buffers[THR_BUFFER_WORDS].memory + first * n_words : NULL;
+    scan->far_words =
+        queries_in_memory(c) ? (const uint32_t *)slice->buffers[THR_STORE_BUFFER_WORDS].memory + first * n_words : NULL;
     for (uint32_t i = 0; i < n; i++) {
         const thr_scan_query *query = c->queries[first + i];
         scan->queries[i] = device_query(query);
@@ -137,16 +138,16 @@ static thr_status send_digits(const thr_collecting *c, thr_store_slice *slice, u
     void *memory;
     int8_t *digits;
     thr_device_query *queries;
-    THR_TRY(thr_store_grow(c->store, slice, THR_BUFFER_HOST_DIGITS, n_groups * group, &digits, err));
-    THR_TRY(thr_store_grow(c->store, slice, THR_BUFFER_HOST_QUERIES, c->n * sizeof *queries, &queries, err));
+    THR_TRY(thr_store_grow(c->store, slice, THR_STORE_BUFFER_HOST_DIGITS, n_groups * group, &digits, err));
+    THR_TRY(thr_store_grow(c->store, slice, THR_STORE_BUFFER_HOST_QUERIES, c->n * sizeof *queries, &queries, err));
     memset(digits, 0, n_groups * group);
     for (uint32_t q = 0; q < c->n; q++) {
         fill_digits(&c->queries[q]->code, q % size, thr_batch_columns(size), digits + q / size * group);
         queries[q] = device_query(c->queries[q]);
     }
-    THR_TRY(thr_store_grow(c->store, slice, THR_BUFFER_DIGITS, n_groups * group, &memory, err));
+    THR_TRY(thr_store_grow(c->store, slice, THR_STORE_BUFFER_DIGITS, n_groups * group, &memory, err));
     THR_TRY(backend->upload(slice->stream, memory, digits, n_groups * group, err));
-    THR_TRY(thr_store_grow(c->store, slice, THR_BUFFER_QUERIES, c->n * sizeof *queries, &memory, err));
+    THR_TRY(thr_store_grow(c->store, slice, THR_STORE_BUFFER_QUERIES, c->n * sizeof *queries, &memory, err));
     return backend->upload(slice->stream, memory, queries, c->n * sizeof *queries, err);
 }
 
@@ -162,6 +163,7 @@ void thr_store_make_batch(const thr_collecting *c, const thr_store_slice *slice,
     op->filter = filter_of(c, slice, codes);
     op->n_queries = c->n - first < size ? c->n - first : size;
     op->n_columns = thr_batch_columns(size);
-    op->digits = (const uint32_t *)slice->buffers[THR_BUFFER_DIGITS].memory + first / size * digits_size(slice, size);
-    op->queries = (const thr_device_query *)slice->buffers[THR_BUFFER_QUERIES].memory + first;
+    op->digits =
+        (const uint32_t *)slice->buffers[THR_STORE_BUFFER_DIGITS].memory + first / size * digits_size(slice, size);
+    op->queries = (const thr_device_query *)slice->buffers[THR_STORE_BUFFER_QUERIES].memory + first;
 }

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "scan/impl.h"
-#include "store/impl.h"
+#include "store/slices.h"
 
 /* A search on devices, one batch of queries at a time. */
 typedef struct thr_collecting {
@@ -15,8 +15,8 @@ typedef struct thr_collecting {
 } thr_collecting;
 
 /*
- * Upload the filter's words of a slice, once per search; and a batch's queries, where they are not passed inside
- * operations.
+ * thr_store_send_filter enqueues the upload of the filter's words of a slice, once per search; thr_store_send_queries
+ * that of a batch's queries, if they are too long for operations. Both return THR_OK; THR_ENOMEM; THR_EDEVICE.
  */
 thr_status thr_store_send_filter(const thr_collecting *c, thr_store_slice *slice, thr_error *err);
 thr_status thr_store_send_queries(const thr_collecting *c, thr_store_slice *slice, thr_error *err);

@@ -2,7 +2,7 @@
 /*
  * rows.c - copies of the corpus's rows on devices, beside the codes: records for the rescore, vectors for the refine.
  */
-#include "store/impl.h"
+#include "store/slices.h"
 
 #include "base/error.h"
 #include "scan/impl.h"

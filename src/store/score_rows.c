@@ -3,10 +3,10 @@
  * score_rows.c - rescore and refine on devices: rows are sent to the devices that hold them, and their scores return.
  * All queries of a batch go together, since a few hundred rows do not keep a GPU busy.
  */
-#include "store/impl.h"
+#include "store/slices.h"
 
 #include "base/error.h"
-#include "store/workspace.h"
+#include "store/search_memory.h"
 #include "scan/values.h"
 
 #include <string.h>
@@ -22,8 +22,8 @@ typedef struct scoring {
     bool rescoring; /* rescore, which skips queries without a screen; else refine */
 } scoring;
 
-/* Whether a row of a query must be scored on a slice's device. */
-static bool holds(const scoring *s, const thr_store_slice *slice, size_t query, uint64_t row) {
+/* Whether a slice's device has to score a row of a query: it holds the row, and the query is not skipped. */
+static bool must_score(const scoring *s, const thr_store_slice *slice, size_t query, uint64_t row) {
     const uint64_t first = slice->first_block * THR_BLOCK_ITEMS;
     return row >= first && row - first < slice->codes.n_items && !(s->rescoring && s->queries[query].skips_screen);
 }
@@ -62,7 +62,7 @@ static uint32_t take_rows(const scoring *s, const thr_store_slice *slice, cursor
         for (; at->item < collector->n; at->item++) {
             const thr_candidate *item = &collector->items[at->item];
             const uint64_t row = row_of(s, item);
-            if (!holds(s, slice, at->query, row))
+            if (!must_score(s, slice, at->query, row))
                 continue;
             if (n == most)
                 return n;
@@ -76,7 +76,7 @@ static void put_scores(const scoring *s, const thr_store_slice *slice, cursor at
     for (uint32_t done = 0; done < n; at.query++, at.item = 0) {
         thr_collector *collector = &s->lanes[at.query].collector;
         for (; at.item < collector->n && done < n; at.item++)
-            if (holds(s, slice, at.query, row_of(s, &collector->items[at.item])))
+            if (must_score(s, slice, at.query, row_of(s, &collector->items[at.item])))
                 put_score(s, at.query, &collector->items[at.item], scores[done++]);
     }
 }
@@ -92,10 +92,10 @@ static thr_status score_slice(const scoring *s, thr_store_slice *slice, score_fn
     cursor at = {0, 0};
     if (most == 0)
         return THR_OK;
-    THR_TRY(thr_store_grow(s->store, slice, THR_BUFFER_ROWS, most * sizeof *rows, &rows, err));
-    THR_TRY(thr_store_grow(s->store, slice, THR_BUFFER_HOST_ROWS, most * sizeof *rows, &host_rows, err));
-    THR_TRY(thr_store_grow(s->store, slice, THR_BUFFER_SCORES, most * sizeof *scores, &scores, err));
-    THR_TRY(thr_store_grow(s->store, slice, THR_BUFFER_HOST_SCORES, most * sizeof *scores, &host_scores, err));
+    THR_TRY(thr_store_grow(s->store, slice, THR_STORE_BUFFER_ROWS, most * sizeof *rows, &rows, err));
+    THR_TRY(thr_store_grow(s->store, slice, THR_STORE_BUFFER_HOST_ROWS, most * sizeof *rows, &host_rows, err));
+    THR_TRY(thr_store_grow(s->store, slice, THR_STORE_BUFFER_SCORES, most * sizeof *scores, &scores, err));
+    THR_TRY(thr_store_grow(s->store, slice, THR_STORE_BUFFER_HOST_SCORES, most * sizeof *scores, &host_scores, err));
     for (;;) {
         const cursor from = at;
         const uint32_t n = take_rows(s, slice, &at, host_rows, most);
@@ -125,17 +125,17 @@ static thr_status send_rest_queries(const scoring *s, thr_store_slice *slice, th
     thr_rescore_query *queries;
     int8_t *digits;
     void *memory;
-    THR_TRY(thr_store_grow(s->store, slice, THR_BUFFER_HOST_ROW_QUERIES, s->n * sizeof *queries, &queries, err));
-    THR_TRY(thr_store_grow(s->store, slice, THR_BUFFER_HOST_ROW_VECTORS, s->n * size, &digits, err));
+    THR_TRY(thr_store_grow(s->store, slice, THR_STORE_BUFFER_HOST_ROW_QUERIES, s->n * sizeof *queries, &queries, err));
+    THR_TRY(thr_store_grow(s->store, slice, THR_STORE_BUFFER_HOST_ROW_VECTORS, s->n * size, &digits, err));
     for (size_t q = 0; q < s->n; q++) {
         const thr_scan_query *query = &s->queries[q];
         queries[q] = (thr_rescore_query){query->code.total, query->rest.digit_sum, query->lead_gain, query->rest_gain,
                                          query->offset_weight};
         memcpy(digits + q * size, query->rest.digits, size);
     }
-    THR_TRY(thr_store_grow(s->store, slice, THR_BUFFER_ROW_QUERIES, s->n * sizeof *queries, &memory, err));
+    THR_TRY(thr_store_grow(s->store, slice, THR_STORE_BUFFER_ROW_QUERIES, s->n * sizeof *queries, &memory, err));
     THR_TRY(backend->upload(slice->stream, memory, queries, s->n * sizeof *queries, err));
-    THR_TRY(thr_store_grow(s->store, slice, THR_BUFFER_ROW_VECTORS, s->n * size, &memory, err));
+    THR_TRY(thr_store_grow(s->store, slice, THR_STORE_BUFFER_ROW_VECTORS, s->n * size, &memory, err));
     return backend->upload(slice->stream, memory, digits, s->n * size, err);
 }
 
@@ -151,9 +151,9 @@ static thr_status rescore_rows(const scoring *s, const thr_store_slice *slice, c
                                .n_planes = shape.n_planes,
                                .has_offset = shape.has_offset,
                                .wide = shape.wide,
-                               .digits = slice->buffers[THR_BUFFER_ROW_VECTORS].memory,
+                               .digits = slice->buffers[THR_STORE_BUFFER_ROW_VECTORS].memory,
                                .digits_size = (uint32_t)thr_rest_query_size(shape.n_rows * 8),
-                               .queries = slice->buffers[THR_BUFFER_ROW_QUERIES].memory,
+                               .queries = slice->buffers[THR_STORE_BUFFER_ROW_QUERIES].memory,
                                .rows = rows,
                                .n_scored = n,
                                .scores = scores};
@@ -166,10 +166,10 @@ static thr_status send_vectors(const scoring *s, thr_store_slice *slice, thr_err
     const size_t size = slice->codes.n_dims * sizeof(float);
     char *host;
     void *memory;
-    THR_TRY(thr_store_grow(s->store, slice, THR_BUFFER_HOST_ROW_VECTORS, s->n * size, &host, err));
+    THR_TRY(thr_store_grow(s->store, slice, THR_STORE_BUFFER_HOST_ROW_VECTORS, s->n * size, &host, err));
     for (size_t q = 0; q < s->n; q++)
         memcpy(host + q * size, s->queries[q].vector, size);
-    THR_TRY(thr_store_grow(s->store, slice, THR_BUFFER_ROW_VECTORS, s->n * size, &memory, err));
+    THR_TRY(thr_store_grow(s->store, slice, THR_STORE_BUFFER_ROW_VECTORS, s->n * size, &memory, err));
     return s->store->backend->upload(slice->stream, memory, host, s->n * size, err);
 }
 
@@ -181,7 +181,7 @@ static thr_status refine_rows(const scoring *s, const thr_store_slice *slice, co
                               .n_dims = slice->codes.n_dims,
                               .scales = slice->rows.scales,
                               .inverse_norms = slice->rows.inverse_norms,
-                              .queries = slice->buffers[THR_BUFFER_ROW_VECTORS].memory,
+                              .queries = slice->buffers[THR_STORE_BUFFER_ROW_VECTORS].memory,
                               .rows = rows,
                               .n_scored = n,
                               .scores = scores};
@@ -204,11 +204,11 @@ static thr_status score_all(void *arg, thr_error *err) {
 thr_status thr_store_rescore(thr_store *store, const thr_job *job, const thr_scan_query *queries, size_t n,
                              thr_lane *lanes, thr_error *err) {
     scoring s = {store, job, queries, lanes, n, true};
-    return thr_store_run_locked(store, job->corpus, score_all, &s, err);
+    return thr_store_with_lock(store, job->corpus, score_all, &s, err);
 }
 
 thr_status thr_store_refine(thr_store *store, const thr_job *job, const thr_scan_query *queries, size_t n,
                             thr_lane *lanes, thr_error *err) {
     scoring s = {store, job, queries, lanes, n, false};
-    return thr_store_run_locked(store, job->corpus, score_all, &s, err);
+    return thr_store_with_lock(store, job->corpus, score_all, &s, err);
 }

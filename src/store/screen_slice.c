@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "device/keys.h"
 #include "store/chunks.h"
-#include "store/workspace.h"
+#include "store/search_memory.h"
 
 #include <string.h>
 
@@ -13,14 +13,14 @@ thr_status thr_store_get_memory(const thr_collecting *c, thr_store_slice *slice,
                                 thr_slice_memory *m, thr_error *err) {
     thr_store *store = c->store;
     const size_t n = c->n, item = sizeof(thr_device_item);
-    THR_TRY(thr_store_grow(store, slice, THR_BUFFER_SAMPLES, n * plan->n_samples * THR_DEVICE_TILE * sizeof(uint32_t),
-                           &m->samples, err));
-    THR_TRY(thr_store_grow(store, slice, THR_BUFFER_THRESHOLDS, n * sizeof(uint64_t), &m->thresholds, err));
-    THR_TRY(thr_store_grow(store, slice, THR_BUFFER_ITEMS, n * plan->capacity * item, &m->items, err));
-    THR_TRY(thr_store_grow(store, slice, THR_BUFFER_CHOSEN, n * plan->wanted * item, &m->chosen, err));
-    THR_TRY(thr_store_grow(store, slice, THR_BUFFER_HOST_CHOSEN, n * plan->wanted * item, &m->host_chosen, err));
-    THR_TRY(thr_store_grow(store, slice, THR_BUFFER_COUNTS, 2 * n * sizeof(uint32_t), &m->counts, err));
-    return thr_store_grow(store, slice, THR_BUFFER_HOST_COUNTS, 2 * n * sizeof(uint32_t), &m->host_counts, err);
+    THR_TRY(thr_store_grow(store, slice, THR_STORE_BUFFER_SAMPLES,
+                           n * plan->n_samples * THR_DEVICE_TILE * sizeof(uint32_t), &m->samples, err));
+    THR_TRY(thr_store_grow(store, slice, THR_STORE_BUFFER_THRESHOLDS, n * sizeof(uint64_t), &m->thresholds, err));
+    THR_TRY(thr_store_grow(store, slice, THR_STORE_BUFFER_ITEMS, n * plan->capacity * item, &m->items, err));
+    THR_TRY(thr_store_grow(store, slice, THR_STORE_BUFFER_CHOSEN, n * plan->wanted * item, &m->chosen, err));
+    THR_TRY(thr_store_grow(store, slice, THR_STORE_BUFFER_HOST_CHOSEN, n * plan->wanted * item, &m->host_chosen, err));
+    THR_TRY(thr_store_grow(store, slice, THR_STORE_BUFFER_COUNTS, 2 * n * sizeof(uint32_t), &m->counts, err));
+    return thr_store_grow(store, slice, THR_STORE_BUFFER_HOST_COUNTS, 2 * n * sizeof(uint32_t), &m->host_counts, err);
 }
 
 /* A pass that emits the rows that reach the thresholds in device memory. */
@@ -73,8 +73,8 @@ thr_status thr_store_emit(const thr_collecting *c, thr_store_slice *slice, const
     return THR_OK;
 }
 
-thr_status thr_store_bring(const thr_collecting *c, thr_store_slice *slice, const thr_slice_plan *plan,
-                           const thr_slice_memory *m, thr_query_run queries, thr_error *err) {
+thr_status thr_store_download_chosen(const thr_collecting *c, thr_store_slice *slice, const thr_slice_plan *plan,
+                                     const thr_slice_memory *m, thr_query_run queries, thr_error *err) {
     const thr_backend *backend = c->store->backend;
     const size_t at = (size_t)queries.first * plan->wanted, size = (size_t)queries.n * plan->wanted * sizeof *m->chosen;
     THR_TRY(backend->download(slice->stream, m->host_chosen + at, m->chosen + at, size, err));
@@ -92,7 +92,7 @@ thr_status thr_store_choose(const thr_collecting *c, thr_store_slice *slice, con
                               .chosen = m->chosen + (size_t)queries.first * plan->wanted,
                               .n_chosen = m->counts + c->n + queries.first};
     THR_TRY(backend->select(slice->stream, &op, err));
-    return thr_store_bring(c, slice, plan, m, queries, err);
+    return thr_store_download_chosen(c, slice, plan, m, queries, err);
 }
 
 void thr_store_push(const thr_store_slice *slice, thr_collector *collector, const thr_device_item *items, size_t n) {

@@ -3,7 +3,8 @@
  * screen_slice.h - a pass over a slice's codes: emits the rows that reach the queries' thresholds, and selects the
  * best.
  *
- * The functions enqueue work on the slice's stream and do not wait for it.
+ * The functions enqueue work on the slice's stream and do not wait for it. Those with a status return THR_OK;
+ * THR_ENOMEM; THR_EDEVICE.
  */
 #pragma once
 
@@ -30,7 +31,7 @@ typedef struct thr_query_run {
     uint32_t first, n;
 } thr_query_run;
 
-/* Allocate the memory of a batch. THR_ENOMEM. */
+/* Allocate the memory of a batch. */
 thr_status thr_store_get_memory(const thr_collecting *c, thr_store_slice *slice, const thr_slice_plan *plan,
                                 thr_slice_memory *m, thr_error *err);
 
@@ -45,13 +46,13 @@ thr_status thr_store_emit_step(const thr_collecting *c, thr_store_slice *slice, 
 thr_status thr_store_emit(const thr_collecting *c, thr_store_slice *slice, const thr_slice_plan *plan,
                           const thr_slice_memory *m, thr_query_run queries, thr_error *err);
 
-/* Enqueue the selection of the best emitted rows, and thr_store_bring. */
+/* Enqueue the selection of the best emitted rows, and thr_store_download_chosen. */
 thr_status thr_store_choose(const thr_collecting *c, thr_store_slice *slice, const thr_slice_plan *plan,
                             const thr_slice_memory *m, thr_query_run queries, thr_error *err);
 
 /* Enqueue the copy of chosen items to the host, with the counts of all queries. */
-thr_status thr_store_bring(const thr_collecting *c, thr_store_slice *slice, const thr_slice_plan *plan,
-                           const thr_slice_memory *m, thr_query_run queries, thr_error *err);
+thr_status thr_store_download_chosen(const thr_collecting *c, thr_store_slice *slice, const thr_slice_plan *plan,
+                                     const thr_slice_memory *m, thr_query_run queries, thr_error *err);
 
 /* Offer n items to a collector. */
 void thr_store_push(const thr_store_slice *slice, thr_collector *collector, const thr_device_item *items, size_t n);

@@ -3,13 +3,13 @@
  * store.c - creates and frees a store: cuts a corpus's blocks into a slice for each device, and copies its codes
  * (copy_codes.c) and rows (rows.c).
  */
-#include "store/impl.h"
+#include "store/slices.h"
 
 #include "base/error.h"
 #include "code/encode.h"
 #include "scan/impl.h"
 #include "store/chunks.h"
-#include "store/workspace.h"
+#include "store/search_memory.h"
 
 #include <string.h>
 
@@ -33,7 +33,7 @@ void thr_store_free(thr_store *store) {
 thr_store_size thr_store_get_size(thr_store *store) {
     (void)pthread_mutex_lock(&store->mutex);
     thr_store_size size = {
-        .code_bytes = store->code_bytes, .streamed_bytes = store->streamed_bytes, .row_bytes = store->row_bytes};
+        .code_bytes = store->code_bytes, .host_code_bytes = store->host_code_bytes, .row_bytes = store->row_bytes};
     for (uint32_t i = 0; i < store->n_slices; i++)
         size.workspace_bytes += thr_device_buffers_size(store->slices[i].buffers, THR_N_BUFFERS);
     (void)pthread_mutex_unlock(&store->mutex);
@@ -93,7 +93,7 @@ thr_status thr_store_create(thr_context *context, const thr_devices *devices, co
         thr_store_slice *slice = &store->slices[i];
         const uint64_t end = (i + 1) * n_tiles / n_slices * THR_BLOCKS_A_TILE;
         slice->device = devices->devices[i];
-        thr_device_buffers_start(slice->buffers, THR_N_BUFFERS, THR_BUFFER_HOST_WORDS);
+        thr_device_buffers_start(slice->buffers, THR_N_BUFFERS, THR_STORE_BUFFER_HOST_WORDS);
         slice->first_block = i * n_tiles / n_slices * THR_BLOCKS_A_TILE;
         slice->n_blocks = (uint32_t)((end < n_blocks ? end : n_blocks) - slice->first_block);
         const thr_status status = open_slice(store, corpus, slice, err);

@@ -28,14 +28,15 @@ typedef struct thr_store thr_store;
  */
 thr_status thr_store_create(thr_context *context, const thr_devices *devices, const thr_scan_corpus *corpus,
                             thr_store **store, thr_error *err);
+/* Free; NULL is allowed. No search may be using the store. */
 void thr_store_free(thr_store *store);
 
 /*
  * Memory in use. On devices: code_bytes of codes with their numbers and of buffers for chunks, row_bytes of records and
- * vectors, workspace_bytes of searches so far. On the host: streamed_bytes of pinned memory for chunks.
+ * vectors, workspace_bytes of searches so far. On the host: host_code_bytes of pinned memory for chunks.
  */
 typedef struct thr_store_size {
-    uint64_t code_bytes, row_bytes, streamed_bytes, workspace_bytes;
+    uint64_t code_bytes, row_bytes, host_code_bytes, workspace_bytes;
 } thr_store_size;
 thr_store_size thr_store_get_size(thr_store *store);
 
@@ -59,9 +60,9 @@ thr_status thr_store_collect(thr_store *store, const struct thr_job *job, struct
                              struct thr_lane *lanes, thr_error *err);
 
 /*
- * The same with hits, which the corpus's thr_scan_hits adds on the device: queries[i] has number first + i. Requires
- * that all codes are resident on one device (thr_store_can_add_hits). THR_ERANGE: a value is not finite, even of a row
- * that the CPU's pass would not have kept.
+ * As thr_store_collect, by values: the corpus's thr_scan_hits adds the sums of posting lists on the device. queries[i]
+ * is query first + i of the search. Requires that all codes are resident on one device (thr_store_can_add_hits).
+ * THR_ERANGE: a value is not finite, even of a row that the CPU's pass would not have kept.
  */
 bool thr_store_can_add_hits(const thr_store *store);
 thr_status thr_store_collect_values(thr_store *store, const struct thr_job *job, struct thr_scan_query *queries,

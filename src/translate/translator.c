@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "head/impl.h"
+#include "head/head.h"
 #include "translate/translator.h"
 
 enum {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes as a head's file, its checksums recomputed; queries of a head that opens read only its bytes. */
-#include "head/impl.h"
+#include "head/head.h"
 
 #include "fuzz/section_mutator.h"
 

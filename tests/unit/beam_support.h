@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "beam/impl.h"
+#include "beam/beam.h"
 #include "head_support.h"
 
 enum { BEAM_MOST_ROWS = 8192, BEAM_LONGEST = 24 };

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/half.h"
-#include "head/impl.h"
+#include "head/head.h"
 #include "head/weight_formats.h"
 #include "select/candidates.h"
 #include "support.h"

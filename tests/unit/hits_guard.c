@@ -17,7 +17,7 @@
 #include <thresher/guard.h>
 
 #include "files.h"
-#include "hits/impl.h"
+#include "hits/hits.h"
 #include "index_hits_support.h"
 
 static const char DIR_A[] = "hits-guard", LISTS[] = "hits-guard.hits", TABLE[] = "hits-guard.tsv";

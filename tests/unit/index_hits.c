@@ -6,7 +6,7 @@
 #include "index_hits_support.h"
 
 #include "kernel/kernel.h"
-#include "hits/impl.h"
+#include "hits/hits.h"
 #include "index/impl.h"
 #include "base/memory.h"
 

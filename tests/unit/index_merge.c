@@ -92,8 +92,8 @@ static void commits_during_a_merge_are_kept(void **state) {
     expect_items(*state, N + BATCHES * BATCH, UINT64_MAX, 1, 1 + BATCHES);
     expect_ok(thr_index_merge_begin(*state, DIR_A, &lock, &merge, &error));
     assert_true(merge.active && merge.end == 1 + BATCHES);
-    lock.has_spared = true;
-    lock.spared = merge.commit.dir.build;
+    lock.has_running_merge = true;
+    lock.merge_build = merge.commit.dir.build;
     remove_some(*state, &lock, N, 7,
                 N + BATCHES * BATCH); /* before it is written, from the segments that it has read */
     expect_ok(thr_index_merge_write(&merge, &error));
@@ -101,7 +101,7 @@ static void commits_during_a_merge_are_kept(void **state) {
     expect_ok(thr_index_merge_install(&merge, &error));
     thr_index_merge_end(&merge);
     assert_false(merge.active);
-    lock.has_spared = false;
+    lock.has_running_merge = false;
     remove_some(*state, &lock, N + (BATCHES * BATCH + 6) / 7 * 7, 7, ALL);
     expect_items(*state, ALL, N, 7, merge.first + 2);
     thr_index_build_dir_close(&lock);
@@ -113,8 +113,8 @@ static void a_merge_whose_segments_are_gone_is_dropped(void **state) {
     thr_index_change change;
     make(*state, &lock);
     expect_ok(thr_index_merge_begin(*state, DIR_A, &lock, &merge, &error));
-    lock.has_spared = true;
-    lock.spared = merge.commit.dir.build;
+    lock.has_running_merge = true;
+    lock.merge_build = merge.commit.dir.build;
     expect_ok(thr_index_merge_write(&merge, &error));
     expect_ok(thr_index_compact_held(*state, DIR_A, &lock, THR_COMPACT, &change, &error));
     expect_ok(thr_index_merge_install(&merge, &error));

@@ -200,7 +200,7 @@ static void every_allocation_on_a_device_may_fail(void **state) {
             const thr_store_size size = thr_store_get_size(s.corpus.scan.store);
             row_bytes = i == MOST_ALLOCATIONS ? size.row_bytes : row_bytes;
             n_left_out += size.row_bytes < row_bytes;
-            n_streamed += size.streamed_bytes > 0;
+            n_streamed += size.host_code_bytes > 0;
         } else {
             n_failed++;
             assert_error(status, THR_ENOMEM, &err, "cuda:");

@@ -6,7 +6,7 @@
 #include "kinds.h"
 #include "little.h"
 #include "naive.h"
-#include "store/impl.h"
+#include "store/slices.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,7 +72,7 @@ static void every_allocation_may_fail(void **state) {
         f->emulator.let_fail("none");
         assert_true(status == THR_OK || i < MOST_ALLOCATIONS);
         if (status == THR_OK) {
-            const uint64_t bytes = thr_store_get_size(s.corpus.scan.store).streamed_bytes;
+            const uint64_t bytes = thr_store_get_size(s.corpus.scan.store).host_code_bytes;
             streamed = i == MOST_ALLOCATIONS ? bytes : streamed;
             n_smaller += bytes > streamed;
             n_made_room += bytes < streamed;
@@ -170,9 +170,9 @@ static void codes_make_room_for_searches(void **state) {
     test_check_places(corpus.scan.store, TEST_ROOM_FOR_ALL);
     test_search_equals_naive(f->contexts[0], &corpus, queries, 1, K, &options, "a little memory");
     test_check_places(corpus.scan.store, TEST_ROOM_FOR_SOME);
-    const uint64_t streamed = thr_store_get_size(corpus.scan.store).streamed_bytes;
+    const uint64_t streamed = thr_store_get_size(corpus.scan.store).host_code_bytes;
     test_search_equals_naive(f->contexts[0], &corpus, queries, GROUP, K, &options, "a batch");
-    assert_int_equal(thr_store_get_size(corpus.scan.store).streamed_bytes, streamed); /* once was enough */
+    assert_int_equal(thr_store_get_size(corpus.scan.store).host_code_bytes, streamed); /* once was enough */
     options.filter = filter;
     options.filter_bits = MANY;
     test_search_equals_naive(f->contexts[0], &corpus, queries, GROUP, K, &options, "filter");
@@ -221,8 +221,8 @@ static void memory_is_accounted_for_and_does_not_grow(void **state) {
     const uint32_t n_tiles = (SMALL + THR_DEVICE_TILE - 1) / THR_DEVICE_TILE;
     const size_t device = f->emulator.allocated(), pinned = f->emulator.pinned();
     assert_int_equal(device, size.code_bytes + size.workspace_bytes);
-    assert_true(size.streamed_bytes > 0 && pinned >= size.streamed_bytes);
-    assert_true(n_tiles * s.corpus.scan.store->slices->tile.all < size.code_bytes + size.streamed_bytes);
+    assert_true(size.host_code_bytes > 0 && pinned >= size.host_code_bytes);
+    assert_true(n_tiles * s.corpus.scan.store->slices->tile.all < size.code_bytes + size.host_code_bytes);
     assert_ok(test_search_once(f->contexts[0], &s.corpus, s.queries, GROUP, &err), &err);
     assert_int_equal(f->emulator.allocated(), device);
     assert_int_equal(f->emulator.pinned(), pinned);

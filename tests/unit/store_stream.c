@@ -11,7 +11,7 @@
 #include "little.h"
 #include "naive.h"
 #include "scan/impl.h"
-#include "store/impl.h"
+#include "store/slices.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -125,7 +125,7 @@ static void a_sample_is_the_same_wherever_codes_are(void **state) {
         thr_store_slice *slice = store->slices;
         size = slice->n_samples * THR_DEVICE_TILE;
         samples[i] = test_array(size, sizeof **samples);
-        assert_ok(store->backend->download(slice->stream, samples[i], slice->buffers[THR_BUFFER_SAMPLES].memory,
+        assert_ok(store->backend->download(slice->stream, samples[i], slice->buffers[THR_STORE_BUFFER_SAMPLES].memory,
                                            size * sizeof **samples, NULL),
                   NULL);
         assert_ok(store->backend->wait(slice->stream, NULL), NULL);

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "device/layout.h"
-#include "dual_tower/device/impl.h"
+#include "dual_tower/device/learner.h"
 
 enum { MOST_ADS = 1 << 24 }; /* ads are numbered by floats while bags are transposed */
 enum { ARRAYS = 48 };        /* more than there are: each may be rounded up */

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "base/error.h"
-#include "dual_tower/device/impl.h"
+#include "dual_tower/device/learner.h"
 #include "nn/adam_op.h"
 #include "nn/dense_op.h"
 

@@ -2,7 +2,7 @@
 /* trainer.c - weights of a dual tower on a device: memory, upload, download. */
 #include "base/error.h"
 #include "device/layout.h"
-#include "dual_tower/device/impl.h"
+#include "dual_tower/device/learner.h"
 
 /* Values and slots of two tables, of dense tensors and of hits. */
 enum { ARRAYS_MOST = (1 + THR_WEIGHTS_SLOTS) * (THR_N_SIDES + 2) };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* copy.c - uploading a head to a GPU, its plane codes on first use, and its growing buffers. */
-#include "head/device/impl.h"
+#include "head/device/gpu_head.h"
 
 #include <string.h>
 

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "head/device/impl.h"
+#include "head/device/gpu_head.h"
 #include "nn/logarithm.h"
 
 _Static_assert((int)THR_HEAD_OP_TILE == (int)THR_HEAD_TILE, "a device's sums are the CPU's");

@@ -2,7 +2,7 @@
 /* batch.h - the queries that a GPU searches together, and the device memory that they use. */
 #pragma once
 
-#include "hits/device/impl.h"
+#include "hits/device/gpu_lists.h"
 
 /* A search, and its current batch. */
 typedef struct thr_hit_batch {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* copy.c - copies posting lists to a GPU, and manages the device memory of searches. */
-#include "hits/device/impl.h"
+#include "hits/device/gpu_lists.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* policy.c - decides whether a search of posting lists runs on a GPU, by the policy of device/policy.h. */
 #include "base/error.h"
-#include "hits/impl.h"
+#include "hits/hits.h"
 
 /* Estimated rates of the CPU, per second and thread: postings added, items offered. */
 static const double POSTING_RATE = 5e9, ITEM_RATE = 5e9;

@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "device/keys.h"
 #include "hits/device/batch.h"
-#include "hits/impl.h"
+#include "hits/hits.h"
 #include "select/bitmap.h"
 
 enum {

@@ -220,8 +220,11 @@ thr_status thr_index_build_dir_check(const thr_build_dir *dir, thr_error *err) {
 thr_status thr_index_build_dir_share(const thr_build_dir *held, thr_build_dir *dir, thr_error *err) {
     survey found;
     THR_TRY(thr_index_build_dir_check(held, err));
-    *dir = (thr_build_dir){
-        .context = held->context, .path = held->path, .fd = -1, .has_spared = held->has_spared, .spared = held->spared};
+    *dir = (thr_build_dir){.context = held->context,
+                           .path = held->path,
+                           .fd = -1,
+                           .has_running_merge = held->has_running_merge,
+                           .merge_build = held->merge_build};
     dir->fd = fcntl(held->fd, F_DUPFD_CLOEXEC, 0);
     if (dir->fd < 0)
         return thr_fail_errno(err, errno, "open the directory", dir->path);
@@ -273,7 +276,7 @@ static bool is_listed(const thr_manifest *manifest, const own_name *own) {
 static bool sweep_one(void *arg, int dir_fd, const char *name) {
     const sweep *s = arg;
     own_name own;
-    if (!is_ours(name, &own) || (s->dir->has_spared && own.kind != LIST && own.build == s->dir->spared))
+    if (!is_ours(name, &own) || (s->dir->has_running_merge && own.kind != LIST && own.build == s->dir->merge_build))
         return true;
     bool doomed =
         s->keep == NULL ? own.kind != LIST && own.build == s->dir->build : own.temporary || !is_listed(s->keep, &own);

@@ -12,13 +12,13 @@
 typedef struct thr_build_dir {
     thr_context *context;
     const char *path;
-    int fd;          /* holds the lock; -1 when closed */
-    long owner;      /* the process that took the lock; 0: a share of another's */
-    bool made;       /* by this build */
-    bool committed;  /* the new MANIFEST is in place */
-    uint32_t build;  /* part of the names of this build's files */
-    bool has_spared; /* publish keeps the files of build `spared`, a running merge */
-    uint32_t spared;
+    int fd;                 /* holds the lock; -1 when closed */
+    long owner;             /* the process that took the lock; 0: a share of another's */
+    bool made;              /* by this build */
+    bool committed;         /* the new MANIFEST is in place */
+    uint32_t build;         /* part of the names of this build's files */
+    bool has_running_merge; /* publish keeps the files of build `merge_build`, a running merge */
+    uint32_t merge_build;
 } thr_build_dir;
 
 /*
@@ -53,7 +53,7 @@ thr_status thr_index_build_dir_file_path(const thr_build_dir *dir, thr_index_fil
 
 /*
  * Flush the names of the build's files, write and publish the manifest, then delete all files of builds that it does
- * not name, but those of a spared one. As thr_index_build_dir_check; THR_EIO; THR_ENOSPACE; THR_ENOMEM.
+ * not name, but those of merge_build. As thr_index_build_dir_check; THR_EIO; THR_ENOSPACE; THR_ENOMEM.
  */
 thr_status thr_index_build_dir_publish(thr_build_dir *dir, const thr_manifest *manifest, thr_error *err);
 

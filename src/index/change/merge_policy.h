@@ -5,7 +5,7 @@
  * 1. A run of at least eight neighbouring segments, none of a higher level than the last of them. Level ends are 512,
  *    8 * 512, 64 * 512, ... items. So an item is written at most once per level, and a level has at most seven
  *    segments. The last run is chosen first. A run whose segments are nearly full, so that a merge would not
- *    halve their number, is left alone.
+ *    halve their number, is left alone: of such segments a level may have any number.
  * 2. If there is no run: a segment of which more than a sixth of the items are removed. So an index takes at most 1.2
  *    times the space of its items.
  */

@@ -10,8 +10,8 @@ enum { MOST_DURING_MERGE = 32 };
 
 void thr_index_writer_begin_merge(thr_index_writer *w) {
     (void)thr_index_merge_begin(w->context, w->dir, &w->lock, &w->merge, NULL);
-    w->lock.has_spared = w->merge.active;
-    w->lock.spared = w->merge.commit.dir.build;
+    w->lock.has_running_merge = w->merge.active;
+    w->lock.merge_build = w->merge.commit.dir.build;
     (void)pthread_mutex_lock(&w->mutex);
     w->merging = w->merge.active;
     w->n_during_merge = 0;
@@ -22,7 +22,7 @@ void thr_index_writer_end_merge(thr_index_writer *w) {
     if (w->merge_status == THR_OK)
         w->merge_status = thr_index_merge_install(&w->merge, NULL);
     thr_index_merge_end(&w->merge);
-    w->lock.has_spared = false;
+    w->lock.has_running_merge = false;
     (void)pthread_mutex_lock(&w->mutex);
     w->merging = false;
     (void)pthread_mutex_unlock(&w->mutex);

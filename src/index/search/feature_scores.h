@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "hits/impl.h"
+#include "hits/hits.h"
 #include "scan/scan.h"
 
 typedef struct thr_index_hits_workspace thr_index_hits_workspace;

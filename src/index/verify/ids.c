@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "hits/impl.h"
+#include "hits/hits.h"
 
 enum { STEP_ITEMS = 1 << 16 };
 

@@ -13,7 +13,7 @@
 
 /* A chunk's transposed entries, and where its features begin. */
 typedef struct transposed {
-    /* n_features + 1: first feature d's count in d + 1, then its next free entry in d, in the end its first entry in d */
+    /* n_features + 1: feature d's count in d + 1; then in d its next free entry; in the end in d its first entry */
     uint64_t *starts;
     uint32_t *rows;
     float *values;

@@ -3,7 +3,7 @@
  * batch.c - uploading a step's batch: texts, bags and their transposes are written to pinned memory one after the
  * other, in the layout of the device's array, and uploaded in one copy.
  */
-#include "text_tower/device/impl.h"
+#include "text_tower/device/learner.h"
 
 #include <string.h>
 

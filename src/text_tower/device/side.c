@@ -3,7 +3,7 @@
  * side.c - forward and backward pass of a side on a device; the same layers as forward.c and backward.c (equations in
  * model.h).
  */
-#include "text_tower/device/impl.h"
+#include "text_tower/device/learner.h"
 
 #include "base/error.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* step.c - one step on a device: upload the batch, enqueue the whole step on one stream, download the rows' losses. */
-#include "text_tower/device/impl.h"
+#include "text_tower/device/learner.h"
 
 #include <math.h>
 #include <string.h>

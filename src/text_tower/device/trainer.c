@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* trainer.c - a device learner's memory, and uploading and downloading the weights. */
-#include "text_tower/device/impl.h"
+#include "text_tower/device/learner.h"
 
 #include "base/error.h"
 #include "device/layout.h"

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "nn/dense_op.h"
-#include "translate/device/impl.h"
+#include "translate/device/gpu_model.h"
 #include "translate/translator.h"
 
 /* Arrays of a model: three a layer, and those of model.h. */

@@ -2,7 +2,7 @@
 /* encode.c - encoding sentences on a device: translate/encoder.c, operation by operation. */
 #include "base/error.h"
 #include "nn/dense_op.h"
-#include "translate/device/impl.h"
+#include "translate/device/gpu_model.h"
 
 /* A batch on its way through the layers. */
 typedef struct batch {

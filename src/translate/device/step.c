@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "nn/dense_op.h"
-#include "translate/device/impl.h"
+#include "translate/device/gpu_model.h"
 
 /* ------------------------------------------------------------------------------------------------ rows */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* impl.h - the members of a head, and the functions its files share. */
+/* head.h - the members of thr_head, and the functions that its files share. */
 #pragma once
 
 #include <thresher/head.h>

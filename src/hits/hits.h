@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* impl.h - the structures of an open file of posting lists. */
+/* hits.h - the members of thr_hits: an open file of posting lists, its values and changes; and of thr_hits_target. */
 #pragma once
 
 #include <pthread.h>

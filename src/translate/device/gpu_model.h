@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * impl.h - the members of a translation model on a device. Pointers are to device memory unless stated otherwise.
+ * gpu_model.h - the members of a translation model on a device. Pointers are to device memory unless stated otherwise.
  *
  * A row's state is h and c of all layers, 2 n_units floats a layer, in one piece: rows are reordered by one gather.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * impl.h - the members of a beam search: live rows, the tree of their words, and finished sequences.
+ * beam.h - the members of a beam search: live rows, the tree of their words, and finished sequences.
  *
  * A node is the last word of a sequence; its parents are the words before. Nodes are kept until the end, so rows share
  * their common prefix and nothing is copied between steps.

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* workspace.c - grows the buffers of searches, and moves codes to the host where device memory does not suffice. */
-#include "store/workspace.h"
+/* search_memory.c - grows the buffers of searches, and moves codes to the host where device memory does not suffice. */
+#include "store/search_memory.h"
 
 #include "base/error.h"
 #include "store/chunks.h"
 
-thr_status thr_store_grow(thr_store *store, thr_store_slice *slice, thr_buffer_name name, size_t size, void *memory_out,
-                          thr_error *err) {
+thr_status thr_store_grow(thr_store *store, thr_store_slice *slice, thr_store_buffer_name name, size_t size,
+                          void *memory_out, thr_error *err) {
     thr_device_buffer *buffer = &slice->buffers[name];
     const bool grows = buffer->size < size;
     const thr_status status =
@@ -55,8 +55,8 @@ static bool can_move_codes(thr_store *store) {
     return any;
 }
 
-thr_status thr_store_run_locked(thr_store *store, const thr_scan_corpus *corpus, thr_store_work work, void *arg,
-                                thr_error *err) {
+thr_status thr_store_with_lock(thr_store *store, const thr_scan_corpus *corpus, thr_store_work work, void *arg,
+                               thr_error *err) {
     thr_status status;
     (void)pthread_mutex_lock(&store->mutex);
     do {

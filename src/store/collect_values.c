@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * add_hits.c - the screen on a device in searches with hits. The owner of the posting lists runs one pass over codes
- * and lists, and calls back for the codes. Values have the CPU's bits, so the same rows pass.
+ * collect_values.c - the screen on a device by values, that is with sums of posting lists. The owner of the posting
+ * lists runs one pass over codes and lists, and calls back for the codes. Values have the CPU's bits, so the same rows
+ * pass.
  */
 #include "base/error.h"
 #include "store/chunks.h"
@@ -58,7 +59,7 @@ static thr_status collect(hits_screen *s, size_t n, thr_error *err) {
     const thr_dense_screen screen = {s, describe_codes, push_found};
     if (!thr_store_can_add_hits(store)) /* another search may have turned resident codes into chunks */
         return thr_fail(err, THR_ENOMEM, "codes and posting lists are more than a GPU has memory for");
-    s->codes = thr_store_run(slice, slice->resident, slice->n_tiles, 0, slice->n_tiles, 0);
+    s->codes = thr_store_tiles_view(slice, slice->resident, slice->n_tiles, 0, slice->n_tiles, 0);
     THR_TRY(thr_store_send_queries(&s->c, slice, err));
     THR_TRY(store->backend->wait(slice->stream, err)); /* the lists' pass runs on another stream */
     return hits->collect(hits->arg, &screen, s->first, n, s->c.job->n_survivors, err);

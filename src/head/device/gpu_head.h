@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* impl.h - the members of a head on a device, for the files of this folder. */
+/* gpu_head.h - the members of a head's copy on a device. */
 #pragma once
 
 #include "device/buffer.h"

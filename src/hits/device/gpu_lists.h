@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* impl.h - the structures of a store of posting lists, for the files of this folder. */
+/* gpu_lists.h - the members of a copy of posting lists on a device. */
 #pragma once
 
 #include "device/buffer.h"

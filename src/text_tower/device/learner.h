@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* impl.h - the members of a device learner. Pointers are to device memory unless stated otherwise. */
+/* learner.h - the members of a device learner. Pointers are to device memory unless stated otherwise. */
 #pragma once
 
 #include "text_tower/device/trainer.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* impl.h - the structures of a store, for the files of this room. */
+/* slices.h - the members of a store: a slice of codes, its rows and its buffers for each device. */
 #pragma once
 
 #include "device/buffer.h"
@@ -9,34 +9,37 @@
 
 enum { THR_BLOCKS_A_TILE = THR_DEVICE_TILE / THR_BLOCK_ITEMS };
 
-/* The buffers of a slice's searches: device memory, then pinned memory of the host from HOST_WORDS on. */
-typedef enum thr_buffer_name {
-    THR_BUFFER_SAMPLES,
-    THR_BUFFER_THRESHOLDS,
-    THR_BUFFER_ITEMS,
-    THR_BUFFER_COUNTS, /* of items and chosen items */
-    THR_BUFFER_CHOSEN,
-    THR_BUFFER_FILTER,
-    THR_BUFFER_WORDS,
-    THR_BUFFER_BINS,
-    THR_BUFFER_DIGITS,
-    THR_BUFFER_QUERIES,
-    THR_BUFFER_ROWS,
-    THR_BUFFER_ROW_QUERIES,
-    THR_BUFFER_ROW_VECTORS,
-    THR_BUFFER_SCORES,
-    THR_BUFFER_HOST_WORDS,
-    THR_BUFFER_HOST_DIGITS,
-    THR_BUFFER_HOST_QUERIES,
-    THR_BUFFER_HOST_ROWS,
-    THR_BUFFER_HOST_ROW_QUERIES,
-    THR_BUFFER_HOST_ROW_VECTORS,
-    THR_BUFFER_HOST_SCORES,
-    THR_BUFFER_HOST_FILTER,
-    THR_BUFFER_HOST_COUNTS,
-    THR_BUFFER_HOST_CHOSEN,
+/*
+ * The buffers of a slice's searches: device memory, then pinned memory of the host from HOST_WORDS on. n: queries of a
+ * batch; a HOST buffer is the source or the target of copies of the buffer of its name.
+ */
+typedef enum thr_store_buffer_name {
+    THR_STORE_BUFFER_SAMPLES,     /* n x sampled rows: uint32_t, orders of scores */
+    THR_STORE_BUFFER_THRESHOLDS,  /* n: uint64_t, keys */
+    THR_STORE_BUFFER_ITEMS,       /* n x capacity: thr_device_item, rows that reach the threshold */
+    THR_STORE_BUFFER_COUNTS,      /* 2 n: uint32_t, of items, then of chosen items */
+    THR_STORE_BUFFER_CHOSEN,      /* n x wanted: thr_device_item, the best of the items */
+    THR_STORE_BUFFER_FILTER,      /* uint64_t, one bit per row of the slice, then of the sampled tiles */
+    THR_STORE_BUFFER_WORDS,       /* uint32_t, query codes bit by bit */
+    THR_STORE_BUFFER_BINS,        /* THR_COUNT_BINS: uint64_t, a histogram of keys */
+    THR_STORE_BUFFER_DIGITS,      /* query codes for tensor cores */
+    THR_STORE_BUFFER_QUERIES,     /* n: thr_device_query */
+    THR_STORE_BUFFER_ROWS,        /* thr_device_row, rows to rescore or refine */
+    THR_STORE_BUFFER_ROW_QUERIES, /* n: queries of these rows, to rescore */
+    THR_STORE_BUFFER_ROW_VECTORS, /* n: their digits, to rescore, or float vectors, to refine */
+    THR_STORE_BUFFER_SCORES,      /* float, of ROWS */
+    THR_STORE_BUFFER_HOST_WORDS,
+    THR_STORE_BUFFER_HOST_DIGITS,
+    THR_STORE_BUFFER_HOST_QUERIES,
+    THR_STORE_BUFFER_HOST_ROWS,
+    THR_STORE_BUFFER_HOST_ROW_QUERIES,
+    THR_STORE_BUFFER_HOST_ROW_VECTORS,
+    THR_STORE_BUFFER_HOST_SCORES,
+    THR_STORE_BUFFER_HOST_FILTER,
+    THR_STORE_BUFFER_HOST_COUNTS,
+    THR_STORE_BUFFER_HOST_CHOSEN,
     THR_N_BUFFERS
-} thr_buffer_name;
+} thr_store_buffer_name;
 
 /* Copies of the segments' arrays per row, as far as they fit; NULL: only the host has it. */
 typedef struct thr_store_rows {
@@ -68,7 +71,7 @@ typedef struct thr_store_slice {
     thr_stream *stream;
     uint64_t first_block;
     uint32_t n_blocks, n_tiles;
-    thr_device_codes codes; /* their shape; thr_store_run adds the addresses */
+    thr_device_codes codes; /* their shape; thr_store_tiles_view adds the addresses */
     thr_number_kind number_kind;
     thr_tile_size tile;
     uint32_t n_resident, n_samples; /* tiles; 0 samples where there are too few tiles */
@@ -84,7 +87,7 @@ struct thr_store {
     thr_context *context;
     const thr_backend *backend;
     pthread_mutex_t mutex; /* held while devices work for a search */
-    uint64_t code_bytes, streamed_bytes, row_bytes;
+    uint64_t code_bytes, host_code_bytes, row_bytes;
     uint32_t n_slices;
     thr_store_slice slices[];
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* impl.h - the members of a dual tower's training on a device. Pointers are to device memory unless stated. */
+/* learner.h - the members of a dual tower's training on a device. Pointers are to device memory unless stated. */
 #pragma once
 
 #include "device/upload.h"

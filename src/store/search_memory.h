@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * workspace.h - the memory of searches on a slice's device.
+ * search_memory.h - the memory of searches on a slice's device.
  *
  * Codes are placed before searches allocate memory, and leave some free. If a search needs more, fewer codes stay
  * resident: they are placed again, and the search repeats from its beginning. It is then as slow as with codes in
@@ -8,11 +8,11 @@
  */
 #pragma once
 
-#include "store/impl.h"
+#include "store/slices.h"
 
 /* thr_device_buffer_grow for one of the buffers; THR_ENOMEM sets slice->lacks. */
-thr_status thr_store_grow(thr_store *store, thr_store_slice *slice, thr_buffer_name name, size_t size, void *memory_out,
-                          thr_error *err);
+thr_status thr_store_grow(thr_store *store, thr_store_slice *slice, thr_store_buffer_name name, size_t size,
+                          void *memory_out, thr_error *err);
 
 /* The work of a search, or of a step of it, on devices. It is repeated from its beginning after codes were moved. */
 typedef thr_status (*thr_store_work)(void *arg, thr_error *err);
@@ -21,5 +21,5 @@ typedef thr_status (*thr_store_work)(void *arg, thr_error *err);
  * Run work while no other search uses the store, and move codes for as long as it fails for lack of memory. corpus: the
  * one whose codes the store holds. THR_ENOMEM where no resident codes are left to move; and the statuses of work.
  */
-thr_status thr_store_run_locked(thr_store *store, const thr_scan_corpus *corpus, thr_store_work work, void *arg,
-                                thr_error *err);
+thr_status thr_store_with_lock(thr_store *store, const thr_scan_corpus *corpus, thr_store_work work, void *arg,
+                               thr_error *err);

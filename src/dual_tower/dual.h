@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* impl.h - the members of an open dual tower. */
+/* dual.h - the members of an open dual tower. */
 #pragma once
 
 #include "tensors/safetensors.h"
