@@ -149,7 +149,7 @@ THR_API thr_hits_info thr_hits_get_info(const thr_hits *hits);
 
 /*
  * Read every byte, compare all checksums, recompute derived values and check all orders: numbers of items and postings,
- * ascending positions and words, distinct rows and ids, zeros between sections. Memory: one byte per item if the file
+ * ascending places and words, distinct rows and ids, zeros between sections. Memory: one byte per item if the file
  * stores rows.
  *
  * Returns THR_OK; THR_ECORRUPT (err names the file and section); THR_ECHANGED if the file changed after it was opened;

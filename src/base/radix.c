@@ -44,10 +44,10 @@ thr_status thr_radix_order(thr_context *context, const uint64_t *keys, uint32_t 
     thr_keyed *pairs = NULL;
     THR_TRY(thr_alloc(context, n, sizeof *pairs, &pairs, "the order of ids", err));
     for (uint32_t i = 0; i < n; i++)
-        pairs[i] = (thr_keyed){.key = keys[i], .row = i};
+        pairs[i] = (thr_keyed){.key = keys[i], .value = i};
     const thr_status status = thr_radix_sort(context, pairs, n, err);
     for (uint32_t i = 0; i < n && status == THR_OK; i++)
-        order[i] = (uint32_t)pairs[i].row;
+        order[i] = (uint32_t)pairs[i].value;
     thr_release(context, pairs);
     return status;
 }

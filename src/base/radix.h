@@ -5,7 +5,7 @@
 #include "base/memory.h"
 
 typedef struct thr_keyed {
-    uint64_t key, row; /* row: any number that stays with the key */
+    uint64_t key, value; /* value: any number that stays with the key */
 } thr_keyed;
 
 /* Sort n pairs by key with a byte-wise LSD radix sort. A byte that is equal in all keys is skipped. */

@@ -34,7 +34,7 @@ static uint32_t take_ranks(const thr_head_contents *c, thr_keyed *taken) {
         step = step_of(first);
         const uint32_t covered = c->n_words - first < step ? c->n_words - first : step, rank = first + covered / 2;
         if (taken != NULL)
-            taken[n] = (thr_keyed){.key = c->order != NULL ? c->order[rank] : rank, .row = covered};
+            taken[n] = (thr_keyed){.key = c->order != NULL ? c->order[rank] : rank, .value = covered};
     }
     return n;
 }
@@ -56,7 +56,7 @@ static thr_status make_sample(const thr_head *head, thr_head_workspace *workspac
     THR_TRY_OUT(thr_radix_sort(workspace->context, taken, n, err));
     for (uint32_t i = 0; i < n; i++) {
         s->words[i] = (uint32_t)taken[i].key;
-        s->weights[i] = (float)taken[i].row;
+        s->weights[i] = (float)taken[i].value;
     }
     s->n = n;
 out:

@@ -136,9 +136,9 @@ static thr_status touch_all(thr_hits *hits, thr_hit_change *change, thr_error *e
     touch_removed(hits, change);
     THR_TRY(thr_radix_sort(hits->context, change->touched, change->n_touched, err));
     for (size_t i = 1; i < change->n_touched; i++) /* among equal ids, added items come first */
-        if (change->touched[i].key == change->touched[i - 1].key && change->touched[i].row < g->n_added)
+        if (change->touched[i].key == change->touched[i - 1].key && change->touched[i].value < g->n_added)
             return thr_fail(err, THR_EDUPLICATE, "id %" PRIu64 " is added twice: as number %" PRIu64 " and %" PRIu64,
-                            change->touched[i].key, change->touched[i - 1].row, change->touched[i].row);
+                            change->touched[i].key, change->touched[i - 1].value, change->touched[i].value);
     return THR_OK;
 }
 
@@ -158,7 +158,7 @@ static thr_status keep_others(thr_hits *hits, thr_hit_change *change, thr_error 
 
 /* ------------------------------------------------------------------------------------------------ together */
 
-thr_status thr_hit_change_make(thr_hits *hits, const thr_hits_changes *given, thr_hit_change *change, thr_error *err) {
+thr_status thr_hits_change_make(thr_hits *hits, const thr_hits_changes *given, thr_hit_change *change, thr_error *err) {
     thr_status status = THR_OK;
     thr_dictionary seen = {.n = 0};
     THR_TRY_OUT(check(hits, given, err));
@@ -177,7 +177,7 @@ out:
     return status;
 }
 
-void thr_hit_change_free(thr_context *context, thr_hit_change *change) {
+void thr_hits_change_free(thr_context *context, thr_hit_change *change) {
     thr_dictionary_free(context, &change->words);
     THR_RELEASE(context, change->ids, change->resolved, change->touched, change->remaining);
     *change = (thr_hit_change){.given = NULL};

@@ -17,8 +17,7 @@ typedef struct thr_hit_change {
     uint64_t *ids;                 /* of added items */
     const uint32_t *features;      /* as given, or `resolved` */
     uint32_t *resolved;            /* the features that words name, or NULL */
-    thr_keyed
-        *touched; /* by ascending id: added items with row their number, removed ones with row n_added + their number */
+    thr_keyed *touched; /* by ascending id; value: number of the added item, or n_added + number of the removed one */
     size_t n_touched;
     uint32_t *remaining; /* items of the previous delta, neither replaced nor removed; ascending */
     uint32_t n_remaining;
@@ -28,5 +27,5 @@ typedef struct thr_hit_change {
 } thr_hit_change;
 
 /* Resolve changes to hits. THR_OK; what thr_hits_update returns for invalid changes. */
-thr_status thr_hit_change_make(thr_hits *hits, const thr_hits_changes *given, thr_hit_change *change, thr_error *err);
-void thr_hit_change_free(thr_context *context, thr_hit_change *change);
+thr_status thr_hits_change_make(thr_hits *hits, const thr_hits_changes *given, thr_hit_change *change, thr_error *err);
+void thr_hits_change_free(thr_context *context, thr_hit_change *change);

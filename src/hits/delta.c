@@ -137,7 +137,7 @@ static thr_status build_lists(const maker *m, uint64_t n_features, thr_error *er
     for (uint64_t e = 0; e < n_features; e++) {
         if (e == 0 || sorted[e].key != sorted[e - 1].key)
             d->numbers[n++] = (uint32_t)sorted[e].key;
-        dense[sorted[e].row] = n - 1;
+        dense[sorted[e].value] = n - 1;
     }
     const thr_item_features items = {d->offsets, dense, d->n_items};
     THR_TRY_OUT(thr_lists_build(context, &items, NULL, &d->built, err));
@@ -235,9 +235,9 @@ static void remember_ids(const maker *m) {
             if ((end || r->id != c->touched[i].key) && r->sequence > m->stamps->forget)
                 put_removal(m, r->id, r->sequence);
         }
-        if (end || (i > 0 && c->touched[i].key == c->touched[i - 1].key) || c->touched[i].row < n_added)
+        if (end || (i > 0 && c->touched[i].key == c->touched[i - 1].key) || c->touched[i].value < n_added)
             continue;
-        const uint64_t sequence = removed_stamp(m, c->touched[i].row - n_added);
+        const uint64_t sequence = removed_stamp(m, c->touched[i].value - n_added);
         if (sequence > m->stamps->forget)
             put_removal(m, c->touched[i].key, sequence);
     }
@@ -267,20 +267,20 @@ static thr_status make(const maker *m, thr_error *err) {
     return clear_live_rows(m, err);
 }
 
-thr_status thr_hit_delta_make(thr_hits *hits, const thr_hit_index *index, const thr_hit_change *change,
-                              const thr_hit_stamps *stamps, thr_hit_delta **out, thr_error *err) {
+thr_status thr_hits_delta_make(thr_hits *hits, const thr_hit_index *index, const thr_hit_change *change,
+                               const thr_hit_stamps *stamps, thr_hit_delta **out, thr_error *err) {
     thr_hit_delta *delta = NULL;
     THR_TRY(thr_alloc_zero(hits->context, 1, sizeof *delta, &delta, "changes", err));
     const maker m = {hits, index, hits->delta, change, stamps, delta};
     const thr_status status = make(&m, err);
     if (status != THR_OK)
-        thr_hit_delta_free(hits->context, delta);
+        thr_hits_delta_free(hits->context, delta);
     else
         *out = delta;
     return status;
 }
 
-void thr_hit_delta_free(thr_context *context, thr_hit_delta *delta) {
+void thr_hits_delta_free(thr_context *context, thr_hit_delta *delta) {
     if (delta == NULL)
         return;
     thr_lists_built_free(context, &delta->built);
@@ -291,6 +291,6 @@ void thr_hit_delta_free(thr_context *context, thr_hit_delta *delta) {
                 delta->rows, delta->id_order, delta->numbers, delta->live, delta->removals, delta);
 }
 
-bool thr_hit_delta_find(const thr_hit_delta *delta, uint64_t id, uint32_t *item) {
+bool thr_hits_delta_find(const thr_hit_delta *delta, uint64_t id, uint32_t *item) {
     return thr_radix_find(delta->ids, delta->id_order, delta->n_items, id, item);
 }

@@ -50,9 +50,9 @@ typedef struct thr_hit_stamps {
  * Make the delta of a file after a change. before: the delta to start from, or NULL. THR_OK; THR_EDIM for more changes
  * than a delta holds; THR_ENOMEM.
  */
-thr_status thr_hit_delta_make(thr_hits *hits, const thr_hit_index *index, const thr_hit_change *change,
-                              const thr_hit_stamps *stamps, thr_hit_delta **delta, thr_error *err);
-void thr_hit_delta_free(thr_context *context, thr_hit_delta *delta);
+thr_status thr_hits_delta_make(thr_hits *hits, const thr_hit_index *index, const thr_hit_change *change,
+                               const thr_hit_stamps *stamps, thr_hit_delta **delta, thr_error *err);
+void thr_hits_delta_free(thr_context *context, thr_hit_delta *delta);
 
 /* Find the item with this id. */
-bool thr_hit_delta_find(const thr_hit_delta *delta, uint64_t id, uint32_t *item);
+bool thr_hits_delta_find(const thr_hit_delta *delta, uint64_t id, uint32_t *item);

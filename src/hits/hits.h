@@ -160,7 +160,7 @@ thr_status thr_hits_check_unchanged(const thr_hits *hits, thr_error *err);
 /* The status of a call that read the files: THR_ECHANGED instead if one was cut meanwhile, so that zeros were read. */
 thr_status thr_hits_check_after(const thr_hits *hits, thr_status status, thr_error *err);
 
-void thr_hit_workspace_free(void *workspace);
+void thr_hits_workspace_free(void *workspace);
 
 /* Take the values that are set; return them with thr_hits_put_values. */
 thr_hit_set thr_hits_take_values(thr_hits *hits);
@@ -169,9 +169,9 @@ void thr_hits_put_values(thr_hits *hits, const thr_hit_set *set);
 /*
  * Allocate values for n items, for hits that will have one user; an array is NULL where its flag is false. THR_ENOMEM.
  */
-thr_status thr_hit_values_make(thr_context *context, size_t n, bool multipliers, bool offsets, thr_hit_values **values,
-                               thr_error *err);
-void thr_hit_values_free(thr_context *context, thr_hit_values *values);
+thr_status thr_hits_values_make(thr_context *context, size_t n, bool multipliers, bool offsets, thr_hit_values **values,
+                                thr_error *err);
+void thr_hits_values_free(thr_context *context, thr_hit_values *values);
 
 /* Get the file's index; the first call makes it. THR_ENOMEM. */
 thr_status thr_hits_get_index(thr_hits *hits, const thr_hit_index **index, thr_error *err);
@@ -181,7 +181,7 @@ thr_status thr_hits_name_query(thr_status status, uint64_t q, thr_error *err);
 
 /*
  * Search for all queries on a GPU. *done is false if the CPU must search instead, as for hits with changes. Errors as
- * of thr_hit_store_search, with the query's number.
+ * of thr_hits_store_search, with the query's number.
  */
 thr_status thr_hits_search_device(thr_hits *hits, const thr_lists_corpus *corpus, const thr_hits_queries *queries,
                                   size_t k, const thr_hit_caller *caller, bool *done, thr_error *err);

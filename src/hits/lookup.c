@@ -36,27 +36,27 @@ static thr_status hash_names(thr_context *context, const thr_strings *names, thr
     return THR_OK;
 }
 
-thr_status thr_hit_index_make(thr_context *context, const thr_hits_contents *contents, thr_hit_index **out,
-                              thr_error *err) {
+thr_status thr_hits_index_make(thr_context *context, const thr_hits_contents *contents, thr_hit_index **out,
+                               thr_error *err) {
     thr_hit_index *index = NULL;
     THR_TRY(thr_alloc_zero(context, 1, sizeof *index, &index, "the places of items", err));
     thr_status status = place_rows(context, contents, &index->places, err);
     if (status == THR_OK)
         status = hash_names(context, &contents->names, index, err);
     if (status != THR_OK)
-        thr_hit_index_free(context, index);
+        thr_hits_index_free(context, index);
     else
         *out = index;
     return status;
 }
 
-void thr_hit_index_free(thr_context *context, thr_hit_index *index) {
+void thr_hits_index_free(thr_context *context, thr_hit_index *index) {
     if (index == NULL)
         return;
     THR_RELEASE(context, index->places, index->slots, index);
 }
 
-bool thr_hit_index_find(const thr_hit_index *index, const thr_strings *names, const char *name, uint64_t *row) {
+bool thr_hits_index_find(const thr_hit_index *index, const thr_strings *names, const char *name, uint64_t *row) {
     size_t slot = (size_t)thr_checksum_of(name, strlen(name)) & index->mask;
     for (; index->slots[slot] != 0; slot = (slot + 1) & index->mask) {
         const char *candidate = thr_strings_get(names, index->slots[slot] - 1);

@@ -17,13 +17,13 @@ typedef struct thr_hit_index {
 } thr_hit_index;
 
 /* Make the index. THR_OK; THR_ENOMEM. */
-thr_status thr_hit_index_make(thr_context *context, const thr_hits_contents *contents, thr_hit_index **index,
-                              thr_error *err);
-void thr_hit_index_free(thr_context *context, thr_hit_index *index);
+thr_status thr_hits_index_make(thr_context *context, const thr_hits_contents *contents, thr_hit_index **index,
+                               thr_error *err);
+void thr_hits_index_free(thr_context *context, thr_hit_index *index);
 
 static inline uint32_t thr_hit_index_place(const thr_hit_index *index, uint32_t row) {
     return index->places == NULL ? row : index->places[row];
 }
 
 /* Find the row with this name. */
-bool thr_hit_index_find(const thr_hit_index *index, const thr_strings *names, const char *name, uint64_t *row);
+bool thr_hits_index_find(const thr_hit_index *index, const thr_strings *names, const char *name, uint64_t *row);

@@ -130,7 +130,7 @@ bool thr_hits_find_row(const thr_hits *hits, uint64_t id, uint64_t *row) {
     uint32_t found = (uint32_t)id;
     if (hits->owner.index != NULL)
         return hits->owner.row(hits->owner.index, id, row) && *row < hits->info.n_rows;
-    if (hits->delta != NULL && thr_hit_delta_find(hits->delta, id, &found)) {
+    if (hits->delta != NULL && thr_hits_delta_find(hits->delta, id, &found)) {
         *row = hits->delta->rows[found];
         return true;
     }
@@ -163,7 +163,7 @@ bool thr_hits_find_name(const thr_hits *hits, const char *name, uint64_t *row, u
         *id = hits->delta->ids[item];
         return true;
     }
-    if (!thr_hit_index_find(hits->file->index, &hits->view.contents.names, name, row))
+    if (!thr_hits_index_find(hits->file->index, &hits->view.contents.names, name, row))
         return false;
     *id = hits->view.contents.ids != NULL ? hits->view.contents.ids[*row] : *row;
     return is_left(hits, (uint32_t)*row);

@@ -58,10 +58,10 @@ static void close_file(thr_hits *file) {
     thr_context *context = file->context;
     const thr_hit_set set = {file->values, file->added};
     thr_device_policy_end(&file->on_device);
-    thr_idle_end(&file->workspaces, thr_hit_workspace_free);
+    thr_idle_end(&file->workspaces, thr_hits_workspace_free);
     thr_hits_put_values(file, &set);
-    thr_hit_index_free(context, file->index);
-    thr_hit_delta_free(context, file->delta);
+    thr_hits_index_free(context, file->index);
+    thr_hits_delta_free(context, file->delta);
     thr_map_close(&file->map);
     THR_RELEASE(context, file->owner_live, file->path);
     (void)pthread_mutex_destroy(&file->mutex);
@@ -98,7 +98,7 @@ void thr_hits_free(thr_hits *hits) {
     if (hits != file) {
         const thr_hit_set set = {NULL, hits->added};
         thr_hits_put_values(file, &set);
-        thr_hit_delta_free(context, hits->delta);
+        thr_hits_delta_free(context, hits->delta);
         thr_release(context, hits);
     }
     (void)pthread_mutex_lock(&file->mutex);

@@ -18,7 +18,7 @@ void thr_hits_search_options_init(thr_hits_search_options *options) {
 
 /* ------------------------------------------------------------------------------------------------ rooms */
 
-void thr_hit_workspace_free(void *piece) {
+void thr_hits_workspace_free(void *piece) {
     thr_hit_workspace *workspace = piece;
     thr_context *context = workspace->context;
     thr_lists_search_free(workspace->search);
@@ -30,7 +30,7 @@ static thr_status make_workspace(thr_context *context, void **piece, thr_error *
     THR_TRY(thr_alloc_zero(context, 1, sizeof *workspace, &workspace, "a search", err));
     workspace->context = context;
     const thr_status status = thr_lists_search_create(context, &workspace->search, err);
-    THR_RETURN_MADE(status, workspace, piece, thr_hit_workspace_free);
+    THR_RETURN_MADE(status, workspace, piece, thr_hits_workspace_free);
 }
 
 /* ------------------------------------------------------------------------------------------------ checks */

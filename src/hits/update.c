@@ -15,7 +15,7 @@ thr_status thr_hits_get_index(thr_hits *hits, const thr_hit_index **index, thr_e
     thr_status status = THR_OK;
     (void)pthread_mutex_lock(&file->index_mutex);
     if (file->index == NULL)
-        status = thr_hit_index_make(file->context, &file->view.contents, &file->index, err);
+        status = thr_hits_index_make(file->context, &file->view.contents, &file->index, err);
     *index = file->index;
     (void)pthread_mutex_unlock(&file->index_mutex);
     return status;
@@ -41,8 +41,8 @@ static thr_status take_values(thr_hits *hits, const thr_hit_change *change, thr_
     const bool wants_offsets = offsets != NULL || g->item_offsets != NULL;
     thr_status status = THR_OK;
     if (wants_multipliers || wants_offsets)
-        status = thr_hit_values_make(hits->context, change->n_remaining + (size_t)g->n_added, wants_multipliers,
-                                     wants_offsets, values, err);
+        status = thr_hits_values_make(hits->context, change->n_remaining + (size_t)g->n_added, wants_multipliers,
+                                      wants_offsets, values, err);
     if (status == THR_OK && wants_multipliers)
         gather(multipliers, g->multipliers, 1, change, (*values)->multipliers);
     if (status == THR_OK && wants_offsets)
@@ -86,8 +86,8 @@ thr_status thr_hits_make_update(thr_hits *hits, const thr_hits_changes *changes,
     THR_TRY(thr_hits_check_unchanged(hits, err));
     THR_TRY_OUT(thr_hits_changes_read(hits, changes, &read, err));
     THR_TRY_OUT(thr_hits_get_index(hits, &index, err));
-    THR_TRY_OUT(thr_hit_change_make(hits, &read.changes, &change, err));
-    THR_TRY_OUT(thr_hit_delta_make(hits, index, &change, stamps, &delta, err));
+    THR_TRY_OUT(thr_hits_change_make(hits, &read.changes, &change, err));
+    THR_TRY_OUT(thr_hits_delta_make(hits, index, &change, stamps, &delta, err));
     THR_TRY_OUT(take_values(hits, &change, &values, err));
     THR_TRY_OUT(thr_alloc(hits->context, 1, sizeof *made, &made, "posting lists", err));
 out:
@@ -99,10 +99,10 @@ out:
         *updated = made;
     } else {
         thr_release(hits->context, made);
-        thr_hit_delta_free(hits->context, delta);
-        thr_hit_values_free(hits->context, values);
+        thr_hits_delta_free(hits->context, delta);
+        thr_hits_values_free(hits->context, values);
     }
-    thr_hit_change_free(hits->context, &change);
+    thr_hits_change_free(hits->context, &change);
     thr_hits_read_changes_free(&read);
     return status;
 }

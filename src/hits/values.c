@@ -30,14 +30,14 @@ void thr_hits_put_values(thr_hits *hits, const thr_hit_set *set) {
     (void)pthread_mutex_lock(&hits->file->mutex);
     const thr_hit_set unused = {remove_user(set->of_file), remove_user(set->of_added)};
     (void)pthread_mutex_unlock(&hits->file->mutex);
-    thr_hit_values_free(hits->context, unused.of_file);
-    thr_hit_values_free(hits->context, unused.of_added);
+    thr_hits_values_free(hits->context, unused.of_file);
+    thr_hits_values_free(hits->context, unused.of_added);
 }
 
 /* ------------------------------------------------------------------------------------------------ making */
 
-thr_status thr_hit_values_make(thr_context *context, size_t n, bool multipliers, bool offsets, thr_hit_values **out,
-                               thr_error *err) {
+thr_status thr_hits_values_make(thr_context *context, size_t n, bool multipliers, bool offsets, thr_hit_values **out,
+                                thr_error *err) {
     thr_hit_values *values = NULL;
     thr_status status = THR_OK;
     THR_TRY(thr_alloc_zero(context, 1, sizeof *values, &values, "values", err));
@@ -48,13 +48,13 @@ thr_status thr_hit_values_make(thr_context *context, size_t n, bool multipliers,
     if (offsets && status == THR_OK)
         status = thr_alloc_zero(context, n, sizeof *values->offsets, &values->offsets, "offsets", err);
     if (status != THR_OK)
-        thr_hit_values_free(context, values);
+        thr_hits_values_free(context, values);
     else
         *out = values;
     return status;
 }
 
-void thr_hit_values_free(thr_context *context, thr_hit_values *values) {
+void thr_hits_values_free(thr_context *context, thr_hit_values *values) {
     if (values == NULL)
         return;
     THR_RELEASE(context, values->multipliers, values->offsets, values);
@@ -91,11 +91,11 @@ thr_status thr_hits_set_values(thr_hits *hits, const float *multipliers, const f
     THR_TRY(check(multipliers, n, "multiplier", err));
     THR_TRY(check(offsets, n, "offset", err));
     THR_TRY(thr_hits_check_unchanged(hits, err));
-    THR_TRY_OUT(thr_hit_values_make(hits->context, (size_t)thr_hits_n_values(hits), multipliers != NULL,
-                                    offsets != NULL, &set.of_file, err));
+    THR_TRY_OUT(thr_hits_values_make(hits->context, (size_t)thr_hits_n_values(hits), multipliers != NULL,
+                                     offsets != NULL, &set.of_file, err));
     if (hits->delta != NULL)
-        THR_TRY_OUT(thr_hit_values_make(hits->context, hits->delta->n_items, multipliers != NULL, offsets != NULL,
-                                        &set.of_added, err));
+        THR_TRY_OUT(thr_hits_values_make(hits->context, hits->delta->n_items, multipliers != NULL, offsets != NULL,
+                                         &set.of_added, err));
     place(hits, multipliers, set.of_file->multipliers, set.of_added == NULL ? NULL : set.of_added->multipliers);
     place(hits, offsets, set.of_file->offsets, set.of_added == NULL ? NULL : set.of_added->offsets);
     THR_TRY_OUT(thr_hits_check_after(hits, THR_OK, err));

@@ -54,8 +54,8 @@ static thr_status check_name(const finder *f, const char *name, uint64_t row, th
                              thr_error *err) {
     const uint64_t key = thr_index_name_key(name, strlen(name) + 1);
     for (size_t i = thr_radix_first(f->sorted, f->names->n, key); i < f->names->n && f->sorted[i].key == key; i++)
-        if (strcmp(name_at(f->names, (size_t)f->sorted[i].row), name) == 0)
-            THR_TRY(found(arg, f->sorted[i].row, row, err));
+        if (strcmp(name_at(f->names, (size_t)f->sorted[i].value), name) == 0)
+            THR_TRY(found(arg, f->sorted[i].value, row, err));
     return THR_OK;
 }
 

@@ -29,7 +29,7 @@ static thr_status sort_band(building *b, uint32_t band, thr_error *err) {
     THR_TRY(thr_radix_sort(b->context, b->keyed, n_words, err));
     uint32_t *out = b->words + (size_t)band * n_words;
     for (uint32_t i = 0; i < n_words; i++) {
-        out[i] = (uint32_t)b->keyed[i].row;
+        out[i] = (uint32_t)b->keyed[i].value;
         if (i == 0 || b->keyed[i].key != b->keyed[i - 1].key) {
             THR_TRY(thr_grow(b->context, &b->spans, &b->spans_capacity, b->n_spans + 1, sizeof *b->spans, "band codes",
                              err));

@@ -15,9 +15,9 @@
 typedef struct query_runs {
     size_t n;
     uint64_t *starts;  /* n + 1: first row of each run */
-    thr_keyed *sorted; /* key: the query; row: the run */
+    thr_keyed *sorted; /* key: the query; value: the run */
     size_t n_groups;
-    thr_keyed *groups; /* one for each query, sorted by key; key: its first run; row: that run's index in sorted */
+    thr_keyed *groups; /* one for each query, sorted by key; key: its first run; value: that run's index in sorted */
 } query_runs;
 
 static void drop_runs(thr_context *context, query_runs *runs) {
@@ -45,7 +45,7 @@ static thr_status find_runs(thr_context *context, const uint64_t *queries, size_
         if (r != 0 && queries[r] == queries[r - 1])
             continue;
         runs->starts[n] = r;
-        runs->sorted[n] = (thr_keyed){.key = queries[r], .row = n};
+        runs->sorted[n] = (thr_keyed){.key = queries[r], .value = n};
         n++;
     }
     runs->starts[n] = n_rows;
@@ -56,7 +56,7 @@ static thr_status find_runs(thr_context *context, const uint64_t *queries, size_
     n = 0;
     for (size_t i = 0; i < runs->n; i++)
         if (begins_group(runs, i))
-            runs->groups[n++] = (thr_keyed){.key = runs->sorted[i].row, .row = i};
+            runs->groups[n++] = (thr_keyed){.key = runs->sorted[i].value, .value = i};
     return thr_radix_sort(context, runs->groups, runs->n_groups, err);
 }
 
@@ -64,11 +64,11 @@ static thr_status find_runs(thr_context *context, const uint64_t *queries, size_
 static void write_groups(const query_runs *runs, thr_ranking *r) {
     uint64_t place = 0;
     for (size_t g = 0; g < runs->n_groups; g++) {
-        const size_t first = (size_t)runs->groups[g].row;
+        const size_t first = (size_t)runs->groups[g].value;
         r->offsets[g] = place;
         r->queries[g] = runs->sorted[first].key;
         for (size_t i = first; i < runs->n && (i == first || !begins_group(runs, i)); i++) {
-            const size_t run = (size_t)runs->sorted[i].row;
+            const size_t run = (size_t)runs->sorted[i].value;
             for (uint64_t row = runs->starts[run]; row < runs->starts[run + 1]; row++, place++)
                 if (r->rows != NULL)
                     r->rows[place] = row;

@@ -38,7 +38,7 @@ typedef struct thr_scan_corpus {
     uint32_t lead;       /* planes in the segments' blocks; fewer than the quantiser's item_bits for nested codes */
     uint32_t query_bits; /* default where the search options leave it open; 0: THR_DEFAULT_QUERY_BITS */
     thr_code_errors errors;
-    const thr_scan_hits *hits; /* NULL: rank items by score alone. With hits at most 2^32 items */
+    const thr_scan_hits *hits; /* sums of posting lists, to rank by values; at most 2^32 items. NULL: rank by score */
     /* NULL, or a copy of the codes on GPUs, which then run the screen. With hits it must support adding them */
     struct thr_store *store;
 } thr_scan_corpus;

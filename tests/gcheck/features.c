@@ -82,7 +82,7 @@ static void on_gpu(job *j, const thr_lists_corpus *target, uint64_t n_queries) {
     thr_hits_queries queries = j->queries;
     const thr_hit_caller caller = {.arg = j, .answer = keep};
     queries.n_queries = n_queries;
-    gcheck_must(thr_hit_store_search(j->store, target, &queries, K, &caller, &failed, &err), &err,
+    gcheck_must(thr_hits_store_search(j->store, target, &queries, K, &caller, &failed, &err), &err,
                 "searching posting lists");
 }
 
@@ -102,7 +102,7 @@ static size_t on_cpu(job *j, const thr_lists_corpus *target, uint64_t q, uint64_
 static void check(job *j, const thr_lists_corpus *target, uint32_t n_features) {
     const uint64_t n_queries = j->g->effort == GCHECK_SMALL ? 2 : 4;
     for (int way = 0; way < N_WAYS; way++) {
-        thr_hit_store_force(j->store, (thr_hit_way)way);
+        thr_hits_store_force(j->store, (thr_hit_way)way);
         on_gpu(j, target, n_queries);
         for (uint64_t q = 0; q < n_queries; q++) {
             uint64_t rows[K];
@@ -157,10 +157,10 @@ static void measure(job *j, const thr_lists_corpus *target, uint32_t n_features)
     gcheck_figure(j->g, (double)n_postings, "hits.%u.postings", n_features);
     gcheck_figure(j->g, time_search(j, target, 0), "hits.%u.cpu_s", n_features);
     for (int way = 0; way < N_WAYS; way++) {
-        thr_hit_store_force(j->store, (thr_hit_way)way);
+        thr_hits_store_force(j->store, (thr_hit_way)way);
         gcheck_figure(j->g, time_search(j, target, 1), "hits.%u.%s_s", n_features, WAYS[way]);
     }
-    thr_hit_store_force(j->store, THR_HIT_WAY_AUTO);
+    thr_hits_store_force(j->store, THR_HIT_WAY_AUTO);
     gcheck_figure(j->g, BATCH / time_search(j, target, BATCH), "hits.%u.batch_per_s", n_features);
 }
 
@@ -176,7 +176,7 @@ void gcheck_features(gcheck *g, bool timed) {
     j->features = test_array((size_t)BATCH * FEATURES[N_SIZES - 1], sizeof *j->features);
     j->weights = test_array((size_t)BATCH * FEATURES[N_SIZES - 1], sizeof *j->weights);
     gcheck_must(thr_lists_search_create(g->context, &j->search, &err), &err, "starting");
-    gcheck_must(thr_hit_store_create(g->context, g->opened_one, lists, NULL, &j->store, &err), &err,
+    gcheck_must(thr_hits_store_create(g->context, g->opened_one, lists, NULL, &j->store, &err), &err,
                 "copying posting lists");
     for (int i = 0; i < N_SIZES; i++) {
         const thr_lists_corpus sums = {.lists = lists};
@@ -188,14 +188,14 @@ void gcheck_features(gcheck *g, bool timed) {
         if (timed)
             measure(j, &sums, FEATURES[i]);
     }
-    const thr_hit_store_size size = thr_hit_store_get_size(j->store);
+    const thr_hit_store_size size = thr_hits_store_get_size(j->store);
     gcheck_figure(g, (double)lists->n_items, "hits.items");
     gcheck_figure(g, (double)size.list_bytes, "hits.list_bytes");
     gcheck_figure(g, (double)size.workspace_bytes, "hits.workspace_bytes");
     gcheck_figure(g, (double)j->n_compared, "hits.compared");
     gcheck_figure(g, (double)j->n_wrong, "hits.wrong");
     g->n_failed += j->n_wrong;
-    thr_hit_store_free(j->store);
+    thr_hits_store_free(j->store);
     thr_lists_search_free(j->search);
     thr_lists_built_free(g->context, &j->built);
     free(j->multipliers);

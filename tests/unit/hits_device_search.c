@@ -53,7 +53,7 @@ static int close_world(void **state) {
 static thr_hit_store *make_store(const world *w, const thr_lists *lists, const uint32_t *rows) {
     thr_hit_store *store = NULL;
     thr_error err;
-    assert_ok(thr_hit_store_create(w->context, w->devices, lists, rows, &store, &err), &err);
+    assert_ok(thr_hits_store_create(w->context, w->devices, lists, rows, &store, &err), &err);
     return store;
 }
 
@@ -91,7 +91,7 @@ static void check(thr_hit_store *store, const hits_problem *p, const thr_lists_c
     answers a = start_answers(k);
     uint64_t failed = 0;
     thr_error err;
-    assert_ok(thr_hit_store_search(store, target, &queries, k, TO(&a), &failed, &err), &err);
+    assert_ok(thr_hits_store_search(store, target, &queries, k, TO(&a), &failed, &err), &err);
     assert_true(a.n_answered == 1 && failed == UINT64_MAX && a.n_unknown[0] >= 3);
     assert_int_equal(a.n[0], k < n_all ? k : n_all);
     for (size_t i = 0; i < a.n[0]; i++) {
@@ -130,14 +130,14 @@ static void both_ways_find_what_the_naive_model_finds(void **state) {
             const size_t n_all = hits_naive_search(w->context, &p, &target, all);
             for (size_t i = 0; i < (s < 4 ? 4 : 2); i++)
                 for (int way = 0; way < N_WAYS; way++) {
-                    thr_hit_store_force(store, WAYS[way]);
+                    thr_hits_store_force(store, WAYS[way]);
                     check(store, &p, &target, ks[i], all, n_all,
                           way == 0   ? "list by list"
                           : way == 1 ? "tile by tile"
                                      : "the faster way");
                 }
         }
-        thr_hit_store_free(store);
+        thr_hits_store_free(store);
         free(all);
         hits_free_numbers(&x);
         hits_free_problem(w->context, &p);
@@ -197,10 +197,10 @@ static void check_plain(const world *w, uint64_t n_items, uint32_t (*f)(uint64_t
     thr_candidate *all = test_array(n_items, sizeof *all);
     const size_t n_all = hits_naive_search(w->context, &p, &target, all);
     for (int way = 0; way < 2; way++) {
-        thr_hit_store_force(store, WAYS[way]);
+        thr_hits_store_force(store, WAYS[way]);
         check(store, &p, &target, k, all, n_all, "few features");
     }
-    thr_hit_store_free(store);
+    thr_hits_store_free(store);
     free(all);
     hits_free_problem(w->context, &p);
 }
@@ -240,10 +240,10 @@ static void answers_are_rows_and_not_places(void **state) {
         all[i].row = all[i].row / 3 * 3 + (2 - all[i].row % 3); /* back, for check */
     thr_hit_store *store = make_store(w, &p.built.lists, rows);
     for (int way = 0; way < 2; way++) {
-        thr_hit_store_force(store, WAYS[way]);
+        thr_hits_store_force(store, WAYS[way]);
         check(store, &p, &target, 250, all, n_all, "rows");
     }
-    thr_hit_store_free(store);
+    thr_hits_store_free(store);
     free(all);
     free(rows);
     hits_free_problem(w->context, &p);
@@ -308,8 +308,8 @@ static void queries_of_a_batch_are_answered_each_for_itself(void **state) {
         answers a = start_answers(K);
         uint64_t failed = 0;
         thr_error err;
-        thr_hit_store_force(store, WAYS[way]);
-        assert_ok(thr_hit_store_search(store, &target, &t->queries, K, TO(&a), &failed, &err), &err);
+        thr_hits_store_force(store, WAYS[way]);
+        assert_ok(thr_hits_store_search(store, &target, &t->queries, K, TO(&a), &failed, &err), &err);
         assert_int_equal(a.n_answered, 3);
         for (uint64_t q = 0; q < 3; q++) {
             uint64_t rows[K];
@@ -322,7 +322,7 @@ static void queries_of_a_batch_are_answered_each_for_itself(void **state) {
         }
         free(a.best);
     }
-    thr_hit_store_free(store);
+    thr_hits_store_free(store);
     free_three(w, t);
 }
 
@@ -337,9 +337,9 @@ static void an_error_names_its_query_and_those_before_are_answered(void **state)
     thr_error err;
     for (int way = 0; way < 2; way++) {
         answers a = start_answers(K);
-        thr_hit_store_force(store, WAYS[way]);
+        thr_hits_store_force(store, WAYS[way]);
         t->weights[t->offsets[2] + 1] = NAN;
-        assert_error(thr_hit_store_search(store, &target, &t->queries, K, TO(&a), &failed, &err), THR_ERANGE, &err,
+        assert_error(thr_hits_store_search(store, &target, &t->queries, K, TO(&a), &failed, &err), THR_ERANGE, &err,
                      "feature 6 of a query weighs nan");
         assert_true(failed == 2 && a.n_answered == 2);
         t->weights[t->offsets[2] + 1] = 1;
@@ -348,14 +348,14 @@ static void an_error_names_its_query_and_those_before_are_answered(void **state)
         target.multipliers = x.multipliers;
         target.values_id = 1 + (uint64_t)way;
         a.n_answered = 0;
-        assert_error(thr_hit_store_search(store, &target, &t->queries, K, TO(&a), &failed, &err), THR_ERANGE, &err,
+        assert_error(thr_hits_store_search(store, &target, &t->queries, K, TO(&a), &failed, &err), THR_ERANGE, &err,
                      "the value of row 1234 is not finite");
         assert_true(failed == 0 && a.n_answered == 0);
         target.multipliers = NULL;
         target.values_id = 0;
         free(a.best);
     }
-    thr_hit_store_free(store);
+    thr_hits_store_free(store);
     hits_free_numbers(&x);
     free_three(w, t);
 }
@@ -369,13 +369,13 @@ static void a_filter_that_lets_nothing_through_finds_nothing(void **state) {
     thr_hit_store *store = make_store(w, &t->p.built.lists, NULL);
     answers a = start_answers(3);
     thr_error err;
-    assert_ok(thr_hit_store_search(store, &target, &t->queries, 3, TO(&a), &failed, &err), &err);
+    assert_ok(thr_hits_store_search(store, &target, &t->queries, 3, TO(&a), &failed, &err), &err);
     assert_true(a.n_answered == 3 && a.n[0] == 0 && a.n[1] == 0 && a.n[2] == 0 && a.n_unknown[0] >= 3);
     filter[2999 / 64] |= UINT64_C(1) << 2999 % 64;
     a.n_answered = 0;
-    assert_ok(thr_hit_store_search(store, &target, &t->queries, 3, TO(&a), &failed, &err), &err);
+    assert_ok(thr_hits_store_search(store, &target, &t->queries, 3, TO(&a), &failed, &err), &err);
     assert_true(a.n[0] == 1 && a.best[0].row == 2999 && a.n[2] == 1);
-    thr_hit_store_free(store);
+    thr_hits_store_free(store);
     free(a.best);
     free(filter);
     free_three(w, t);
@@ -404,12 +404,12 @@ static void lists_in_no_order_stay_within_their_sums(void **state) {
     for (int way = 0; way < 2; way++) {
         answers a = start_answers(10);
         thr_error err;
-        thr_hit_store_force(store, WAYS[way]);
-        assert_ok(thr_hit_store_search(store, &target, &t->queries, 10, TO(&a), &failed, &err), &err);
+        thr_hits_store_force(store, WAYS[way]);
+        assert_ok(thr_hits_store_search(store, &target, &t->queries, 10, TO(&a), &failed, &err), &err);
         assert_true(a.n_answered == 3 && a.n[0] == 10 && a.n[2] == 10);
         free(a.best);
     }
-    thr_hit_store_free(store);
+    thr_hits_store_free(store);
     free(places);
     free(runs);
     free_three(w, t);
@@ -425,20 +425,20 @@ static thr_status search_with_failure(const world *w, const three *t, const thr_
     uint64_t failed = 0;
     (void)snprintf(failure, sizeof failure, "%s %u", kind, number);
     emulator.let_fail(failure);
-    thr_status status = thr_hit_store_create(w->context, w->devices, &t->p.built.lists, NULL, &store, &err);
+    thr_status status = thr_hits_store_create(w->context, w->devices, &t->p.built.lists, NULL, &store, &err);
     if (status == THR_OK) {
-        thr_hit_store_force(store, WAYS[number % 2]);
-        status = thr_hit_store_search(store, target, &t->queries, 20, TO(&a), &failed, &err);
+        thr_hits_store_force(store, WAYS[number % 2]);
+        status = thr_hits_store_search(store, target, &t->queries, 20, TO(&a), &failed, &err);
     }
     if (status != THR_OK)
         assert_int_equal(err.status, status);
     emulator.let_fail("none");
     if (status == THR_ENOMEM && store != NULL) { /* a device that lacked memory goes on */
         a.n_answered = 0;
-        assert_ok(thr_hit_store_search(store, target, &t->queries, 20, TO(&a), &failed, &err), &err);
+        assert_ok(thr_hits_store_search(store, target, &t->queries, 20, TO(&a), &failed, &err), &err);
         assert_int_equal(a.n_answered, 3);
     }
-    thr_hit_store_free(store);
+    thr_hits_store_free(store);
     free(a.best);
     assert_int_equal(emulator.allocated() + emulator.pinned(), 0);
     return status;
@@ -477,13 +477,13 @@ static void nothing_is_allocated_after_the_first_search(void **state) {
     const thr_lists_corpus target = {.lists = &t->p.built.lists};
     thr_hit_store *store = NULL;
     thr_error err;
-    assert_ok(thr_hit_store_create(context, w->devices, &t->p.built.lists, NULL, &store, &err), &err);
+    assert_ok(thr_hits_store_create(context, w->devices, &t->p.built.lists, NULL, &store, &err), &err);
     for (int way = 0; way < 2; way++) {
         size_t calls = 0, device = 0, pinned = 0;
-        thr_hit_store_force(store, WAYS[way]);
+        thr_hits_store_force(store, WAYS[way]);
         for (int times = 0; times < 3; times++) {
             answers a = start_answers(40);
-            assert_ok(thr_hit_store_search(store, &target, &t->queries, 40, TO(&a), &failed, &err), &err);
+            assert_ok(thr_hits_store_search(store, &target, &t->queries, 40, TO(&a), &failed, &err), &err);
             assert_true(times == 0 || (atomic_load(&memory.calls) == calls && emulator.allocated() == device &&
                                        emulator.pinned() == pinned));
             calls = atomic_load(&memory.calls);
@@ -492,9 +492,9 @@ static void nothing_is_allocated_after_the_first_search(void **state) {
             free(a.best);
         }
     }
-    const thr_hit_store_size size = thr_hit_store_get_size(store);
+    const thr_hit_store_size size = thr_hits_store_get_size(store);
     assert_int_equal(size.list_bytes + size.workspace_bytes, emulator.allocated());
-    thr_hit_store_free(store);
+    thr_hits_store_free(store);
     thr_context_free(context);
     assert_int_equal(atomic_load(&memory.live), 0);
     free_three(w, t);

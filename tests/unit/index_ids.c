@@ -203,7 +203,7 @@ static void sorting_is_stable_and_complete(void **state) {
         assert_int_equal(thr_radix_sort(*state, pairs, COUNT, &error), THR_OK);
         for (uint64_t i = 1; i < COUNT; i++)
             assert_true(pairs[i - 1].key < pairs[i].key ||
-                        (pairs[i - 1].key == pairs[i].key && pairs[i - 1].row < pairs[i].row));
+                        (pairs[i - 1].key == pairs[i].key && pairs[i - 1].value < pairs[i].value));
         for (uint64_t i = 0; i < COUNT; i++)
             sum -= pairs[i].key;
         assert_int_equal(sum, 0);

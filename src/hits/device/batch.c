@@ -94,7 +94,7 @@ static thr_status append(thr_hit_batch *b, thr_error *err) {
     return THR_OK;
 }
 
-thr_status thr_hit_batch_make(thr_hit_batch *b, const thr_hits_queries *queries, uint64_t first, thr_error *err) {
+thr_status thr_hits_batch_make(thr_hit_batch *b, const thr_hits_queries *queries, uint64_t first, thr_error *err) {
     thr_hit_store *store = b->store;
     b->first = first;
     b->n = 0;

@@ -30,4 +30,4 @@ typedef struct thr_hit_batch {
  * Make a batch of queries from `first` on, as many as go the same way and fit, in the store's queries and entries. On
  * an error, query first + b->n failed.
  */
-thr_status thr_hit_batch_make(thr_hit_batch *b, const thr_hits_queries *queries, uint64_t first, thr_error *err);
+thr_status thr_hits_batch_make(thr_hit_batch *b, const thr_hits_queries *queries, uint64_t first, thr_error *err);

@@ -11,8 +11,8 @@ _Static_assert((int)THR_HIT_WINDOW == (int)THR_LISTS_WINDOW && (int)THR_HIT_PLAC
                    (int)(THR_HIT_BITMAP_WORDS * sizeof(uint32_t)) == (int)THR_LISTS_BITMAP_BYTES,
                "a device's lists are the file's");
 
-thr_status thr_hit_store_grow(thr_hit_store *store, thr_hit_buffer_name name, size_t size, void *memory_out,
-                              thr_error *err) {
+thr_status thr_hits_store_grow(thr_hit_store *store, thr_hit_buffer_name name, size_t size, void *memory_out,
+                               thr_error *err) {
     return thr_device_buffer_grow(store->backend, store->device, &store->buffers[name], size, "a search", memory_out,
                                   err);
 }
@@ -67,8 +67,8 @@ out:
     return status;
 }
 
-thr_status thr_hit_store_create(thr_context *context, const thr_devices *devices, const thr_lists *lists,
-                                const uint32_t *rows, thr_hit_store **out, thr_error *err) {
+thr_status thr_hits_store_create(thr_context *context, const thr_devices *devices, const thr_lists *lists,
+                                 const uint32_t *rows, thr_hit_store **out, thr_error *err) {
     thr_hit_store *store = NULL;
     *out = NULL;
     THR_TRY(thr_alloc_zero(context, 1, sizeof *store, &store, "posting lists", err));
@@ -81,10 +81,10 @@ thr_status thr_hit_store_create(thr_context *context, const thr_devices *devices
     thr_status status = store->backend->open_stream(store->device, &store->stream, err);
     if (status == THR_OK)
         status = copy_lists(store, rows, err);
-    THR_RETURN_MADE(status, store, out, thr_hit_store_free);
+    THR_RETURN_MADE(status, store, out, thr_hits_store_free);
 }
 
-void thr_hit_store_free(thr_hit_store *store) {
+void thr_hits_store_free(thr_hit_store *store) {
     if (store == NULL)
         return;
     const thr_backend *backend = store->backend;
@@ -98,7 +98,7 @@ void thr_hit_store_free(thr_hit_store *store) {
     thr_release(store->context, store);
 }
 
-thr_hit_store_size thr_hit_store_get_size(thr_hit_store *store) {
+thr_hit_store_size thr_hits_store_get_size(thr_hit_store *store) {
     (void)pthread_mutex_lock(&store->mutex);
     const thr_hit_store_size size = {.list_bytes = store->list_bytes,
                                      .workspace_bytes = thr_device_buffers_size(store->buffers, THR_HIT_N_BUFFERS)};
@@ -106,6 +106,6 @@ thr_hit_store_size thr_hit_store_get_size(thr_hit_store *store) {
     return size;
 }
 
-void thr_hit_store_force(thr_hit_store *store, thr_hit_way way) {
+void thr_hits_store_force(thr_hit_store *store, thr_hit_way way) {
     store->way = way;
 }

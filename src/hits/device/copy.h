@@ -24,19 +24,19 @@ typedef struct thr_hit_store thr_hit_store;
  *
  * THR_OK; THR_ENOMEM where the host or the device lacks memory (err names it); THR_EDEVICE.
  */
-thr_status thr_hit_store_create(thr_context *context, const thr_devices *devices, const thr_lists *lists,
-                                const uint32_t *rows, thr_hit_store **store, thr_error *err);
-void thr_hit_store_free(thr_hit_store *store);
+thr_status thr_hits_store_create(thr_context *context, const thr_devices *devices, const thr_lists *lists,
+                                 const uint32_t *rows, thr_hit_store **store, thr_error *err);
+void thr_hits_store_free(thr_hit_store *store);
 
 /* Bytes of device memory: of the lists, and of searches so far with values and filters. */
 typedef struct thr_hit_store_size {
     uint64_t list_bytes, workspace_bytes;
 } thr_hit_store_size;
-thr_hit_store_size thr_hit_store_get_size(thr_hit_store *store);
+thr_hit_store_size thr_hits_store_get_size(thr_hit_store *store);
 
 /* How batches are computed; AUTO chooses by estimated costs. For tests and measurements. */
 typedef enum thr_hit_way { THR_HIT_WAY_AUTO, THR_HIT_WAY_LISTS, THR_HIT_WAY_TILES } thr_hit_way;
-void thr_hit_store_force(thr_hit_store *store, thr_hit_way way);
+void thr_hits_store_force(thr_hit_store *store, thr_hit_way way);
 
 /* The callbacks of a search. */
 typedef struct thr_hit_caller {
@@ -59,5 +59,5 @@ typedef struct thr_hit_caller {
  * THR_OK; what thr_lists_search_run returns, for the first query that fails: *failed is its number, and the queries
  * before it have been answered. Else *failed is UINT64_MAX. THR_ENOMEM, also for memory of the device; THR_EDEVICE.
  */
-thr_status thr_hit_store_search(thr_hit_store *store, const thr_lists_corpus *corpus, const thr_hits_queries *queries,
-                                size_t k, const thr_hit_caller *caller, uint64_t *failed, thr_error *err);
+thr_status thr_hits_store_search(thr_hit_store *store, const thr_lists_corpus *corpus, const thr_hits_queries *queries,
+                                 size_t k, const thr_hit_caller *caller, uint64_t *failed, thr_error *err);

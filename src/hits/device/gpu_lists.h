@@ -57,5 +57,5 @@ struct thr_hit_store {
 };
 
 /* thr_device_buffer_grow for one of the buffers. */
-thr_status thr_hit_store_grow(thr_hit_store *store, thr_hit_buffer_name name, size_t size, void *memory_out,
-                              thr_error *err);
+thr_status thr_hits_store_grow(thr_hit_store *store, thr_hit_buffer_name name, size_t size, void *memory_out,
+                               thr_error *err);

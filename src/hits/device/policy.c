@@ -10,13 +10,13 @@ static thr_status copy_lists(void *object, const thr_devices *devices, void **co
     const thr_hits *hits = object;
     const thr_hits_contents *c = &hits->view.contents;
     thr_hit_store *store;
-    THR_TRY(thr_hit_store_create(hits->context, devices, &c->lists, c->rows, &store, err));
+    THR_TRY(thr_hits_store_create(hits->context, devices, &c->lists, c->rows, &store, err));
     const thr_status status = thr_hits_check_unchanged(hits, err);
-    THR_RETURN_MADE(status, store, copy, thr_hit_store_free);
+    THR_RETURN_MADE(status, store, copy, thr_hits_store_free);
 }
 
 static void free_lists(void *copy) {
-    thr_hit_store_free(copy);
+    thr_hits_store_free(copy);
 }
 
 static const thr_device_copier LISTS = {.copy = copy_lists, .free = free_lists, .wake_ups = 1};
@@ -60,7 +60,7 @@ thr_status thr_hits_search_device(thr_hits *hits, const thr_lists_corpus *corpus
     THR_TRY(thr_device_enter(&hits->on_device, &use, &store, err));
     if (store == NULL)
         return THR_OK;
-    const thr_status status = thr_hit_store_search(store, corpus, queries, k, caller, &failed, &why);
+    const thr_status status = thr_hits_store_search(store, corpus, queries, k, caller, &failed, &why);
     if (failed != UINT64_MAX)
         (void)thr_hits_name_query(status, failed, &why);
     return thr_device_leave(&hits->on_device, status, &why, done, err);

@@ -25,19 +25,19 @@ enum {
 static thr_status get_memory(thr_hit_batch *b, thr_error *err) {
     thr_hit_store *store = b->store;
     const size_t n = b->n, item = sizeof(thr_device_item);
-    THR_TRY(thr_hit_store_grow(store, THR_HIT_BUFFER_SAMPLES, n * b->n_samples * THR_HIT_SAMPLE * sizeof(uint32_t),
-                               &b->samples, err));
-    THR_TRY(thr_hit_store_grow(store, THR_HIT_BUFFER_THRESHOLDS, n * sizeof(uint64_t), &b->thresholds, err));
-    THR_TRY(thr_hit_store_grow(store, THR_HIT_BUFFER_COUNTS, 3 * n * sizeof(uint32_t), &b->counts, err));
-    THR_TRY(thr_hit_store_grow(store, THR_HIT_BUFFER_HOST_COUNTS, 3 * n * sizeof(uint32_t), &b->host_counts, err));
-    THR_TRY(thr_hit_store_grow(store, THR_HIT_BUFFER_ITEMS, n * b->capacity * item, &b->items, err));
-    THR_TRY(thr_hit_store_grow(store, THR_HIT_BUFFER_CHOSEN, n * b->wanted * item, &b->chosen, err));
+    THR_TRY(thr_hits_store_grow(store, THR_HIT_BUFFER_SAMPLES, n * b->n_samples * THR_HIT_SAMPLE * sizeof(uint32_t),
+                                &b->samples, err));
+    THR_TRY(thr_hits_store_grow(store, THR_HIT_BUFFER_THRESHOLDS, n * sizeof(uint64_t), &b->thresholds, err));
+    THR_TRY(thr_hits_store_grow(store, THR_HIT_BUFFER_COUNTS, 3 * n * sizeof(uint32_t), &b->counts, err));
+    THR_TRY(thr_hits_store_grow(store, THR_HIT_BUFFER_HOST_COUNTS, 3 * n * sizeof(uint32_t), &b->host_counts, err));
+    THR_TRY(thr_hits_store_grow(store, THR_HIT_BUFFER_ITEMS, n * b->capacity * item, &b->items, err));
+    THR_TRY(thr_hits_store_grow(store, THR_HIT_BUFFER_CHOSEN, n * b->wanted * item, &b->chosen, err));
     if (b->caller->describe != NULL) {
         const size_t size = n * b->wanted * sizeof(int32_t);
-        THR_TRY(thr_hit_store_grow(store, THR_HIT_BUFFER_TERMS, size, &b->terms, err));
-        THR_TRY(thr_hit_store_grow(store, THR_HIT_BUFFER_HOST_TERMS, size, &b->host_terms, err));
+        THR_TRY(thr_hits_store_grow(store, THR_HIT_BUFFER_TERMS, size, &b->terms, err));
+        THR_TRY(thr_hits_store_grow(store, THR_HIT_BUFFER_HOST_TERMS, size, &b->host_terms, err));
     }
-    return thr_hit_store_grow(store, THR_HIT_BUFFER_HOST_CHOSEN, n * b->wanted * item, &b->host_chosen, err);
+    return thr_hits_store_grow(store, THR_HIT_BUFFER_HOST_CHOSEN, n * b->wanted * item, &b->host_chosen, err);
 }
 
 /* Copy `size` bytes to a buffer of the device; *memory_out is NULL if from is. */
@@ -45,7 +45,7 @@ static thr_status send(thr_hit_store *store, thr_hit_buffer_name name, const voi
                        thr_error *err) {
     void *memory = NULL;
     if (from != NULL) {
-        THR_TRY(thr_hit_store_grow(store, name, size, &memory, err));
+        THR_TRY(thr_hits_store_grow(store, name, size, &memory, err));
         if (size > 0)
             THR_TRY(store->backend->upload(store->stream, memory, from, size, err));
     }
@@ -62,10 +62,10 @@ static thr_status add_lists(const thr_hit_batch *b, thr_hit_tiles_op *op, thr_er
                               .n_entries = (uint32_t)b->n_entries,
                               .n_steps = b->n_steps,
                               .n_sums = b->n_sums};
-    THR_TRY(thr_hit_store_grow(store, THR_HIT_BUFFER_SUMS, size, &lists.sums, err));
+    THR_TRY(thr_hits_store_grow(store, THR_HIT_BUFFER_SUMS, size, &lists.sums, err));
     THR_TRY(store->backend->clear(store->stream, lists.sums, size, err));
     if (b->has_runs) {
-        THR_TRY(thr_hit_store_grow(store, THR_HIT_BUFFER_CHANGES, size, &lists.changes, err));
+        THR_TRY(thr_hits_store_grow(store, THR_HIT_BUFFER_CHANGES, size, &lists.changes, err));
         THR_TRY(store->backend->clear(store->stream, lists.changes, size, err));
     }
     op->sums = lists.sums;
@@ -264,7 +264,7 @@ static thr_status search_all(thr_hit_batch *b, const thr_hits_queries *queries, 
     THR_TRY(send_target(b, &op, err));
     for (uint64_t first = 0; first < queries->n_queries; first += b->n) {
         thr_error why = {.status = THR_OK};
-        const thr_status made = thr_hit_batch_make(b, queries, first, &why);
+        const thr_status made = thr_hits_batch_make(b, queries, first, &why);
         if (b->caller->hits != NULL)
             THR_TRY(thr_hits_check_unchanged(b->caller->hits, err));
         if (b->n > 0) {
@@ -281,8 +281,8 @@ static thr_status search_all(thr_hit_batch *b, const thr_hits_queries *queries, 
     return THR_OK;
 }
 
-thr_status thr_hit_store_search(thr_hit_store *store, const thr_lists_corpus *corpus, const thr_hits_queries *queries,
-                                size_t k, const thr_hit_caller *caller, uint64_t *failed, thr_error *err) {
+thr_status thr_hits_store_search(thr_hit_store *store, const thr_lists_corpus *corpus, const thr_hits_queries *queries,
+                                 size_t k, const thr_hit_caller *caller, uint64_t *failed, thr_error *err) {
     const uint32_t n_items = store->lists->n_items, n_tiles = thr_device_hit_tiles_of(n_items);
     thr_hit_batch b = {.store = store, .corpus = corpus, .caller = caller, .n_tiles = n_tiles};
     b.n_allowed = corpus->filter == NULL ? n_items : thr_bitmap_count(corpus->filter, n_items);

@@ -151,13 +151,13 @@ static thr_status check_unique(const thr_ids *ids, thr_error *err) {
         uint64_t key = ids->offsets == NULL ? ids->ids[i]
                                             : thr_checksum_of(ids->names + ids->offsets[i],
                                                               (size_t)(ids->offsets[i + 1] - ids->offsets[i]));
-        pairs[i] = (thr_keyed){.key = key, .row = i};
+        pairs[i] = (thr_keyed){.key = key, .value = i};
     }
     THR_TRY_OUT(thr_radix_sort(ids->context, pairs, (size_t)ids->n, err));
     for (uint64_t i = 1; i < ids->n; i++)
         for (uint64_t j = i; j-- > 0 && pairs[j].key == pairs[i].key;)
-            if (ids->offsets == NULL || same_name(ids, pairs[j].row, pairs[i].row)) {
-                status = twice(ids, pairs[j].row, pairs[i].row, err);
+            if (ids->offsets == NULL || same_name(ids, pairs[j].value, pairs[i].value)) {
+                status = twice(ids, pairs[j].value, pairs[i].value, err);
                 goto out;
             }
 out:

@@ -176,7 +176,7 @@ static thr_status collect_on_device(void *arg, const thr_dense_screen *screen, u
     uint64_t failed;
     queries.offsets += first;
     queries.n_queries = n;
-    return thr_hit_store_search(workspace->store, &corpus, &queries, wanted, &caller, &failed, err);
+    return thr_hits_store_search(workspace->store, &corpus, &queries, wanted, &caller, &failed, err);
 }
 
 void thr_index_feature_scores_use(thr_scan_hits *scan_hits, thr_hit_store *store) {

@@ -47,12 +47,12 @@ static thr_status sort_ids(thr_context *context, side_ids *ids, thr_error *err) 
     THR_TRY(thr_alloc(context, ids->n, sizeof *ids->sorted, &ids->sorted, "ids", err));
     for (size_t i = 0; i < ids->n; i++) {
         const char *id = ids->text + ids->offsets[i];
-        ids->sorted[i] = (thr_keyed){.key = thr_checksum_of(id, strlen(id)), .row = i};
+        ids->sorted[i] = (thr_keyed){.key = thr_checksum_of(id, strlen(id)), .value = i};
     }
     THR_TRY(thr_radix_sort(context, ids->sorted, ids->n, err));
     for (size_t i = 1; i < ids->n; i++)
         for (size_t j = i; j-- > 0 && ids->sorted[j].key == ids->sorted[i].key;) {
-            const size_t a = (size_t)ids->sorted[j].row, b = (size_t)ids->sorted[i].row;
+            const size_t a = (size_t)ids->sorted[j].value, b = (size_t)ids->sorted[i].value;
             if (strcmp(ids->text + ids->offsets[a], ids->text + ids->offsets[b]) == 0)
                 return thr_fail(err, THR_EDUPLICATE,
                                 "%s: the id '%.200s' is repeated, in lines %zu and %zu: give every vector its own",
@@ -91,7 +91,7 @@ static bool find(const side_ids *ids, const thr_field *id, size_t *row) {
     }
     const uint64_t key = thr_checksum_of(id->text, id->length);
     for (size_t i = thr_radix_first(ids->sorted, ids->n, key); i < ids->n && ids->sorted[i].key == key; i++) {
-        *row = (size_t)ids->sorted[i].row;
+        *row = (size_t)ids->sorted[i].value;
         if (strcmp(ids->text + ids->offsets[*row], id->text) == 0)
             return true;
     }
