@@ -134,7 +134,7 @@ static void all_pairs_are_sums_by_level(void **state) {
         const uint32_t n = 1 + (uint32_t)thr_rng_below(&rng, LONGEST);
         query q = make(&rng, n, 0);
         q.tree.all = &q.all;
-        thr_rank_pair_tree_take_all(&q.tree, q.counts);
+        thr_rank_pair_tree_set_all_active(&q.tree, q.counts);
         assert_true(q.all);
         thr_rank_pair_tree_sums(&q.tree, q.values, q.low, q.high, q.prefixes);
         thr_rank_pair_tree_sums(&q.tree, q.values, q.both, q.both, q.prefixes);

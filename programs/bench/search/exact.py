@@ -4,7 +4,7 @@
 usage: exact.py BASE.fbin QUERY.fbin TRUTH.u64 K
 
 Each peer answers queries one at a time and in batches of 64, the best of several passes; its answers are compared with ours.
-For a peer that is not installed, a row says so.
+A peer that is not installed gets a row `not installed`.
 """
 
 import sys
@@ -40,4 +40,5 @@ def main():
     print(table(columns, list(rows(data, queries, truth, k))), end="")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -150,8 +150,8 @@ def report(title, index, queries, found):
     return [
         f"### {title}: {len(index):,} x {next(iter(queries.values())).shape[1]}, "
         f"{'rotated' if index.info.rotated else 'not rotated'}, {len(next(iter(queries.values())))} queries of each kind\n",
-        f"{common.machine()}. The least recall measured over k of 1, 10, 100 and 1000, all rows and filters that let 10 % "
-        "and 1 % pass:\n",
+        f"{common.machine()}. Each cell is the lowest recall over k = 1, 10, 100 and 1000 without a filter and with filters "
+        "that pass 10 % and 1 % of the rows, as far as these are at least 4 k rows:\n",
         common.table(["queries", *(f"promised {recall}" for recall in RECALLS)], rows),
         f"More than {SHORT} short of the promise: {short} of {len(found)} cases. The worst: {worst[0]}, {worst[1]}, "
         f"k = {worst[2]}, promised {worst[3]}: {found[worst]:.4f}.\n",

@@ -11,21 +11,20 @@ QUIET = 0.95  # share of a CPU
 NOTES = """\
 Recall is recall@10 against exact answers in double precision; an item as good as the tenth counts. Times are the best
 of several passes, call by call, on one thread; p50 and p99 are those of the best pass. Queries are not among the items.
-Thresher is asked for four recalls. Every other peer was measured over a grid of its settings, and the fastest setting
-at a recall is shown; for cosine, peers get vectors of length 1 and search them by inner product or L2, whichever serves
-them better. Refining by exact scores from float32 vectors is part of every code index here. *Bytes per item* are those
+Thresher ran with four values of `--recall`, every other library over a grid of its settings; tables show the fastest
+setting that reaches the recall. For cosine, libraries got vectors of length 1 and the better one of inner product and
+L2. Refining by exact scores from float32 vectors is part of every code index here. *Bytes per item* are those
 of what is scanned or walked, with factors, ids and edges, without the vectors that only refine.
 
 Synthetic, clustered: 1,000 normal centres; an item or a query is one of them at random plus normal noise of the same
 variance, scaled to length 1.
 
-Graphs and clusters read a small part of the data: where few queries at moderate recall are wanted from many items, they
-win, and the curves show it."""
+Graphs and clusters read a small part of the data. At moderate recall they are faster on large collections, as the
+curves show. Build times of graphs are seconds of CPU time, those of other peers seconds of wall time."""
 
 CELLS_NOTES = """\
-One index with all items in one cell, one with cells of neighbours (`index build --cells N`), and the clusters of
-RaBitQ-Library, each at its fastest setting. Thresher is asked for a recall of 0.9 to 0.999 and chooses how many cells to
-read for each query. RaBitQ-Library reads a fixed number of clusters for every query; the numbers are those of a grid.
+An index without cells, one with cells of neighbours (`index build --cells N`), and the clusters of RaBitQ-Library, each
+at its fastest setting. Thresher gets a `--recall` of 0.9 to 0.999 and chooses how many cells to read for each query. RaBitQ-Library reads a fixed number of clusters for every query; the numbers are those of a grid.
 Conditions, recall and the synthetic data are those of `./run bench search`.
 """
 

@@ -206,7 +206,7 @@ void thr_rank_pair_tree_order(const thr_pair_tree *tree, thr_scored_row *rows, t
     *tree->all = false;
 }
 
-void thr_rank_pair_tree_take_all(const thr_pair_tree *tree, thr_pair_counts *counts) {
+void thr_rank_pair_tree_set_all_active(const thr_pair_tree *tree, thr_pair_counts *counts) {
     for (uint32_t from = 0, to; from < tree->n; from = to) {
         to = from + 1;
         while (to < tree->n && tree->levels[to] == tree->levels[from])

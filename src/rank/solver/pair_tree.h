@@ -69,7 +69,7 @@ void thr_rank_pair_tree_order(const thr_pair_tree *tree, thr_scored_row *rows, t
                               thr_pair_counts *counts);
 
 /* The same if all pairs are active: the largest score is less than margin above the smallest. */
-void thr_rank_pair_tree_take_all(const thr_pair_tree *tree, thr_pair_counts *counts);
+void thr_rank_pair_tree_set_all_active(const thr_pair_tree *tree, thr_pair_counts *counts);
 
 /*
  * Sum values over active pairs. low and high have n elements; if they are the same array it gets the sum of both.

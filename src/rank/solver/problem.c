@@ -41,7 +41,7 @@ typedef struct rank_pass {
     const bool *which;
 } rank_pass;
 
-static void take_mean_off(double *values, uint32_t n) {
+static void subtract_mean(double *values, uint32_t n) {
     double sum = 0;
     for (uint32_t i = 0; i < n; i++)
         sum += values[i];
@@ -61,7 +61,7 @@ static void multiply_rows(const rank_pass *pass, uint64_t query, uint32_t n, con
         return;
     }
     thr_rank_rows_times(problem->context->kernels, &problem->view, first, n, pass->v, values);
-    take_mean_off(values, n);
+    subtract_mean(values, n);
     for (uint32_t u = 0; u < n; u++)
         scratch->by_label[u] = values[rows[u]];
 }
@@ -79,7 +79,7 @@ static void find_pairs(const thr_pair_tree *tree, double margin, const thr_rank_
         most = score > most ? score : most;
     }
     if (most - least < margin)
-        thr_rank_pair_tree_take_all(tree, scratch->counts);
+        thr_rank_pair_tree_set_all_active(tree, scratch->counts);
     else
         thr_rank_pair_tree_order(tree, scratch->rows, scratch->spare, margin, scratch->counts);
 }
