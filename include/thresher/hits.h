@@ -159,7 +159,10 @@ THR_API thr_status thr_hits_verify(thr_hits *hits, thr_error *err);
 
 /* Each lookup below costs one fstat, and finds nothing if the file was changed or truncated after it was opened. */
 
-/* Find the number of a word; in lists without words, parse the number. false: no item has this feature. */
+/*
+ * Find the number of a word; in lists without words, parse the number. false: no item has this feature, or word is no
+ * number there.
+ */
 THR_API bool thr_hits_feature(const thr_hits *hits, const char *word, uint32_t *feature);
 
 /* The word of a feature; NULL if features have no words, or there is no such feature. Lives as long as hits. */
@@ -181,8 +184,9 @@ THR_API bool thr_hits_find(const thr_hits *hits, const char *name, uint64_t *id)
 
 /*
  * Set the multiplier (bid) and the offset (pacing) of every item. Both arrays have n = n_rows floats, by row, and are
- * copied. NULL: all 1, or all 0. Running searches finish with the old values. The file does not change. All updates of
- * a file share the values of its rows; values of added items belong to these lists and to later updates of them.
+ * copied. NULL: all 1, or all 0. Running searches finish with the old values. The file does not change. Lists of one
+ * file share the values of its rows: setting them in one changes them in all. Values of added items are those of these
+ * lists, and are inherited by later updates of them.
  *
  * Returns THR_OK; THR_EDIM if n is not n_rows; THR_ERANGE for a value that is not finite (err names the row);
  * THR_ECHANGED; THR_ENOMEM. After an error the old values remain.
@@ -216,8 +220,8 @@ THR_API void thr_hits_target_free(thr_hits_target *target);
 THR_API uint64_t thr_hits_target_count(const thr_hits_target *target);
 
 /*
- * The i-th word of the expression, from 0, that no item has (a spelling mistake, perhaps), in the expression's order,
- * with repetitions; NULL if there are no more. The string lives as long as the target.
+ * The i-th unknown word of the expression, from 0: a word that no item has, perhaps misspelt. Words are in the
+ * expression's order, with repetitions; NULL if there are no more. The string lives as long as the target.
  */
 THR_API const char *thr_hits_target_unknown(const thr_hits_target *target, size_t i);
 
@@ -262,7 +266,7 @@ THR_API void thr_hits_search_options_init(thr_hits_search_options *options);
  *   THR_EMISMATCH  the weights come from another model than the lists' (err has both fingerprints)
  *   THR_ERANGE     a weight (err names the query and feature) or a value is not finite
  *   THR_ECHANGED   the file was changed or cut after it was opened
- *   THR_ENOMEM     also for GPU memory
+ *   THR_ENOMEM     of the host, or of a GPU
  *   THR_EDEVICE    a GPU that the context names ("cuda") failed
  */
 THR_API thr_status thr_hits_search(thr_hits *hits, const thr_hits_queries *queries, uint64_t k,
@@ -369,18 +373,17 @@ THR_API void thr_hits_live_put(thr_hits_live *live, thr_hits *hits);
 /* Replace the current lists by their thr_hits_update. Returns as that does; after an error the lists do not change. */
 THR_API thr_status thr_hits_live_update(thr_hits_live *live, const thr_hits_changes *changes, thr_error *err);
 
-/* The number of updates so far. A catalogue that is read after this call must contain them all. */
+/* The number of updates so far. Read the catalogue for a rebuild after this call: it must contain all of them. */
 THR_API uint64_t thr_hits_live_mark(thr_hits_live *live);
 
 /*
  * Make `next`, whose values are already set, the current lists. live owns it on success; after an error the current
- * lists remain.
- * The updates since `mark` are applied to next in their order: the last state of each item counts, and an added item
- * keeps its values. Updates before the mark are forgotten, because next contains them.
+ * lists remain. The updates since `mark` are applied to next in their order: the last state of each item counts, and an
+ * added item keeps its values. Updates before the mark are forgotten, because next contains them.
  *
  * Returns THR_OK, or
  *   THR_EINVAL     NULL, lists that live owns already, a mark that was never returned, or a mark older than that of the
- *                  current lists, whose updates are forgotten
+ *                  current lists: the updates between them are forgotten
  *   THR_EMISMATCH  updates by name or word cannot be applied to lists without them, or the reverse
  *   THR_EDIM, THR_ENOMEM
  */

@@ -70,7 +70,7 @@ typedef struct thr_index_build_options {
      */
     const char *ids_path;
     bool replace;          /* replace an existing index, at the moment the new one is complete */
-    uint32_t sample_rows;  /* rows from which the quantiser learns its ranges */
+    uint32_t sample_rows;  /* rows from which the quantiser learns centre, rotation and ranges */
     uint64_t segment_rows; /* most items in one segment file; 0: chosen from the size of an item */
     uint32_t lead_bits; /* leading planes, which the screen reads: 1 to item_bits (item_bits: not nested); 0: chosen */
     thr_rotate rotate;
@@ -85,7 +85,7 @@ typedef struct thr_index_build_options {
      * With a model of vectors whose item side is binary (thr_tower_train_vectors), the rows are the vectors themselves,
      * of the model's n_inputs dimensions and for any metric. The build encodes them, and keeps them in the type `keep`.
      * A search then takes such vectors as queries, encodes them, screens by the codes, and refines by the vectors.
-     * Neither cells nor, with kept vectors, features are supported.
+     * Cells are not supported; features only if keep is NONE.
      */
     const char *model;
     /*
@@ -143,9 +143,9 @@ THR_API void thr_index_build_options_init(thr_index_build_options *options);
  *                   quantiser_from has another metric or model
  *   THR_ECHANGED    the model's file changed during the build
  *   THR_EDUPLICATE  an id occurs twice (err names the id and both rows)
- *   THR_EINVAL      options are out of range; more cells than items
- *   THR_EUNSUPPORTED  cells with codes only, with features, or with a model of vectors; features beside kept vectors
- *                     that a model encodes
+ *   THR_EINVAL      an option is out of range, or cells exceeds the number of items
+ *   THR_EUNSUPPORTED  cells with codes only, with features, or with a model of vectors; features with a model of
+ *                     vectors, unless keep is NONE
  *   THR_ENOSPACE, THR_EIO, THR_ECANCELED, THR_ENOMEM
  */
 THR_API thr_status thr_index_build(thr_context *context, const char *dir, thr_reader *vectors,
@@ -203,6 +203,7 @@ typedef struct thr_index_cells {
     uint64_t n_items;           /* in all cells, including removed ones */
 } thr_index_cells;
 
+/* Counts over all segments, in a pass over their cells. n_cells is 0 without cells. */
 THR_API thr_index_cells thr_index_get_cells(const thr_index *index);
 
 /*
@@ -219,9 +220,10 @@ typedef struct thr_index_journal {
     uint64_t n_bytes; /* of its file, up to its last frame; 0: there is no journal */
 } thr_index_journal;
 
+/* The journal as this snapshot has it. */
 THR_API thr_index_journal thr_index_get_journal(const thr_index *index);
 
-/* Commits since the build: changes, merges of segments, and new journals. */
+/* The number of commits since the build. A change, a merge of segments and a new journal count as one each. */
 THR_API uint64_t thr_index_n_commits(const thr_index *index);
 
 /*
@@ -380,7 +382,7 @@ THR_API uint64_t thr_search_candidates(uint64_t k);
  * Row q holds the best items of query q, best first. If fewer than k items exist or pass the filter, the rest of the
  * row is THR_NO_ID with score -infinity. An index of codes only returns estimated scores, or cosines of a model's
  * codes. Answers do not depend on the number of threads or the CPU level. A second search of the same shape allocates
- * nothing; with extra, nothing once the largest answer has been seen; a model's encoding of queries always allocates.
+ * nothing, with two exceptions: extra, if its answer is larger than any before; and a model's encoding of queries.
  *
  * Returns THR_OK, or
  *   THR_EINVAL        k is 0, options are out of range, the filter has the wrong length, a least score is NaN or
@@ -410,9 +412,9 @@ typedef struct thr_radius_result {
  * items within r.
  *
  * The search uses the options query_bits, exact, filter, recall and certified (NULL: the defaults); the options for the
- * best k and for features must be unset. An item that just reaches least_score is missed with a probability of about
- * 1 - recall; a better item is missed less often. The margin for this is measured for each query on some rows of the
- * index.
+ * best k and for features must be unset. An item that just reaches least_score is missed with a probability of about 1
+ * - recall; a better item is missed less often. The search measures the margin that this takes for each query, on some
+ * rows of the index.
  *
  * No item is missed with recall 1, nor if the search scores all vectors. It does so when it would read many of them
  * anyway, and when codes have no factors (cosine, not nested, not centred). Items are returned by their exact scores,

@@ -9,7 +9,7 @@
 #include "base/rng.h"
 #include "rank/train.h"
 
-static thr_status check_costs(const double *cs, size_t n_cs, thr_error *err) {
+static thr_status check_c_values(const double *cs, size_t n_cs, thr_error *err) {
     if (n_cs == 0)
         return thr_fail(err, THR_EINVAL, "no values of C: give one or more");
     for (size_t i = 1; i < n_cs; i++)
@@ -90,7 +90,7 @@ thr_status thr_rank_cross_validate(thr_context *context, const thr_ranking *rank
     const thr_ranking_view view = thr_ranking_get_view(ranking);
     thr_rank_problem *problem = NULL;
     cross_validation j = {.solver = {.problem = NULL}, .folds = folds};
-    THR_TRY(check_costs(folds->cs, folds->n_cs, err));
+    THR_TRY(check_c_values(folds->cs, folds->n_cs, err));
     for (size_t i = 0; i < folds->n_cs; i++)
         THR_TRY(thr_rank_options_resolve(given, &folds->cs[i], &view, &j.options, err));
     thr_status status = thr_rank_problem_create(context, &view, j.options.row_weights, &problem, err);

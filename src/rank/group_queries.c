@@ -147,7 +147,7 @@ static void drop(thr_ranking *r, const void *array) {
         thr_release(r->context, (void *)(uintptr_t)array);
 }
 
-/* Free the original arrays that were copied. */
+/* Free the original arrays that have permuted copies. */
 static void drop_moved(thr_ranking *r) {
     thr_svmlight *text = &r->text;
     drop(r, text->labels);

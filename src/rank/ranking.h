@@ -3,7 +3,7 @@
  * ranking.h - the members of a thr_ranking: feature rows with labels, grouped by query.
  *
  * Invariants: view.offsets ascends strictly from 0 to n_rows; labels and values are finite; columns ascend within a row
- * and are below n_features. Rows that the input has grouped by query are not copied; those of a cached file stay in its
+ * and are below n_features. If the input is grouped by query, rows are used in place, those of a cached file in its
  * map. Other rows are moved: dense rows in place if the memory is writable.
  */
 #pragma once

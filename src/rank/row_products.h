@@ -19,5 +19,5 @@ void thr_rank_rows_times(const thr_kernels *kernels, const thr_ranking_view *vie
 void thr_rank_rows_add(const thr_kernels *kernels, const thr_ranking_view *view, uint64_t first, uint32_t n,
                        const double *s, double *sums);
 
-/* Stored numbers of n rows. */
+/* The number of stored values of n rows; dense: n x n_features. */
 uint64_t thr_rank_rows_values(const thr_ranking_view *view, uint64_t first, uint64_t n);

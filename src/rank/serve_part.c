@@ -10,7 +10,7 @@ struct thr_rank_part {
     thr_context *context;
     thr_rank_problem *problem;
     thr_rank_preconditioner preconditioner; /* its problem is NULL until a sample is asked for */
-    bool evaluated;
+    bool evaluated;                         /* the active pairs are those of the last evaluation, as products need */
 };
 
 static thr_status check_span(const thr_rank_span *span, uint64_t n_queries, thr_error *err) {

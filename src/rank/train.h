@@ -15,7 +15,7 @@ thr_status thr_rank_options_resolve(const thr_rank_options *given, const double 
 thr_status thr_rank_check_weights(const double *weights, const char *what, uint64_t n, thr_error *err);
 
 /*
- * Set the problem's costs for options->c. Queries in left_out (NULL: none) have cost 0, and their pairs do not enter
- * the mean.
+ * Set the problem's costs for options->c. left_out: n_queries flags, or NULL: none. These queries have cost 0, and
+ * their pairs do not enter the mean.
  */
 void thr_rank_set_costs(thr_rank_problem *problem, const thr_rank_options *options, const bool *left_out);

@@ -10,7 +10,7 @@ static const size_t CHUNK_BYTES = (size_t)64 << 20; /* a copy takes a ms or two,
 static const uint64_t SPARE_BYTES = UINT64_C(1) << 30;
 
 enum {
-    SPARE_SHARE = 4,    /* of free memory, if that is smaller */
+    SPARE_SHARE = 4,    /* or this part of free memory, 1 / SPARE_SHARE, if that is smaller */
     CHUNK_SHARE = 8,    /* of the memory for codes: the two buffers take at most a quarter */
     SAMPLE_ONE_IN = 32, /* tiles; with fewer than 8 there is no sample, and every row passes */
     SAMPLE_LEAST = 8,

@@ -46,10 +46,11 @@ static inline uint32_t thr_store_sampled_tile(const thr_store_slice *slice, uint
 }
 
 /*
- * The memory of chunk i on the host, and its size in bytes; the tiles of chunk i in the device buffer that receives
- * them.
+ * The memory of chunk i on the host, and its size in bytes.
  */
 void *thr_store_chunk_host(const thr_store_slice *slice, uint32_t i, size_t *size);
+
+/* The tiles of chunk i in the device buffer that receives them. */
 thr_device_codes thr_store_chunk(const thr_store_slice *slice, uint32_t i);
 
 /* Enqueues work on a run of codes, on the slice's stream. */

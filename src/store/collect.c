@@ -233,7 +233,7 @@ static thr_status collect(void *arg, thr_error *err) {
 thr_status thr_store_collect(thr_store *store, const thr_job *job, thr_scan_query *queries, size_t n, thr_lane *lanes,
                              thr_error *err) {
     thr_scan_query *with_direction[THR_DEVICE_QUERIES];
-    thr_lane *their_lanes[THR_DEVICE_QUERIES];
+    thr_lane *lanes_with_direction[THR_DEVICE_QUERIES];
     uint32_t m = 0;
     for (size_t i = 0; i < n; i++) {
         queries[i].skips_screen = queries[i].norm == 0 && job->corpus->metric != THR_METRIC_L2;
@@ -241,11 +241,11 @@ thr_status thr_store_collect(thr_store *store, const thr_job *job, thr_scan_quer
             THR_TRY(thr_scan_collect_first(job, &queries[i], &lanes[i], err));
         } else {
             with_direction[m] = &queries[i];
-            their_lanes[m++] = &lanes[i];
+            lanes_with_direction[m++] = &lanes[i];
         }
     }
     if (m == 0)
         return THR_OK;
-    thr_collecting c = {store, job, with_direction, their_lanes, m};
+    thr_collecting c = {store, job, with_direction, lanes_with_direction, m};
     return thr_store_with_lock(store, job->corpus, collect, &c, err);
 }

@@ -20,8 +20,8 @@ enum {
 /* Blocks of a slice that are copied to contiguous tiles. */
 typedef struct run {
     uint32_t first, n;
-    thr_device_codes to; /* has room for n blocks, rounded up to whole tiles */
-    bool shown;          /* report progress */
+    thr_device_codes to;   /* has room for n blocks, rounded up to whole tiles */
+    bool reports_progress; /* report progress */
 } run;
 
 /* The blocks of a run that one segment holds. */
@@ -97,7 +97,7 @@ static thr_status copy_codes(const thr_store *store, const thr_store_slice *slic
         const thr_pack_op op = {s->device, (void *)r->to.tiles,         p->to + done,
                                 n,         thr_code_rows(r->to.n_dims), r->to.n_planes};
         THR_TRY(backend->pack(s->stream, &op, err));
-        if (r->shown && store->context->progress != NULL &&
+        if (r->reports_progress && store->context->progress != NULL &&
             !store->context->progress(store->context->progress_user, "copy to GPU", end, slice->n_blocks))
             return thr_fail(err, THR_ECANCELED, "copying codes to a GPU was stopped");
     }
@@ -144,7 +144,7 @@ static thr_status copy_sampled(const thr_store *store, const thr_scan_corpus *co
         const thr_device_codes to =
             thr_store_tiles_view(slice, slice->chunks.sampled, slice->n_samples, i, 1, slice->n_tiles);
         run r = run_of(slice, &to, thr_store_sampled_tile(slice, i));
-        r.shown = false;
+        r.reports_progress = false;
         THR_TRY(copy_run(store, corpus, slice, &r, stages, err));
     }
     return THR_OK;

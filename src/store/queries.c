@@ -84,7 +84,7 @@ static thr_status send_words(const thr_collecting *c, thr_store_slice *slice, th
 
 static thr_device_query device_query(const thr_scan_query *query) {
     const thr_query_code *code = &query->code;
-    /* sum replaces the code's own total; a margin that raised the total (scan/margins/margin.h) raises it, too. */
+    /* sum includes what a margin added to the code's total (scan/margins/margin.h). */
     int32_t sum =
         code->total - (int32_t)(code->n_dims * ((1u << code->item_bits) - 1) * ((1u << code->query_bits) - 1));
     for (uint32_t d = 0; d < code->n_dims; d++)

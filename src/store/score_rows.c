@@ -109,7 +109,7 @@ static thr_status score_slice(const scoring *s, thr_store_slice *slice, score_fn
     }
 }
 
-/* The number of rows of all queries, at most MOST_ROWS. */
+/* The number of rows to send at once: those of all queries, at most MOST_ROWS. */
 static uint32_t count_rows(const scoring *s) {
     size_t n = 0;
     for (size_t q = 0; q < s->n; q++)

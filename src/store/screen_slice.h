@@ -15,7 +15,7 @@ typedef struct thr_slice_plan {
     uint64_t n_allowed;
     uint32_t wanted;    /* rows to find: the survivors, or all allowed rows if fewer */
     uint32_t n_samples; /* sampled tiles; 0: no sample */
-    uint32_t capacity;  /* most rows that may pass, per query */
+    uint32_t capacity;  /* rows that the buffer of a query holds; others that pass are only counted */
 } thr_slice_plan;
 
 /* A batch's memory on a slice's device, and on the host. */

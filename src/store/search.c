@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * search.c - a search whose screen runs on devices: batches of queries with a lane each. Threads of the host do the
- * steps for which the devices lack memory.
+ * steps for which the devices lack memory, and with margins all steps after the screen.
  */
 #include "store/store.h"
 

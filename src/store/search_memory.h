@@ -3,8 +3,8 @@
  * search_memory.h - the memory of searches on a slice's device.
  *
  * Codes are placed before searches allocate memory, and leave some free. If a search needs more, fewer codes stay
- * resident: they are placed again, and the search repeats from its beginning. It is then as slow as with codes in
- * chunks, but it does not fail.
+ * resident: they are placed again, and the search repeats from its beginning. The search is then as slow as with codes
+ * in chunks, but it does not fail.
  */
 #pragma once
 

@@ -93,7 +93,7 @@ struct thr_store {
 };
 
 /*
- * Copy the corpus's records, then its vectors, of a slice's rows to the device, while an eighth of its memory stays
+ * Copy the records, then the vectors, of a slice's rows to its device, as far as an eighth of the device's memory stays
  * free for searches. Arrays that do not fit are left out, which is no error. THR_EDEVICE.
  */
 thr_status thr_store_copy_rows(thr_store *store, const thr_scan_corpus *corpus, thr_store_slice *slice, thr_error *err);

@@ -2,8 +2,8 @@
 /*
  * store.h - a copy of a corpus's codes in the memory of GPUs, and the screen that runs there.
  *
- * A store collects the same survivors as the CPU's pass, bit for bit: their scores and row numbers alone define them,
- * and scores are computed by correctly rounded operations in one order.
+ * A store collects the same survivors as the CPU's pass: they depend on scores and row numbers alone, and scores have
+ * the CPU's bits, since they are computed by correctly rounded operations in one order.
  *
  * Each device holds a slice, a run of tiles, and processes every query. Codes that do not fit a device are kept in
  * pinned memory of the host, from which every search copies them, a chunk at a time (chunks.h).
@@ -23,8 +23,8 @@ typedef struct thr_store thr_store;
  * devices, as far as that leaves room for searches; the rest is in pinned memory of the host. The copy takes some MiB
  * more until it is done.
  *
- * Returns THR_OK; THR_ENOMEM where neither suffices (err names the device and the allocation); THR_EUNSUPPORTED for
- * 2^32 items or more per device; THR_ECANCELED; THR_EDEVICE.
+ * Returns THR_OK; THR_ENOMEM where codes fit neither the devices nor pinned memory (err names the device and the
+ * allocation); THR_EUNSUPPORTED for 2^32 items or more per device; THR_ECANCELED; THR_EDEVICE.
  */
 thr_status thr_store_create(thr_context *context, const thr_devices *devices, const thr_scan_corpus *corpus,
                             thr_store **store, thr_error *err);

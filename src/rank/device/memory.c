@@ -10,6 +10,8 @@ thr_status thr_rank_device_alloc(thr_rank_gpu_problem *d, size_t n, size_t size,
     size_t bytes = 0;
     if (!thr_mul_size(n, size, &bytes))
         return thr_fail(err, THR_ENOMEM, "%zu numbers of a ranking on a device: too many", n);
+    if (d->n_arrays == THR_RANK_DEVICE_ARRAYS)
+        return thr_fail(err, THR_ENOMEM, "a ranking has more than %d arrays on a device", (int)THR_RANK_DEVICE_ARRAYS);
     THR_TRY(d->backend->alloc(d->device, bytes, &memory, "a ranking", err));
     d->arrays[d->n_arrays++] = memory;
     memcpy(memory_out, &memory, sizeof memory);

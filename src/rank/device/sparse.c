@@ -41,7 +41,7 @@ static void transpose_chunk(const thr_rank_problem *problem, size_t chunk, trans
             t->rows[place] = (uint32_t)row;
             t->values[place] = sparse->values[e];
         }
-    /* each start has moved to the next feature's */
+    /* Filling moved each start to that of the next feature: move them back. */
     memmove(t->starts + 1, t->starts, n * sizeof *t->starts);
     t->starts[0] = first;
 }

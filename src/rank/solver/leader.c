@@ -64,7 +64,7 @@ static thr_status ask(const thr_rank_leader *leader, const thr_rank_request *req
 /* ------------------------------------------------------------------------------------------------ sums */
 
 /* Move each part's sums to the places of their chunks; covers[c] is the number of chunks that the sum at c covers. */
-static void spread(const thr_rank_leader *leader, size_t size, size_t *covers) {
+static void scatter_sums(const thr_rank_leader *leader, size_t size, size_t *covers) {
     const thr_rank_parts *parts = leader->parts;
     const size_t n_chunks = parts->first_chunks[parts->n_parts];
     size_t n_sums = 0, places[THR_RANK_MAX_CHUNKS];
@@ -87,7 +87,7 @@ static thr_status sum(const thr_rank_leader *leader, const thr_rank_request *req
     const thr_rank_range all = {.end = n_chunks, .n_chunks = n_chunks};
     size_t covers[THR_RANK_MAX_CHUNKS];
     THR_TRY(ask(leader, request, leader->sums, err));
-    spread(leader, size, covers);
+    scatter_sums(leader, size, covers);
     for (size_t step = 1; step < n_chunks; step *= 2)
         for (size_t c = 0; c < n_chunks; c += 2 * step)
             if (covers[c] == step) {

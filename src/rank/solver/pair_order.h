@@ -4,9 +4,9 @@
  *
  * A pair is two rows of a query with different labels. It is active, and has a cost, while the score of the better row
  * exceeds the other's by less than 1: s_i - s_j < 1 (RankSVM (4)). If the worse rows are sorted by score, the active
- * ones of a row are all from some position on; if the better rows are sorted, its active ones are all before some
- * position. Rounding is monotone, so this holds for computed differences as well, and both rows of a pair agree on
- * whether it is active.
+ * partners of a better row are all from some position on; if the better rows are sorted, the active partners of a worse
+ * row are all before some position. Rounding is monotone, so this holds for computed differences as well, and both rows
+ * of a pair agree on whether it is active.
  */
 #pragma once
 

@@ -2,7 +2,8 @@
 /*
  * pair_sweep.c - active pairs and their sums by sweeps over the order of scores.
  *
- * Rows of other levels lie between the active ones. A sweep skips them; the paper's listing stops at the first.
+ * Between the active rows of a row lie rows of levels that form no active pair with it. A sweep skips them; the paper's
+ * listing stops at the first.
  */
 #include "rank/solver/pair_sweep.h"
 

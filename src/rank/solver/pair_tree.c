@@ -14,7 +14,7 @@
 
 enum { BLOCK = 8, HALF = BLOCK / 2, NARROW_ROWS = 65536 };
 
-#define ALWAYS static inline __attribute__((always_inline))
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
 
 /* ------------------------------------------------------------------------------------------------ shape */
 
@@ -75,20 +75,20 @@ size_t thr_rank_pair_tree_shape(const uint32_t *levels, uint32_t n, thr_pair_nod
 
 /* ------------------------------------------------------------------------------------------------ order */
 
-ALWAYS void put(void *ranks, size_t at, uint32_t number, bool wide) {
+ALWAYS_INLINE void put(void *ranks, size_t at, uint32_t number, bool wide) {
     if (wide)
         ((uint32_t *)ranks)[at] = number;
     else
         ((uint16_t *)ranks)[at] = (uint16_t)number;
 }
 
-ALWAYS uint32_t get(const void *ranks, size_t at, bool wide) {
+ALWAYS_INLINE uint32_t get(const void *ranks, size_t at, bool wide) {
     return wide ? ((const uint32_t *)ranks)[at] : ((const uint16_t *)ranks)[at];
 }
 
 /* Append the smaller of two heads, without a branch: the comparison is unpredictable. */
-ALWAYS void merge_one(const thr_scored_row *rows, thr_scored_row *spare, uint32_t n_worse, uint32_t *left,
-                      uint32_t *right) {
+ALWAYS_INLINE void merge_one(const thr_scored_row *rows, thr_scored_row *spare, uint32_t n_worse, uint32_t *left,
+                             uint32_t *right) {
     const uint32_t from_right = rows[n_worse + *right].score < rows[*left].score;
     spare[*left + *right] = rows[*left ^ ((*left ^ (n_worse + *right)) & (0U - from_right))];
     *right += from_right;
@@ -101,8 +101,8 @@ ALWAYS void merge_one(const thr_scored_row *rows, thr_scored_row *spare, uint32_
  * Both positions only increase, so one walk finds both. The walk and the merge are interleaved, so that each can
  * proceed while the other waits for a comparison.
  */
-ALWAYS void order_node(const thr_pair_node *node, void *ranks, thr_scored_row *rows, thr_scored_row *spare,
-                       double margin, bool wide) {
+ALWAYS_INLINE void order_node(const thr_pair_node *node, void *ranks, thr_scored_row *rows, thr_scored_row *spare,
+                              double margin, bool wide) {
     const uint32_t n = node->end - node->begin, n_worse = node->middle - node->begin, n_better = n - n_worse;
     const thr_scored_row *better = rows + n_worse;
     uint32_t left = 0, right = 0, w = 0, b = 0;
@@ -127,7 +127,7 @@ ALWAYS void order_node(const thr_pair_node *node, void *ranks, thr_scored_row *r
     memcpy(spare + n_worse + right, better + right, (n_better - right) * sizeof *rows);
 }
 
-ALWAYS void count_node(const thr_pair_node *node, const void *ranks, thr_pair_counts *counts, bool wide) {
+ALWAYS_INLINE void count_node(const thr_pair_node *node, const void *ranks, thr_pair_counts *counts, bool wide) {
     const uint32_t n = node->end - node->begin, n_worse = node->middle - node->begin;
     counts += node->begin;
     for (uint32_t i = 0; i < n_worse; i++)
@@ -236,8 +236,8 @@ static void sum_all(const thr_pair_tree *tree, const double *values, double *low
 }
 
 /* The prefix sums of both parts are interleaved: an addition waits only for the one before it in its part. */
-ALWAYS void sum_node(const thr_pair_node *node, const void *ranks, const double *values, double *low, double *high,
-                     double *prefixes, bool wide) {
+ALWAYS_INLINE void sum_node(const thr_pair_node *node, const void *ranks, const double *values, double *low,
+                            double *high, double *prefixes, bool wide) {
     const uint32_t n = node->end - node->begin, n_worse = node->middle - node->begin, n_better = n - n_worse;
     const uint32_t n_both = n_worse < n_better ? n_worse : n_better;
     double *worse = prefixes, *better = prefixes + n_worse + 1, of_worse = 0, of_better = 0;

@@ -52,7 +52,7 @@ typedef struct thr_pair_tree {
 
 /*
  * Build the nodes for these levels and return their number. nodes may be NULL to count only. *n_ranks, if not NULL, is
- * the length of the ranks array.
+ * the length of the ranks array, in uint16_t.
  */
 size_t thr_rank_pair_tree_shape(const uint32_t *levels, uint32_t n, thr_pair_node *nodes, size_t *n_ranks);
 

@@ -37,6 +37,7 @@ thr_rank_sample thr_rank_sample_choose(const thr_rank_problem *problem) {
         n_queries += thr_rank_sample_may_have(problem, q);
     }
     uint64_t wanted = (uint64_t)ROWS_A_FEATURE * view->n_features;
+    /* a product takes 2 n_rows n steps for n features, a sampled row n^2 / 2 */
     const uint64_t paid = 4 * MATRIX_PRODUCTS * n_rows / (view->n_features > 0 ? view->n_features : 1);
     wanted = wanted < paid ? wanted : paid;
     const uint64_t step = n_rows / (wanted > 0 ? wanted : 1), most = n_queries / LEAST_QUERIES;

@@ -8,9 +8,9 @@
  *
  * M treats the two rows of a pair as independent; for the Hessian's differences x_i - x_j this is nearly true. It
  * captures the scales of features and their correlations, so that few iterations remain. M is computed from a sample:
- * some queries, and some rows of long ones; in all 128 rows for each feature. The choice depends only on the data. The
- * sums are float32, of values scaled to a diagonal of 1. To make M positive definite, a little is added to the
- * diagonal.
+ * some queries, and some rows of long ones; in all 128 rows for each feature, or fewer if M would else cost more than
+ * four products. The choice depends only on the data. The sums are float32, of values scaled to a diagonal of 1. To
+ * make M positive definite, a little is added to the diagonal.
  *
  * With more than 1,024 features, or so many for the rows that M would cost more than a few products with the Hessian,
  * the preconditioner is diagonal: 0.99 + 0.01 times the Hessian's diagonal.

@@ -92,7 +92,7 @@ static void sweep_pairs(const thr_pair_sweep *sweep, double margin, const thr_ra
     memcpy(scratch->counts, sweep->counts, sweep->n * sizeof *sweep->counts);
 }
 
-/* Sum values over the active pairs of a query into scratch->low and high, which may be low, too. */
+/* Sum values over the active pairs of a query into scratch->low and high, or both sums into low if high is low. */
 static void sum_pairs(const thr_rank_problem *problem, uint64_t query, const double *values, double *high,
                       const thr_rank_scratch *scratch) {
     if (problem->sweeps) {
@@ -267,7 +267,7 @@ static void count_wrong_pairs(const rank_pass *pass, uint64_t query, const thr_r
 
 /* ------------------------------------------------------------------------------------------ passes over all queries */
 
-static bool takes(const rank_pass *pass, uint64_t query) {
+static bool visits_query(const rank_pass *pass, uint64_t query) {
     return pass->counts_right ? pass->which == NULL || pass->which[query] : pass->problem->costs[query] > 0;
 }
 
@@ -282,7 +282,7 @@ static void run_chunk(void *arg, size_t chunk, uint32_t worker) {
     if (pass->squares)
         memset(problem->partial_squares + chunk * n_features, 0, n_features * sizeof(double));
     for (uint64_t q = problem->chunks[chunk]; q < problem->chunks[chunk + 1]; q++)
-        if (problem->n_pairs[q] != 0 && takes(pass, q))
+        if (problem->n_pairs[q] != 0 && visits_query(pass, q))
             pass->query(pass, q, &scratch, chunk);
 }
 

@@ -106,7 +106,7 @@ double thr_rank_evaluate(thr_rank_problem *problem, const double *w, double *gra
  */
 void thr_rank_sum_losses(thr_rank_problem *problem, const double *w, bool diagonal);
 
-/* The same for a product, in partial_sums. */
+/* The sums of a product, X' r(X v), without v, over the problem's chunks in the same way: in partial_sums. */
 void thr_rank_sum_products(thr_rank_problem *problem, const double *v);
 
 /*

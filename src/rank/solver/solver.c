@@ -37,8 +37,7 @@ void thr_rank_solver_end(thr_rank_solver *solver) {
 }
 
 /*
- * Evaluate at 0 for the norm of the gradient there, which epsilon refers to whatever w the solver starts from; then at
- * w.
+ * Evaluate at 0, because epsilon is relative to the norm of the gradient at 0 for every start; then at w.
  */
 static thr_status evaluate_first(thr_rank_solver *solver, bool diagonal, thr_error *err) {
     const bool warm = thr_rank_inner(solver->w, solver->w, solver->n) > 0;

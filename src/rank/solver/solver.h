@@ -29,7 +29,7 @@ typedef struct thr_rank_solver {
     double epsilon;
     uint32_t most_steps;
     uint32_t n;              /* features */
-    double *w;               /* the best so far */
+    double *w;               /* between steps the best so far; within one the point of a trial */
     double *gradient, *step; /* gradient at w; step from w */
     double *diagonal;        /* approximate, of the Hessian; used if the preconditioner is diagonal */
     thr_rank_preconditioner preconditioner;
@@ -98,6 +98,7 @@ thr_status thr_rank_dispatch_right_pairs(thr_rank_solver *solver, uint64_t *n_ri
 /* Count a pass over X and report progress. THR_OK or THR_ECANCELED. */
 thr_status thr_rank_solver_count_pass(thr_rank_solver *solver, thr_error *err);
 
+/* a' b, added in the order of d. */
 static inline double thr_rank_inner(const double *a, const double *b, uint32_t n) {
     double sum = 0;
     for (uint32_t d = 0; d < n; d++)

@@ -20,7 +20,7 @@ static const double ETA0 = 1e-4, ETA1 = 0.25, ETA2 = 0.75;
 static const double SIGMA1 = 0.25, SIGMA2 = 0.5, SIGMA3 = 4;
 
 /* The length along p from the step to the boundary. */
-static double to_edge(const thr_rank_solver *solver, double radius) {
+static double distance_to_boundary(const thr_rank_solver *solver, double radius) {
     const double sp = thr_rank_inner(solver->step, solver->p, solver->n);
     const double pp = thr_rank_inner(solver->p, solver->p, solver->n);
     const double slack = radius * radius - thr_rank_inner(solver->step, solver->step, solver->n);
@@ -38,7 +38,7 @@ static thr_status find_step(thr_rank_solver *solver, double radius, thr_error *e
     bool inside = true;
     for (uint32_t i = 0; i < MOST_PRODUCTS && inside && rr > enough; i++) {
         THR_TRY(thr_rank_solver_product(solver, solver->p, solver->hp, err));
-        const double whole = rr / thr_rank_inner(solver->p, solver->hp, n), edge = to_edge(solver, radius);
+        const double whole = rr / thr_rank_inner(solver->p, solver->hp, n), edge = distance_to_boundary(solver, radius);
         inside = whole < edge;
         const double length = inside ? whole : edge;
         for (uint32_t d = 0; d < n; d++) {
