@@ -34,8 +34,9 @@ static uint64_t row_of(const scoring *s, const thr_candidate *item) {
 }
 
 /*
- * Store a score as thr_scan_rescore and thr_scan_refine do. With hits this changes the candidate's row, so a restart of
- * the search could not repeat it; none can happen, since with hits there is one slice.
+ * Store a score as thr_scan_rescore and thr_scan_refine do. With sums of posting lists this changes the candidate's
+ * row, so a restart of the search could not repeat it. None can happen: there is one slice then, and all its buffers
+ * have grown before.
  */
 static void put_score(const scoring *s, size_t q, thr_candidate *item, float score) {
     const thr_scan_query *query = &s->queries[q];

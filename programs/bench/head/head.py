@@ -23,7 +23,7 @@ import numpy as np
 from bench.search import datasets
 from bench.search.faiss_codes import OPQ_TRAIN_ROWS, opq_rotation, rotated
 from bench.search.faiss_exact import faiss_module
-from bench.search.measure import TIE, passes
+from bench.search.measure import TIE_TOLERANCE, time_passes
 from bench.shared.way import one_thread
 
 PROGRAM = os.path.join("build", "release", "thresher")
@@ -66,7 +66,7 @@ class Problem:
         logits = np.take_along_axis(self.logits, np.maximum(ids, 0), axis=1)
         again = np.zeros(ids.shape, bool)
         again[:, 1:] = ids[:, 1:] == ids[:, :-1]
-        right = (logits >= (self.least - TIE * np.abs(self.least))[:, None]) & (ids >= 0) & ~again
+        right = (logits >= (self.least - TIE_TOLERANCE * np.abs(self.least))[:, None]) & (ids >= 0) & ~again
         return float(right.sum() / ids.size)
 
     def with_bias(self, one_length):
@@ -222,7 +222,7 @@ def measure_way(problem, name, make, exact):
         if exact and recall < EXACT:
             sys.exit(f"bench head --peers: {name}, {words}: finds {recall:.4f} of the words, and should find all")
         if seconds < FAR * min([t[1] for t in tried if t[2] >= RECALL], default=np.inf):
-            seconds = passes(answer, len(problem.states), BEAM, WAY_S)[0].min(axis=0).mean()  # the best of some, a batch
+            seconds = time_passes(answer, len(problem.states), BEAM, WAY_S)[0].min(axis=0).mean()  # the best of some, a batch
         tried.append((words, seconds, recall))
         print(f"{name}, {words}: {seconds * 1e3:.3f} ms, recall {recall:.4f}", file=sys.stderr)
     enough = [t for t in tried if t[2] >= RECALL]

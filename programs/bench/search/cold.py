@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Searches of an index that is larger than the memory given: times, and pages read from the disk.
+"""Times and disk reads of searches in an index that is larger than the memory that the process may use.
 
 usage: ./run bench cold [--data NAME] [--cells N] [--queries N] [--share SHARE] [--docs]
 

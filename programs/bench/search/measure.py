@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Time a search: queries one by one and in batches, the best of several passes, within a budget of seconds.
 
-The best is taken call by call, because another process on the machine disturbs one call and not the next.
+Of each call the fastest pass counts, because other processes disturb single calls.
 
 A pass goes over as many queries as the budget allows, the same ones every time, so that slow peers are measured on
 fewer queries and not for hours. Recall is counted on more of them, if not all.
@@ -13,7 +13,7 @@ import numpy as np
 
 BATCH = 64
 K = 10
-TIE = 2e-6  # relative; how far below the k-th best exact score an item may be and still count, for float32's rounding
+TIE_TOLERANCE = 2e-6  # relative; how far below the k-th best exact score an item may be and still count, for float32's rounding
 RECALL_S = 2.0
 MOST_PASSES = 7
 MOST_WAIT = 5  # times the budget, in wall time: others may use the machine; the budget itself is CPU time
@@ -21,7 +21,7 @@ LEAST_QUERIES = 16
 WARM_UP = 4
 
 
-def passes(answer, n_queries, batch, budget):
+def time_passes(answer, n_queries, batch, budget):
     """Call answer(first, end) over the queries; return (seconds [passes, calls], number of queries)."""
     warm_up = []
     while not warm_up or (len(warm_up) < WARM_UP and sum(warm_up) < budget / 3):
@@ -52,7 +52,7 @@ def recall(data, ids, k=K):
     ids = np.sort(ids[:, :k], axis=1)
     scores = data.scores(ids)
     scores[:, 1:][ids[:, 1:] == ids[:, :-1]] = -np.inf
-    return float((scores >= least - TIE * np.abs(least)).sum() / (k * len(ids)))
+    return float((scores >= least - TIE_TOLERANCE * np.abs(least)).sum() / (k * len(ids)))
 
 
 def measure(data, search, budget, k=K, recall_s=RECALL_S):
@@ -62,8 +62,8 @@ def measure(data, search, budget, k=K, recall_s=RECALL_S):
     queries that recall_s seconds suffice for; 0: it is left out.
     """
     wall, cpu = time.perf_counter(), time.process_time()
-    singles, n_singles = passes(lambda a, b: search(data.queries[a:b], k), len(data.queries), 1, budget)
-    batches, n_batches = passes(lambda a, b: search(data.queries[a:b], k), len(data.queries), BATCH, budget)
+    singles, n_singles = time_passes(lambda a, b: search(data.queries[a:b], k), len(data.queries), 1, budget)
+    batches, n_batches = time_passes(lambda a, b: search(data.queries[a:b], k), len(data.queries), BATCH, budget)
     cpu_share = (time.process_time() - cpu) / (time.perf_counter() - wall)
     p50, p99 = np.percentile(singles[singles.sum(axis=1).argmin()], (50, 99)) * 1e6
     out = {"qps": n_singles / singles.min(axis=0).sum(), "p50_us": float(p50), "p99_us": float(p99),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Choosing among measured settings: the fastest at a recall, the front of recall and speed; their names."""
+"""Choosing among measured settings: the fastest at a recall, the Pareto front of recall and speed; their names."""
 
 
 def fastest(points, recall, speed="qps", least_bytes=0):

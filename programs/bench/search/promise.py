@@ -3,7 +3,7 @@
 """./run bench promise: promised and measured recall, for many kinds of queries.
 
 Real vectors: books100d, the 30,000 words of data/words by three metrics, and the features of MQ2007, which are not
-negative, by cosine. A kind of query is unlike the items in its own way; the calibration has seen items only. The truth
+negative, by cosine. Each kind of query differs from the items in one way; the calibration used items only. The truth
 is the exact scan's; a row counts as found if it scores as much as the k-th best. Each set is measured again without
 rotation, after a third of its items was added, shifted by one standard deviation in each dimension, and with cells.
 What was measured is kept in build/bench/promise, one file per set and kind; --docs writes the page from these files.

@@ -43,8 +43,8 @@ QUICK_DATA = ["books100d", "fashion64", "synthetic64"]
 BUDGET_S, QUICK_BUDGET_S = 0.6, 0.15  # for each timing: one query at a time, and batches
 FORMAT = 1  # of the results file
 GLANCE = 64  # queries that decide whether a setting is worth its budget
-EVERY_QUERY = 3600.0  # seconds; a promise is checked on all of them
-WORTH, ENOUGH = 0.88, 0.9995  # recall below which a setting is not measured, and from which no more work is tried
+PROMISE_RECALL_S = 3600.0  # long enough to count the recall of a promise on all queries
+LEAST_RECALL, RECALL_TO_STOP = 0.88, 0.9995  # recall below which a setting is not measured, and from which no more work is tried
 
 
 def measure_index(data, index, budget):
@@ -52,12 +52,12 @@ def measure_index(data, index, budget):
     for setting in index.settings:
         search = partial(index.search, **setting)
         chosen = len(index.settings) > 1 and "promise" not in setting
-        if chosen and measure.recall(data, search(data.queries[:GLANCE], measure.K)) < WORTH:
+        if chosen and measure.recall(data, search(data.queries[:GLANCE], measure.K)) < LEAST_RECALL:
             continue
-        recall_s = EVERY_QUERY if "promise" in setting else measure.RECALL_S
+        recall_s = PROMISE_RECALL_S if "promise" in setting else measure.RECALL_S
         point = measure.measure(data, search, budget, recall_s=recall_s)
         yield {"setting": setting, **point}
-        if chosen and point["recall"] >= ENOUGH:
+        if chosen and point["recall"] >= RECALL_TO_STOP:
             return
 
 

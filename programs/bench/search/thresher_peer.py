@@ -123,6 +123,6 @@ def filtered(index, data, budget, allowed):
     queries = data.queries[:CHECKED]
     scores = best_rows(data.metric, data.base[allowed], queries, k)[1]
     found = search(queries, k)
-    least = scores[:, -1:] - measure.TIE * np.abs(scores[:, -1:])
+    least = scores[:, -1:] - measure.TIE_TOLERANCE * np.abs(scores[:, -1:])
     right = np.isin(found, allowed) & (data.scores(found) >= least)
     return {**out, "recall": float(right.mean()), "n_allowed": len(allowed)}

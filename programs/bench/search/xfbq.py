@@ -109,7 +109,7 @@ def measure_codes(data, queries, all_bits):
 
 def rate(data, search, budget):
     """Queries per second, one at a time; the best of some passes."""
-    singles, n = measure.passes(lambda a, b: search(data.queries[a:b]), len(data.queries), 1, budget)
+    singles, n = measure.time_passes(lambda a, b: search(data.queries[a:b]), len(data.queries), 1, budget)
     return n / singles.min(axis=0).sum()
 
 
