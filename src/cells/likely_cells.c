@@ -15,6 +15,13 @@ static const double FIRST_DEVIATIONS = 2; /* of the order by inner product: mean
  * on books100d find .83 of the ten best where .9 is promised.
  */
 enum { ORDER_ONE_IN = 20 };
+/*
+ * The first cells have one in this many of all rows, or fewer if the next centroid is far behind the first: by so many
+ * standard deviations of a cell's scores, as if residuals were isotropic. Then the model must expect fewer rows
+ * elsewhere, since it is fitted to few cells: by the square of the share of rows that were not read.
+ */
+enum { FIRST_ONE_IN = 64 };
+static const double FAR_BEHIND = 3;
 static const double LARGEST_STEP = 4; /* the most by which the order's front grows in a pass */
 /*
  * The order alone ends a search only if the model, which usually expects too many, expects at most this many times the
@@ -40,8 +47,8 @@ thr_status thr_cells_likely_reserve(thr_context *context, uint32_t n_dims, size_
     THR_TRY(thr_alloc(context, n_cells, sizeof *likely->places, &likely->places, what, err));
     THR_TRY(thr_alloc(context, n_cells, sizeof *likely->keys, &likely->keys, what, err));
     THR_TRY(thr_alloc(context, n_cells, sizeof *likely->is_chosen, &likely->is_chosen, what, err));
-    THR_TRY(thr_alloc(context, n_cells, sizeof *likely->rest, &likely->rest, what, err));
-    THR_TRY(thr_alloc(context, n_cells, sizeof *likely->heap, &likely->heap, what, err));
+    THR_TRY(thr_alloc(context, n_cells, sizeof *likely->rest_cells, &likely->rest_cells, what, err));
+    THR_TRY(thr_alloc(context, n_cells, sizeof *likely->order_cells, &likely->order_cells, what, err));
     return thr_alloc(context, n_cells, sizeof *likely->chosen, &likely->chosen, what, err);
 }
 
@@ -55,42 +62,10 @@ void thr_cells_likely_free(thr_context *context, thr_cells_likely *likely) {
     thr_release(context, likely->places);
     thr_release(context, likely->keys);
     thr_release(context, likely->is_chosen);
-    thr_release(context, likely->rest);
-    thr_release(context, likely->heap);
+    thr_release(context, likely->rest_cells);
+    thr_release(context, likely->order_cells);
     thr_release(context, likely->chosen);
     *likely = (thr_cells_likely){0};
-}
-
-/* ------------------------------------------------------------------------------------------------ heap */
-
-static void sift_down(uint32_t *heap, size_t n, size_t at, const double *keys) {
-    for (;;) {
-        size_t largest = at;
-        for (size_t child = 2 * at + 1; child <= 2 * at + 2 && child < n; child++) {
-            const double a = keys[heap[child]], b = keys[heap[largest]];
-            if (a > b || (a == b && heap[child] < heap[largest]))
-                largest = child;
-        }
-        if (largest == at)
-            return;
-        const uint32_t cell = heap[at];
-        heap[at] = heap[largest];
-        heap[largest] = cell;
-        at = largest;
-    }
-}
-
-static void make_heap(uint32_t *heap, size_t n, const double *keys) {
-    for (size_t i = n / 2; i > 0; i--)
-        sift_down(heap, n, i - 1, keys);
-}
-
-/* Take the cell with the largest key, the first of equal ones, out of a heap. */
-static uint32_t pop(uint32_t *heap, size_t *n, const double *keys) {
-    const uint32_t cell = heap[0];
-    heap[0] = heap[--*n];
-    sift_down(heap, *n, 0, keys);
-    return cell;
 }
 
 /* ------------------------------------------------------------------------------------------------ models */
@@ -101,33 +76,34 @@ static double items_allowed(const thr_cells_plan *plan, const thr_cell_place *pl
                                    : thr_select_bitmap_count_range(filter, place->first_row, place->end_row));
 }
 
-/* Set model->end to the end of the cell at which scores are higher. length: of the query. */
-static void model_end(const thr_cells_plan *plan, double length, const thr_cell_place *place, double centroid_score,
+/* Set model->end to the cell's end in the query's direction. length: of the query. */
+static void model_end(const thr_cell_place *place, bool l2, double length, double centroid_score,
                       thr_cell_score_model *model) {
-    const bool l2 = plan->corpus->scan->metric == THR_METRIC_L2;
-    const double square = length * length, distance = (double)place->ends->length;
-    const double product = l2 ? (square + distance * distance - centroid_score) / 2 : centroid_score;
-    const double along = distance > 0 ? product / distance : 0; /* the query's parts along and across the centroid */
-    const double across = sqrt(fmax(square - along * along, 0));
-    const bool high = along > (l2 ? distance : 0);
+    const double square = length * length, from_origin = (double)place->ends->length;
+    const double product = l2 ? (square + from_origin * from_origin - centroid_score) / 2 : centroid_score;
+    const double along = product * place->inverse_length; /* the query's parts along and across the centroid */
+    const double across = square > along * along ? sqrt(square - along * along) : 0;
+    const bool high = along > (l2 ? from_origin : 0);
     const thr_cell_end_item *item = high ? &place->ends->high : &place->ends->low;
     const double a = (double)item->along, b = (double)item->across;
-    model->end.n = model->n / (double)(place->end_row - place->first_row);
     model->end.mean = l2 ? 2 * along * a - a * a - b * b - square : along * a;
     model->end.slope = (l2 ? 2 : 1) * across * b;
 }
 
 static thr_cell_score_model model_of(const thr_cells_plan *plan, double length, const thr_cell_place *place,
                                      double centroid_score) {
-    const double size = (sqrt((double)place->cell->mean_square) + (double)place->cell->radius) / 2;
-    thr_cell_score_model model = {.n = items_allowed(plan, place), .mean = centroid_score, .slope = length * size};
-    if (plan->corpus->scan->metric == THR_METRIC_L2) {
+    const bool l2 = plan->corpus->scan->metric == THR_METRIC_L2;
+    thr_cell_score_model model = {
+        .n = items_allowed(plan, place), .mean = centroid_score, .slope = length * place->size};
+    if (l2) {
         model.mean = -centroid_score - (double)place->cell->mean_square;
-        model.slope = 2 * sqrt(centroid_score) * size;
+        model.slope = 2 * sqrt(centroid_score) * place->size;
         model.deviation = (double)place->cell->square_deviation;
     }
-    if (place->ends != NULL)
-        model_end(plan, length, place, centroid_score, &model);
+    if (place->ends != NULL) {
+        model.end.n = plan->options.filter == NULL ? 1 : model.n / (double)(place->end_row - place->first_row);
+        model_end(place, l2, length, centroid_score, &model);
+    }
     return model;
 }
 
@@ -158,19 +134,9 @@ static double first_key(const thr_cells_plan *plan, const thr_cell *cell, const 
     }
 }
 
-bool thr_cells_likely_begin(const thr_cells_plan *plan, const thr_matrix *query, thr_cells_likely *likely) {
-    const thr_kernels *kernels = plan->context->kernels;
-    const bool l2 = plan->corpus->scan->metric == THR_METRIC_L2;
-    const uint32_t n_dims = query->n_dims;
-    const thr_rows_kernel score = l2 ? kernels->l2_f32 : kernels->dot_f32;
-    likely->n_heap = likely->n_chosen = 0;
-    likely->front = likely->n_rows = 0;
-    read_query(plan, query, likely);
-    if (!(likely->length > 0) && !l2)
-        return false;
-    for (size_t t = 0, at = 0; t < plan->corpus->n_tables; at += plan->corpus->tables[t++].n)
-        score(likely->centroid_scores + at, likely->vector, plan->corpus->tables[t].centroids, n_dims * sizeof(float),
-              plan->corpus->tables[t].n, n_dims);
+/* Model all cells, and queue those that have rows. The heap of the queue has those that a search is likely to take. */
+static void make_order(const thr_cells_plan *plan, thr_cells_likely *likely) {
+    size_t n = 0, best = 0;
     for (uint32_t c = 0; c < plan->n_cells; c++) {
         thr_cell_score_model *model = &likely->models[c];
         *model = model_of(plan, likely->length, &plan->places[c], (double)likely->centroid_scores[c]);
@@ -179,9 +145,33 @@ bool thr_cells_likely_begin(const thr_cells_plan *plan, const thr_matrix *query,
         likely->is_chosen[c] = false;
         likely->n_rows += model->n;
         if (model->n > 0)
-            likely->heap[likely->n_heap++] = c;
+            likely->order_cells[n++] = c;
     }
-    make_heap(likely->heap, likely->n_heap, likely->first_keys);
+    for (size_t i = 1; i < n; i++)
+        best = likely->first_keys[likely->order_cells[i]] > likely->first_keys[likely->order_cells[best]] ? i : best;
+    likely->far_key = INFINITY;
+    if (n > 0) {
+        const uint32_t cell = likely->order_cells[best];
+        const double deviation = likely->models[cell].slope / sqrt((double)plan->corpus->scan->quantiser->n_dims);
+        likely->far_key = likely->first_keys[cell] - FAR_BEHIND * deviation;
+    }
+    likely->order = thr_cells_queue_make(likely->order_cells, n, likely->first_keys, likely->far_key);
+}
+
+bool thr_cells_likely_begin(const thr_cells_plan *plan, const thr_matrix *query, thr_cells_likely *likely) {
+    const thr_kernels *kernels = plan->context->kernels;
+    const bool l2 = plan->corpus->scan->metric == THR_METRIC_L2;
+    const uint32_t n_dims = query->n_dims;
+    const thr_rows_kernel score = l2 ? kernels->l2_f32 : kernels->dot_f32;
+    likely->n_chosen = likely->n_front = 0;
+    likely->front = likely->n_rows = 0;
+    read_query(plan, query, likely);
+    if (!(likely->length > 0) && !l2)
+        return false;
+    for (size_t t = 0, at = 0; t < plan->corpus->n_tables; at += plan->corpus->tables[t++].n)
+        score(likely->centroid_scores + at, likely->vector, plan->corpus->tables[t].centroids, n_dims * sizeof(float),
+              plan->corpus->tables[t].n, n_dims);
+    make_order(plan, likely);
     return true;
 }
 
@@ -194,15 +184,29 @@ static void choose(thr_cells_likely *likely, uint32_t cell) {
 
 /* Move the front behind the next cell of the order. */
 static void advance(thr_cells_likely *likely) {
-    const uint32_t cell = pop(likely->heap, &likely->n_heap, likely->first_keys);
+    const uint32_t cell = thr_cells_queue_pop(&likely->order);
     likely->places[cell] = likely->front + likely->models[cell].n / 2;
     likely->front += likely->models[cell].n;
+    likely->n_front++;
     if (!likely->is_chosen[cell])
         choose(likely, cell);
 }
 
-void thr_cells_likely_choose_first(thr_cells_likely *likely, double n_rows) {
-    for (const double end = likely->front + n_rows; likely->front < end && likely->n_heap > 0;)
+/* Whether the next cell of the order is near the first one. */
+static bool next_is_near(const thr_cells_likely *likely) {
+    const thr_cells_queue *order = &likely->order;
+    return order->n_heap > 0 && likely->first_keys[order->cells[0]] >= likely->far_key;
+}
+
+/* The rows of the order after which the models may end a search without further proof. */
+static double usual_front(const thr_cells_likely *likely) {
+    return likely->n_rows / FIRST_ONE_IN;
+}
+
+void thr_cells_likely_choose_first(double n_rows, thr_cells_likely *likely) {
+    const double end = likely->front + n_rows;
+    while (likely->order.n > 0 &&
+           (likely->front < end || (likely->front < usual_front(likely) && next_is_near(likely))))
         advance(likely);
 }
 
@@ -255,26 +259,26 @@ static double expected_by_order(const thr_cells_plan *plan, const thr_cells_like
     return least * (double)plan->k / (double)plan->wanted;
 }
 
-/* Put the cells that are not chosen into likely->rest, and how many rows the model expects in each into keys. */
+/* Queue the cells that are not chosen by the share of their rows that the model expects to be among the best. */
 static double expect_rest(const thr_cells_plan *plan, double spread, double kth, thr_cells_likely *likely) {
     double sum = 0;
-    likely->n_rest = 0;
+    size_t n = 0;
     for (uint32_t c = 0; c < plan->n_cells; c++)
         if (!likely->is_chosen[c] && likely->models[c].n > 0) {
             const double expected = thr_cells_expected_above(&likely->models[c], spread, kth);
             likely->keys[c] = expected / likely->models[c].n;
-            likely->rest[likely->n_rest++] = c;
+            likely->rest_cells[n++] = c;
             sum += expected;
         }
+    likely->rest = thr_cells_queue_make(likely->rest_cells, n, likely->keys, INFINITY);
     return sum;
 }
 
 /* Choose the likeliest cells, until at most plan->allowed of `left` are expected in the others, but at most n_rows. */
 static bool choose_likeliest(const thr_cells_plan *plan, double left, double n_rows, thr_cells_likely *likely) {
     const size_t before = likely->n_chosen;
-    make_heap(likely->rest, likely->n_rest, likely->keys);
-    for (double n = 0; likely->n_rest > 0 && left > plan->allowed;) {
-        const uint32_t cell = pop(likely->rest, &likely->n_rest, likely->keys);
+    for (double n = 0; likely->rest.n > 0 && left > plan->allowed;) {
+        const uint32_t cell = thr_cells_queue_pop(&likely->rest);
         n += likely->models[cell].n;
         left -= likely->keys[cell] * likely->models[cell].n;
         likely->chosen[likely->n_chosen++] = cell;
@@ -291,7 +295,7 @@ static bool choose_likeliest(const thr_cells_plan *plan, double left, double n_r
 /* Advance the front to a place, and by one cell that is not yet chosen at least. */
 static void choose_next(double place, thr_cells_likely *likely) {
     const size_t before = likely->n_chosen;
-    while (likely->n_heap > 0 && (likely->front < place || likely->n_chosen == before))
+    while (likely->order.n > 0 && (likely->front < place || likely->n_chosen == before))
         advance(likely);
 }
 
@@ -302,18 +306,19 @@ bool thr_cells_likely_choose(const thr_cells_plan *plan, const thr_found *found,
     const double least_front = likely->n_rows / ORDER_ONE_IN;
     const double growth = 1 + SPREAD_GROWTH * log((double)plan->wanted / plan->allowed);
     count_found(plan, found, likely);
-    while (likely->n_heap > 0 && likely->is_chosen[likely->heap[0]])
+    while (likely->n_chosen > likely->n_front && likely->is_chosen[thr_cells_queue_first(&likely->order)])
         advance(likely);
     double behind = fmax(expected_by_order(plan, likely), plan->allowed * least_front / likely->front);
     if (behind <= plan->allowed) {
         const double spread = thr_cells_fit_mean_spread(likely->counts, likely->n_chosen, worst, n_dims);
         behind = fmax(behind, expect_rest(plan, spread, kth, likely) / LARGEST_DOUBT);
     }
-    if (behind <= plan->allowed)
+    if (behind <= plan->allowed) 
         return false;
     const double spread = growth * thr_cells_fit_spread(likely->counts, likely->n_chosen, worst, n_dims);
     const double left = expect_rest(plan, spread, kth, likely);
-    if (left <= plan->allowed)
+    const double proof = fmin(likely->front / usual_front(likely), 1);
+    if (left <= plan->allowed * proof * proof) 
         return false;
     const double step = fmin(behind / plan->allowed, LARGEST_STEP);
     if (!choose_likeliest(plan, left, likely->front * (step - 1), likely) || likely->n_chosen == before)

@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include "cells/cell_queue.h"
 #include "cells/plan.h"
 #include "cells/score_model.h"
 
@@ -25,10 +26,14 @@ typedef struct thr_cells_likely {
     double *places;               /* by cell: rows of the order before its middle; INFINITY behind the front */
     double *keys;                 /* by cell: the order of the rest */
     bool *is_chosen;              /* by cell */
-    uint32_t *heap;               /* cells behind the front; the largest key is first */
-    uint32_t *rest;               /* cells that were not chosen, as a heap */
+    uint32_t *order_cells;        /* of the order */
+    uint32_t *rest_cells;         /* of the rest */
     uint32_t *chosen;             /* cells, by number, in the order in which they were chosen */
-    size_t n_heap, n_rest, n_chosen;
+    thr_cells_queue order; /* cells after the front, by first_keys */
+    thr_cells_queue rest;  /* cells that were not chosen, by keys */
+    size_t n_chosen;
+    size_t n_front; /* cells before the front */
+    double far_key; /* cells with smaller first_keys are far behind the best one */
     double front;  /* rows of the cells before it in the order; all of them are chosen */
     double n_rows; /* of all cells, that pass the filter */
 } thr_cells_likely;
@@ -44,8 +49,11 @@ void thr_cells_likely_free(thr_context *context, thr_cells_likely *likely);
  */
 bool thr_cells_likely_begin(const thr_cells_plan *plan, const thr_matrix *query, thr_cells_likely *likely);
 
-/* Choose the cells with the best centroids, until they have n_rows rows. */
-void thr_cells_likely_choose_first(thr_cells_likely *likely, double n_rows);
+/*
+ * Choose the cells with the best centroids: n_rows more rows at least, and those of further cells whose centroids are
+ * near enough to the best one, up to a share of all rows.
+ */
+void thr_cells_likely_choose_first(double n_rows, thr_cells_likely *likely);
 
 /*
  * Given the best rows of cells, sorted and at least plan->wanted, and the k-th best score of all rows that were found,

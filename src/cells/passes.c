@@ -10,10 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-enum {
-    FIRST_ROWS = 16,   /* the cells visited first have this many rows for each wanted row, */
-    FIRST_ONE_IN = 64, /* and at least one in this many of all rows */
-};
+enum { FIRST_ROWS = 16 }; /* the cells visited first have this many rows for each wanted row, or more */
 
 /* One query. */
 typedef struct visit {
@@ -215,15 +212,14 @@ static double kth_score(const thr_cells_visitor *v, uint64_t k) {
 static thr_status visit_cells(visit *s, thr_error *err) {
     thr_cells_visitor *v = s->v;
     const thr_cells_plan *plan = s->plan;
-    const double one_in = (double)plan->n_blocks * THR_BLOCK_ITEMS / FIRST_ONE_IN;
-    double n_rows = fmax((double)plan->wanted * FIRST_ROWS, one_in);
-    while (v->found.n < plan->wanted && v->likely.n_heap > 0) {
-        thr_cells_likely_choose_first(&v->likely, n_rows);
+    double n_rows = (double)plan->wanted * FIRST_ROWS;
+    while (v->found.n < plan->wanted && v->likely.order.n > 0) {
+        thr_cells_likely_choose_first(n_rows, &v->likely);
         add_chosen_cells(s);
         n_rows *= 2;
         THR_TRY(visit_pending(s, -INFINITY, err));
     }
-    while (v->likely.n_heap > 0 && thr_cells_likely_choose(plan, &v->found, kth_score(v, plan->k), &v->likely)) {
+    while (v->likely.order.n > 0 && thr_cells_likely_choose(plan, &v->found, kth_score(v, plan->k), &v->likely)) {
         add_chosen_cells(s);
         THR_TRY(visit_pending(s, v->found.items[v->found.n - 1].score, err));
     }

@@ -5,12 +5,27 @@
 #include "cells/cell_search.h"
 #include "scan/impl.h"
 
+#include <math.h>
+
 /* A cell, with its rows in the scan corpus. */
 typedef struct thr_cell_place {
     uint64_t first_row, end_row;
     const thr_cell *cell;
     const thr_cell_ends *ends; /* NULL: not stored */
+    double size;               /* of the cell, as score_model.h means it */
+    double inverse_length;     /* 1 / ends->length; 0 if the centroid has no direction */
 } thr_cell_place;
+
+static inline thr_cell_place thr_cells_place_of(uint64_t first_row, uint64_t end_row, const thr_cell *cell,
+                                                const thr_cell_ends *ends) {
+    const double length = ends == NULL ? 0 : (double)ends->length;
+    return (thr_cell_place){.first_row = first_row,
+                            .end_row = end_row,
+                            .cell = cell,
+                            .ends = ends,
+                            .size = (sqrt((double)cell->mean_square) + (double)cell->radius) / 2,
+                            .inverse_length = length > 0 ? 1 / length : 0};
+}
 
 typedef struct thr_cells_plan {
     thr_context *context;

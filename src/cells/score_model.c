@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cells/score_model.h"
 
+#include "base/normal.h"
+
 #include <math.h>
 #include <stdbool.h>
 
@@ -11,17 +13,7 @@ enum {
 
 static const double ROUNDING = 0x1p-20;      /* of scores, relative */
 static const double LEAST_MEAN_SPREAD = 0.2; /* of that of isotropic residuals; means of many items have .3 and more */
-static const double FAR = 7;                 /* standard deviations; less than 2^-39 of all items are farther */
-
-/*
- * An upper bound, at most 6 % too large, of the probability that a normal number exceeds z (Abramowitz and Stegun,
- * 7.1.13).
- */
-static double tail(double z) {
-    static const double EIGHT_OVER_PI = 2.5464790894703255, ROOT_OF_2_OVER_PI = 0.7978845608028654;
-    const double x = fabs(z), above = ROOT_OF_2_OVER_PI * exp(-x * x / 2) / (x + sqrt(x * x + EIGHT_OVER_PI));
-    return z < 0 ? 1 - above : above;
-}
+static const double FAR = 6;                 /* standard deviations; less than 2^-29 of all items are farther */
 
 /* How many standard deviations, and the rounding error, a score is above a mean. */
 static double deviations(double mean, double deviation, double score) {
@@ -34,17 +26,23 @@ static double deviations_of(const thr_cell_score_model *model, double spread, do
     return deviations(model->mean, sqrt(slope * slope + deviation * deviation), score);
 }
 
-static double chance(double z) {
-    return z > FAR ? 0 : tail(z);
+/* Whether a score is more than FAR deviations above a mean. Most cells end here, so nothing is divided. */
+static bool is_far(double mean, double deviation, double score) {
+    return score - mean > FAR * (deviation + ROUNDING * (fabs(mean) + fabs(score)));
 }
 
 double thr_cells_share_above(const thr_cell_score_model *model, double spread, double score) {
-    return chance(deviations_of(model, spread, score));
+    if (is_far(model->mean, model->slope * spread + model->deviation, score))
+        return 0;
+    return thr_normal_tail(deviations_of(model, spread, score));
 }
 
 double thr_cells_expected_above(const thr_cell_score_model *model, double spread, double score) {
+    const double deviation = model->end.slope * spread;
     const double others = (model->n - model->end.n) * thr_cells_share_above(model, spread, score);
-    return others + model->end.n * chance(deviations(model->end.mean, model->end.slope * spread, score));
+    if (is_far(model->end.mean, deviation, score))
+        return others;
+    return others + model->end.n * thr_normal_tail(deviations(model->end.mean, deviation, score));
 }
 
 /* Whether the model expects at least so many items to reach a score. The first cells usually have most of them. */

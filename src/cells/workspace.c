@@ -24,6 +24,16 @@ void thr_cells_workspace_free(thr_cells_workspace *workspace) {
     thr_release(workspace->context, workspace);
 }
 
+static void place_cells(const thr_cells_workspace *w, const thr_cells_corpus *corpus) {
+    for (size_t t = 0, at = 0; t < corpus->n_tables; t++)
+        for (uint32_t c = 0; c < corpus->tables[t].n; c++, at++) {
+            const thr_cell_table *table = &corpus->tables[t];
+            const uint64_t first_row = corpus->scan->segments[t].first_row;
+            w->places[at] = thr_cells_place_of(first_row + table->cells[c].first, first_row + thr_cell_end(table, c),
+                                               &table->cells[c], table->ends == NULL ? NULL : &table->ends[c]);
+        }
+}
+
 /* Allocate for a plan, where the memory of earlier ones does not suffice. */
 static thr_status reserve(thr_cells_workspace *w, const thr_cells_plan *plan, thr_error *err) {
     const thr_cells_capacity wanted = {.n_dims = plan->corpus->scan->quantiser->n_dims,
@@ -31,7 +41,7 @@ static thr_status reserve(thr_cells_workspace *w, const thr_cells_plan *plan, th
                                        .n_segments = plan->corpus->scan->n_segments,
                                        .n_blocks = plan->n_blocks,
                                        .wanted = plan->wanted};
-    if (w->visitors != NULL && w->capacity.n_dims >= wanted.n_dims && w->capacity.n_cells >= wanted.n_cells &&
+    if (w->is_ready && w->capacity.n_dims >= wanted.n_dims && w->capacity.n_cells >= wanted.n_cells &&
         w->capacity.n_blocks >= wanted.n_blocks && w->capacity.wanted >= wanted.wanted)
         return THR_OK;
     empty(w);
@@ -42,22 +52,15 @@ static thr_status reserve(thr_cells_workspace *w, const thr_cells_plan *plan, th
     w->n_threads = w->context->n_threads;
     for (uint32_t i = 0; i < w->n_threads; i++)
         THR_TRY(thr_cells_visitor_reserve(w->context, &wanted, &w->visitors[i], err));
+    place_cells(w, plan->corpus);
+    w->is_ready = true;
     return THR_OK;
 }
 
 thr_status thr_cells_workspace_prepare(thr_cells_workspace *workspace, thr_cells_plan *plan, thr_error *err) {
-    const thr_cells_corpus *corpus = plan->corpus;
     THR_TRY(reserve(workspace, plan, err));
     for (uint32_t i = 0; i < workspace->n_threads; i++)
         workspace->visitors[i].n_blocks = 0;
-    for (size_t t = 0, at = 0; t < corpus->n_tables; t++)
-        for (uint32_t c = 0; c < corpus->tables[t].n; c++, at++) {
-            const thr_cell_table *table = &corpus->tables[t];
-            const uint64_t first_row = corpus->scan->segments[t].first_row;
-            workspace->places[at] =
-                (thr_cell_place){first_row + table->cells[c].first, first_row + thr_cell_end(table, c),
-                                 &table->cells[c], table->ends == NULL ? NULL : &table->ends[c]};
-        }
     plan->places = workspace->places;
     return THR_OK;
 }

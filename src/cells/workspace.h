@@ -7,6 +7,7 @@
 struct thr_cells_workspace {
     thr_context *context;
     uint32_t n_threads;
+    bool is_ready; /* whether all memory is there */
     thr_cells_capacity capacity;
     thr_cell_place *places;      /* capacity.n_cells */
     thr_cells_visitor *visitors; /* one per thread */

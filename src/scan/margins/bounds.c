@@ -110,29 +110,42 @@ double thr_scan_kept_error(const thr_scan_corpus *corpus, const thr_kernels *ker
 
 /* ------------------------------------------------------------------------------------------------ a query */
 
-/* The integer of one dimension of a query's code. */
-typedef int integer_at(const thr_scan_query *query, uint32_t dim);
+/* Sums over the dimensions of p and of its code b. */
+typedef struct code_sums {
+    double product, square; /* <p, b>, |b|^2 */
+} code_sums;
 
-static int code_at(const thr_scan_query *query, uint32_t dim) {
-    return 2 * query->code.levels[dim] + 1 - (1 << query->code.query_bits);
+static code_sums lead_sums(const thr_scan_query *query, const float *part) {
+    const int half = 1 << query->code.query_bits;
+    code_sums sums = {0, 0};
+    for (uint32_t d = 0; d < query->code.n_dims; d++) {
+        const int b = 2 * query->code.levels[d] + 1 - half;
+        sums.product += (double)part[d] * b;
+        sums.square += (double)(b * b);
+    }
+    return sums;
 }
 
-static int rest_at(const thr_scan_query *query, uint32_t dim) {
-    return query->rest.digits[dim];
+static code_sums rest_sums(const thr_scan_query *query, const float *part) {
+    code_sums sums = {0, 0};
+    for (uint32_t d = 0; d < query->code.n_dims; d++) {
+        const int b = query->rest.digits[d];
+        sums.product += (double)part[d] * b;
+        sums.square += (double)(b * b);
+    }
+    return sums;
 }
 
 /* |p - length b / |b||: the distance of p from its code b, scaled to the given length. */
-static double distance_to_code(const thr_scan_query *query, const float *part, double length, integer_at *at) {
-    const uint32_t n_dims = query->corpus->quantiser->n_dims;
-    double square = 0, sum = 0;
+static double distance_to_code(double square, double length, code_sums sums) {
+    return sqrt(fmax(square + length * length - 2 * length * sums.product / sqrt(sums.square), 0));
+}
+
+static double square_of(const float *part, uint32_t n_dims) {
+    double sum = 0;
     for (uint32_t d = 0; d < n_dims; d++)
-        square += (double)at(query, d) * at(query, d);
-    const double scale = length / sqrt(square);
-    for (uint32_t d = 0; d < n_dims; d++) {
-        const double off = (double)part[d] - scale * at(query, d);
-        sum += off * off;
-    }
-    return sqrt(sum);
+        sum += (double)part[d] * (double)part[d];
+    return sum;
 }
 
 /* |p|^4 / the sum of p's fourth powers: n of n equal components, 1 of a single one. */
@@ -148,14 +161,15 @@ static double effective_dims(const float *part, uint32_t n_dims) {
 
 void thr_scan_query_measure(thr_scan_query *query, const float *part, double length) {
     const thr_scan_corpus *corpus = query->corpus;
+    const double square = square_of(part, corpus->quantiser->n_dims);
     query->geometry =
         (thr_query_geometry){.query_length = corpus->metric == THR_METRIC_COSINE ? 1 : (double)query->norm,
                              .centre_length = centre_length(corpus, query->kernels),
                              .part_length = length,
-                             .lead_distance = distance_to_code(query, part, length, code_at),
+                             .lead_distance = distance_to_code(square, length, lead_sums(query, part)),
                              .effective_dims = effective_dims(part, corpus->quantiser->n_dims)};
     if (thr_is_nested(corpus))
-        query->geometry.rest_distance = distance_to_code(query, part, length, rest_at);
+        query->geometry.rest_distance = distance_to_code(square, length, rest_sums(query, part));
 }
 
 double thr_scan_least_true_score(const thr_scan_query *query, double score, double kept_error) {

@@ -2,6 +2,7 @@
 /* margin.c - a query's margins: its unbiased estimates, their noise, and the query that overestimates. */
 #include "scan/margins/margin.h"
 
+#include "base/normal.h"
 #include "scan/margins/bounds.h"
 
 #include <math.h>
@@ -53,9 +54,9 @@ static double mean_miss(const thr_candidate *items, const thr_reach *reach, doub
     const double least = (double)reach->least;
     double sum = 0;
     for (size_t i = 0; i < used; i++)
-        sum += erfc((z + ((double)items[(2 * i + 1) * n / (2 * used)].score - least) / error) * sqrt(0.5)) / 2;
+        sum += thr_normal_tail(z + ((double)items[(2 * i + 1) * n / (2 * used)].score - least) / error);
     const double mean = sum / (double)used;
-    return reach->from_caller ? (mean * (double)n + erfc(z * sqrt(0.5)) / 2) / (double)(n + 1) : mean;
+    return reach->from_caller ? (mean * (double)n + thr_normal_tail(z)) / (double)(n + 1) : mean;
 }
 
 double thr_scan_margin_z(const thr_candidate *items, const thr_reach *reach, double error, double most, double miss) {

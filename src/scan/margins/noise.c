@@ -40,15 +40,12 @@ static const double UNCERTAINTY = 1.1;
 static const double LEAST_COSINE = 0.1; /* between a query and its code; already one bit has about 0.8 */
 
 double thr_scan_normal_quantile(double probability) {
-    double low = 0, high = 40;
-    for (int i = 0; i < 64; i++) {
-        const double z = (low + high) / 2;
-        if (erfc(z * sqrt(0.5)) / 2 > probability)
-            low = z;
-        else
-            high = z;
-    }
-    return high;
+    static const double ROOT_OF_2_PI = 2.5066282746310002, PRECISION = 0x1p-40, LARGEST = 37; /* erfc is 0 above */
+    double z = 0;
+    /* Newton's method: the probability is convex in z from 0 on, so z grows to the root. */
+    for (double step = 1; step > PRECISION && z < LARGEST; z += step)
+        step = (erfc(z * sqrt(0.5)) / 2 - probability) * ROOT_OF_2_PI * exp(z * z / 2);
+    return fmin(z, LARGEST);
 }
 
 /* Cosine of the angle between two vectors of equal length at this distance. */
@@ -90,7 +87,10 @@ double thr_scan_record_factor(const thr_scan_corpus *corpus, uint64_t row) {
 
 /* ------------------------------------------------------------------------------------------------ sample */
 
-/* Fill the lane's collector with the rows of blocks spread over the index and their screen scores; return how many. */
+/*
+ * Fill the lane's collector with the rows of blocks spread over the job's corpus, which is the query's, and their screen
+ * scores; return how many.
+ */
 static size_t take_sample(const thr_job *job, const thr_scan_query *screen, thr_lane *lane) {
     thr_scan_query query = *screen;
     thr_candidate *items = lane->collector.items;
@@ -149,20 +149,23 @@ static double standard_error(const float *errors, size_t n) {
 
 thr_noise thr_scan_noise_measure(const thr_job *job, const thr_scan_query *screen, const thr_scan_query *rescoring,
                                  thr_lane *lane) {
-    const thr_scan_corpus *corpus = job->corpus;
+    const thr_job *sampled = job->sampled == NULL ? job : job->sampled;
+    const thr_scan_corpus *corpus = sampled->corpus;
+    thr_scan_query by_screen = *screen, by_records = *rescoring;
+    by_screen.corpus = by_records.corpus = corpus;
     const bool nested = thr_is_nested(corpus), vectors = corpus->keep != THR_DTYPE_NONE;
     thr_candidate *items = lane->collector.items;
     float screened[THR_NOISE_ROWS], rescored[THR_NOISE_ROWS];
-    size_t n = take_sample(job, screen, lane), used = 0;
+    size_t n = take_sample(sampled, &by_screen, lane), used = 0;
     thr_noise noise = {.known = false};
     for (size_t i = 0; i < n; i++)
-        screened[i] = thr_scan_estimate_score(screen, items[i].score);
+        screened[i] = thr_scan_estimate_score(&by_screen, items[i].score);
     if (nested)
-        thr_scan_rescore(rescoring, items, n);
+        thr_scan_rescore(&by_records, items, n);
     for (size_t i = 0; i < n; i++)
-        rescored[i] = nested ? thr_scan_estimate_score(rescoring, items[i].score) : screened[i];
+        rescored[i] = nested ? thr_scan_estimate_score(&by_records, items[i].score) : screened[i];
     if (vectors)
-        thr_scan_refine(screen, lane, items, n);
+        thr_scan_refine(&by_screen, lane, items, n);
     for (size_t i = 0; i < n; i++) {
         const double factor = thr_scan_screen_factor(corpus, items[i].row);
         const double record = nested ? thr_scan_record_factor(corpus, items[i].row) : factor;
@@ -177,6 +180,6 @@ thr_noise thr_scan_noise_measure(const thr_job *job, const thr_scan_query *scree
         return noise;
     noise.screened = standard_error(screened, used);
     noise.rescored = standard_error(rescored, used);
-    noise.query = query_noise(screen);
+    noise.query = query_noise(&by_screen);
     return noise;
 }

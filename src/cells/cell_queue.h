@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cell_queue.h - cells in descending order of their keys. Few are usually taken, so only those whose key reaches a bound
+ * are a heap; the others become one when it is empty.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The arrays are borrowed. */
+typedef struct thr_cells_queue {
+    uint32_t *cells;    /* n cells: a heap of n_heap, its largest key first, then those with smaller keys */
+    const double *keys; /* by cell */
+    size_t n_heap, n;
+} thr_cells_queue;
+
+/* Make a queue of n cells, which are reordered. bound: the least key of the heap; any value gives the same order. */
+thr_cells_queue thr_cells_queue_make(uint32_t *cells, size_t n, const double *keys, double bound);
+
+/* The cell with the largest key, the first of equal ones. The queue has one at least. */
+uint32_t thr_cells_queue_first(thr_cells_queue *queue);
+
+/* The same cell, which leaves the queue. */
+uint32_t thr_cells_queue_pop(thr_cells_queue *queue);
