@@ -5,11 +5,11 @@
 #include <math.h>
 
 /*
- * An upper bound, at most 6 % too large, of the probability that a normal number exceeds z (Abramowitz and Stegun,
- * 7.1.13). A third of erfc's time.
+ * The probability that a normal number exceeds z, within 0.3 % (P. O. Borjesson and C.-E. W. Sundberg, Simple
+ * Approximations of the Error Function Q(x), 1979). Faster than erfc.
  */
 static inline double thr_normal_tail(double z) {
-    static const double EIGHT_OVER_PI = 2.5464790894703255, ROOT_OF_2_OVER_PI = 0.7978845608028654;
-    const double x = fabs(z), above = ROOT_OF_2_OVER_PI * exp(-x * x / 2) / (x + sqrt(x * x + EIGHT_OVER_PI));
+    static const double A = 0.339, B = 5.510, ONE_OVER_ROOT_OF_2_PI = 0.3989422804014327;
+    const double x = fabs(z), above = ONE_OVER_ROOT_OF_2_PI * exp(-x * x / 2) / ((1 - A) * x + A * sqrt(x * x + B));
     return z < 0 ? 1 - above : above;
 }

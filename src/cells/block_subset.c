@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* block_subset.c - builds a scan corpus from runs of blocks. */
 #include "cells/block_subset.h"
 
 #include "base/error.h"

@@ -23,7 +23,7 @@ thr_status thr_cells_subset_reserve(thr_context *context, size_t n_segments, uin
 
 /*
  * Select the blocks of 64 rows whose bit is set in blocks, a bitmap of n_blocks bits. With a filter of the whole
- * corpus's rows, part->words is the filter of the selected rows. THR_ENOMEM.
+ * corpus's rows, part->words becomes the filter of the selected rows; with NULL it is not written. THR_ENOMEM.
  */
 thr_status thr_cells_subset_make(thr_context *context, const thr_scan_corpus *whole, const uint64_t *blocks,
                                  uint64_t n_blocks, const uint64_t *filter, thr_cells_subset *part, thr_error *err);

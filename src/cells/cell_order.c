@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* cell_order.c - sorts items by cell, and measures cells. */
 #include "cells/cell_order.h"
 
 #include "base/error.h"

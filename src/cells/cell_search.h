@@ -3,8 +3,8 @@
  * cell_search.h - the best k from some of the cells, with a promised recall.
  *
  * A query visits the cells with the best centroids first. Then it estimates how many of its best k rows are in the
- * other cells (score_model.h). If that exceeds half of the misses that the recall allows, it visits the likeliest of
- * these cells, and estimates again. The margins of the screen may use the other half.
+ * other cells (chooser.h). If that exceeds two thirds of the misses that the recall allows, it visits the likeliest of
+ * these cells, and estimates again. The margins of the screen may use the last third.
  *
  * Threads: one search at a time may use a workspace.
  */

@@ -3,8 +3,8 @@
  * cells.h - cells: groups of neighbouring items that a segment stores together, so that a search can skip them.
  *
  * A cell is a run of a segment's items. Its centroid is their mean; its other numbers describe how far they are from
- * the centroid. The lengths of items vary much along the centroid, so a cell's two ends are stored: the items whose
- * products with the direction of the centroid are least and greatest. Vectors are those that are scored: as kept, and
+ * the centroid. Items differ most in their products with the centroid's direction, so a cell's two ends are stored: the
+ * items with the least and the greatest of these products. Vectors are those that are scored: as kept, and
  * for cosine scaled to length 1.
  */
 #pragma once
@@ -17,7 +17,7 @@ enum { THR_CELLS_LARGEST = 4 };
 /* A cell as it is stored. Distances are measured from the stored centroid, which is rounded to float32. */
 typedef struct thr_cell {
     uint32_t first;         /* its first item; it ends where the next one begins */
-    float radius;           /* an upper bound of all distances */
+    float radius;           /* an upper bound of all distances from the centroid */
     float mean_square;      /* mean squared distance */
     float square_deviation; /* standard deviation of squared distances */
 } thr_cell;
@@ -53,7 +53,7 @@ static inline uint32_t thr_cell_end(const thr_cell_table *table, uint32_t cell) 
 
 /*
  * Validate cells from a file: the first begins at 0, the others ascend and begin below n_items, all numbers are finite,
- * only products may be negative, and no low end is above its high end. If this returns false, *wrong is the first
+ * none but `along` is negative, and no low end is above its high end. If this returns false, *wrong is the first
  * invalid cell. Does not read centroids.
  */
 bool thr_cells_are_valid(const thr_cell_table *table, uint32_t *wrong);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* kmeans.c - k-means: Lloyd's steps on a sample. */
 #include "cells/kmeans.h"
 
 #include "base/error.h"
@@ -76,7 +77,6 @@ thr_status thr_cells_kmeans_assign(const thr_kmeans *kmeans, const float *rows, 
 
 /* ------------------------------------------------------------------------------------------------ train */
 
-/* Precompute columns and halves from the centroids. */
 static void prepare(thr_kmeans *kmeans) {
     const thr_kernels *kernels = kmeans->context->kernels;
     thr_nn_transpose(kmeans->centroids, kmeans->n, kmeans->n_dims, kmeans->columns);
@@ -128,20 +128,16 @@ static void copy_row(const thr_kmeans *kmeans, uint32_t c, const float *rows, si
            kmeans->n_dims * sizeof *kmeans->centroids);
 }
 
-/* Centroids that lost all their rows become rows of the largest groups, in turn. */
+/* Centroids that lost all their rows become random rows of the largest group. */
 static void refill(const thr_kmeans *kmeans, const members *m, uint64_t *rng) {
-    uint32_t largest = 0, n_rows = 0;
+    uint32_t largest = 0;
+    for (uint32_t i = 1; i < kmeans->n; i++)
+        if (m->starts[i + 1] - m->starts[i] > m->starts[largest + 1] - m->starts[largest])
+            largest = i;
+    const uint32_t first = m->starts[largest], n_rows = m->starts[largest + 1] - first;
     for (uint32_t c = 0; c < kmeans->n; c++)
-        if (m->starts[c] == m->starts[c + 1]) {
-            if (n_rows < 2) {
-                largest = 0;
-                for (uint32_t i = 1; i < kmeans->n; i++)
-                    if (m->starts[i + 1] - m->starts[i] > m->starts[largest + 1] - m->starts[largest])
-                        largest = i;
-                n_rows = m->starts[largest + 1] - m->starts[largest];
-            }
-            copy_row(kmeans, c, m->rows, m->order[m->starts[largest] + (uint32_t)thr_rng_below(rng, n_rows)]);
-        }
+        if (m->starts[c] == m->starts[c + 1])
+            copy_row(kmeans, c, m->rows, m->order[first + (uint32_t)thr_rng_below(rng, n_rows)]);
 }
 
 /* Choose distinct rows at random, by the first n steps of a shuffle of m->order. */

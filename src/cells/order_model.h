@@ -6,7 +6,7 @@
  * Cells are read in an order, the likeliest first. Let T(u) be the number of the best rows that are behind the first u
  * rows of the order. The model takes T as proportional to 1 / u, which is cautious: on books100d T falls as about
  * u^-1.25 for items, and faster for negated items. So of the rows behind u / w, one in w is behind u. If c rows were
- * found between u / w and u, then T(u) = c / (w - 1) is expected.
+ * found between u / w and u, an interval of width w, then T(u) = c / (w - 1) is expected.
  *
  * This needs no distances, so it holds for queries and items of any kind as long as the order is right: no cell may be
  * likelier than those before it.
@@ -15,12 +15,12 @@
 
 #include <stddef.h>
 
-/* A window of the order: all but the first one of w parts of the rows that were read. Wide ones only count few rows. */
-enum { THR_CELLS_WINDOWS = 2, THR_CELLS_FEW = 1 };
-extern const double thr_cells_windows[THR_CELLS_WINDOWS];
+/* The widths of the intervals. The wide one, the second, counts if at most MOST_IN_WIDE rows were found in it. */
+enum { THR_CELLS_INTERVALS = 2, THR_CELLS_MOST_IN_WIDE = 1 };
+extern const double thr_cells_widths[THR_CELLS_INTERVALS];
 
 /*
- * The number of rows that are expected behind the rows that were read, if `found` were found in a window of w, w > 1.
- * Counts half a row more than was found, since a window without rows proves little.
+ * The number of rows that are expected behind the rows that were read, if `found` were found in an interval of
+ * width w > 1. Counts half a row more than was found, since an interval without rows proves little.
  */
 double thr_cells_expected_behind(double found, double w);

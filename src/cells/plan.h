@@ -12,7 +12,7 @@ typedef struct thr_cell_place {
     uint64_t first_row, end_row;
     const thr_cell *cell;
     const thr_cell_ends *ends; /* NULL: not stored */
-    double size;               /* of the cell, as score_model.h means it */
+    double size;               /* score_model.h */
     double inverse_length;     /* 1 / ends->length; 0 if the centroid has no direction */
 } thr_cell_place;
 
@@ -35,5 +35,5 @@ typedef struct thr_cells_plan {
     const thr_cell_place *places; /* n_cells, by row */
     size_t n_cells;
     uint64_t n_blocks, k, wanted; /* wanted: rows that every pass finds, k or more */
-    double allowed;               /* how many of the best k may be in cells not visited */
+    double allowed;               /* expected number of the best k that may be in cells not visited */
 } thr_cells_plan;

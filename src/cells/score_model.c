@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* score_model.c - the misses expected by the scores of the rows found. */
 #include "cells/score_model.h"
 
 #include "base/normal.h"

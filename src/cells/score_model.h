@@ -4,14 +4,14 @@
  *
  * With c a cell's centroid and r = x - c, an item's score is the score of the centroid plus <q, r> (L2: plus 2 <q -
  * c, r> - |r|^2). The model takes the scores of a cell's items as normally distributed. Their mean is computed from
- * the centroid's score, their standard deviation is |q| times the cell's size times a *spread*. The size is the mean
- * of the largest |r| and the root mean square of |r|, because items far from the centroid decide how many reach a
- * high score. The spread is the share of the residuals' length along the query, and is the same for all cells.
+ * the centroid's score. Their standard deviation is |q| x size x *spread*. The spread, one number per query, is the
+ * share of the residuals' length along the query. A cell's size is the mean of the largest |r| and the root mean square
+ * of |r|, because items far from the centroid decide how many reach a high score.
  *
  * The spread is fitted to the number of items above a high score that were found in visited cells. So the model is
  * right for the tail of the distribution, which matters, and for queries of any kind. Cells differ in their spread,
- * and those that were not visited resemble the visited ones whose mean is far below the score: if more items were
- * found in these than the model expects there, the spread is fitted to them alone. (Compare adaptive partition
+ * and the unvisited ones resemble the visited ones with a low mean score. So the spread is fitted a second time, to
+ * these alone, and the larger of the two is used. (Compare adaptive partition
  * scanning in Quake, OSDI 2025, which models cells as balls cut by a plane.)
  *
  * The lengths of items vary, so residuals along the centroid are longer than across it, and the shortest or longest
@@ -30,7 +30,7 @@ typedef struct thr_cell_score_model {
     double slope;     /* standard deviation of scores, per unit of spread */
     double deviation; /* the part of it that does not depend on the spread */
     struct {
-        double n, mean, slope; /* n: 0 to 1, the chance that it may be found */
+        double n, mean, slope; /* n: 1, or the share of the cell's items that pass the filter */
     } end;                     /* the item at the cell's end */
 } thr_cell_score_model;
 

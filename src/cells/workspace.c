@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* workspace.c - memory that searches of one index use again. */
 #include "cells/workspace.h"
 
 #include "base/error.h"

@@ -190,6 +190,8 @@ static thr_status search_group(const radius_search *s, uint64_t q, uint32_t n, t
                                thr_error *err) {
     thr_scan_query queries[THR_GROUP] = {{.corpus = NULL}};
     thr_radius_plan plans[THR_GROUP];
+    for (uint32_t i = 0; i < (n == 1 ? n_lanes : n); i++)
+        lanes[i].accepted.n = 0; /* a search that failed may have left some */
     for (uint32_t i = 0; i < n; i++) {
         THR_TRY(start_query(s, q + i, &lanes[i], &queries[i], &plans[i], err));
         THR_TRY(start_lanes(s, &lanes[i], n == 1 ? n_lanes : 1,

@@ -277,6 +277,37 @@ static void a_second_search_allocates_nothing(void **state) {
 }
 
 /* Fewer items than k pass; some cells have none of them; none pass at all. */
+/* A search whose memory was not enough leaves nothing that misleads the next one. */
+static void a_search_works_after_one_without_memory(void **state) {
+    (void)state;
+    test_memory memory = {0};
+    thr_context *context = test_context(1, THR_ISA_BEST, &memory);
+    float *rows = clustered_rows(N, 1);
+    thr_search_options options;
+    thr_search_options_init(&options);
+    options.recall = 0.9f;
+    answer *found = malloc(2 * sizeof *found);
+    assert_non_null(found);
+    thr_index *index = build(context, DIR_A, rows, N, build_options(THR_METRIC_L2, THR_DTYPE_F32, 3), CELLS);
+    search(index, rows, &options, &found[1]);
+    thr_index_free(index);
+    test_oom oom = test_oom_start(&memory);
+    while (test_oom_next(&oom)) {
+        const thr_matrix matrix = thr_matrix_f32(rows, QUERIES, DIMS);
+        expect_ok(thr_index_open(context, DIR_A, &index, &error));
+        test_oom_arm(&oom);
+        const thr_status status = thr_index_search(index, &matrix, K, &options, found->ids, found->scores, &error);
+        (void)test_oom_check(&oom, status, &error, NULL);
+        search(index, rows, &options, found);
+        assert_memory_equal(found, &found[1], sizeof *found);
+        thr_index_free(index);
+    }
+    assert_true(oom.n_failed > 20);
+    free(found);
+    free(rows);
+    thr_context_free(context);
+}
+
 static void few_items_may_be_allowed(void **state) {
     float *rows = clustered_rows(N, 1), *queries = clustered_rows(QUERIES, 2);
     thr_index *index = build(*state, DIR_A, rows, N, build_options(THR_METRIC_COSINE, THR_DTYPE_F32, 3), CELLS);
@@ -478,6 +509,7 @@ int main(void) {
         cmocka_unit_test(answers_and_files_have_the_same_bits_everywhere),
         cmocka_unit_test(a_second_search_allocates_nothing),
         cmocka_unit_test(few_items_may_be_allowed),
+        cmocka_unit_test(a_search_works_after_one_without_memory),
         cmocka_unit_test(what_cannot_be_built_is_refused),
         cmocka_unit_test(auto_chooses_cells_where_they_are_faster),
         cmocka_unit_test(auto_accepts_what_has_no_cells),

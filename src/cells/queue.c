@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cell_queue.c - a heap of the cells with large keys. */
-#include "cells/cell_queue.h"
+/* queue.c - a heap of the cells with large keys. */
+#include "cells/queue.h"
 
 static void sift_down(thr_cells_queue *queue, size_t at) {
     uint32_t *heap = queue->cells;

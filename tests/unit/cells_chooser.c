@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* likely_cells.c - the order of cells, and when a query may leave out the others. */
+/* cells_chooser.c - the order of cells, and when a query may leave out the others. */
 #include "support.h"
 
-#include "cells/likely_cells.h"
+#include "cells/chooser.h"
 #include "cells/order_model.h"
 
 #include <math.h>
@@ -23,7 +23,7 @@ typedef struct fixture {
     thr_cell_table table;
     thr_cells_corpus corpus;
     thr_cells_plan plan;
-    thr_cells_likely likely;
+    thr_cells_chooser chooser;
     thr_candidate items[FOUND];
     thr_found found;
 } fixture;
@@ -36,9 +36,9 @@ static void begin(fixture *f, thr_metric metric, uint32_t n_rows) {
     f->scan = (thr_scan_corpus){.metric = metric, .quantiser = &f->quantiser};
     for (uint32_t c = 0, row = 0; c < CELLS; c++) {
         f->cells[c] = (thr_cell){.first = row, .radius = 1, .mean_square = 1};
-        f->places[c] = (thr_cell_place){.first_row = row, .cell = &f->cells[c]};
+        const uint32_t first = row;
         row += c < VISITED ? ROWS : n_rows;
-        f->places[c].end_row = row;
+        f->places[c] = thr_cells_place_of(first, row, &f->cells[c], NULL);
     }
     f->table = (thr_cell_table){.n = CELLS, .n_dims = DIMS, .cells = f->cells, .centroids = f->centroids};
     f->corpus = (thr_cells_corpus){&f->scan, &f->table, 1};
@@ -50,29 +50,29 @@ static void begin(fixture *f, thr_metric metric, uint32_t n_rows) {
                                .wanted = FOUND,
                                .allowed = 0.5};
     f->centroids[0] = f->query[0] = 1;
-    assert_ok(thr_cells_likely_reserve(f->context, DIMS, CELLS, &f->likely, &error), &error);
+    assert_ok(thr_cells_chooser_reserve(f->context, DIMS, CELLS, &f->chooser, &error), &error);
 }
 
 static void end(fixture *f) {
-    thr_cells_likely_free(f->context, &f->likely);
+    thr_cells_chooser_free(f->context, &f->chooser);
     thr_context_free(f->context);
 }
 
 static void begin_query(fixture *f) {
     const thr_matrix query = thr_matrix_f32(f->query, 1, DIMS);
-    assert_true(thr_cells_likely_begin(&f->plan, &query, &f->likely));
+    assert_true(thr_cells_chooser_begin(&f->plan, &query, &f->chooser));
 }
 
 /* Visit the first cells, find FOUND rows, the last n of them in the last visited cell, and choose more cells. */
 static bool chooses_more(fixture *f, size_t n) {
     begin_query(f);
-    thr_cells_likely_choose_first(&f->likely, VISITED * ROWS);
-    assert_int_equal(f->likely.n_chosen, VISITED);
+    thr_cells_chooser_start(VISITED * ROWS, &f->chooser);
+    assert_int_equal(f->chooser.n_chosen, VISITED);
     for (size_t i = 0; i < FOUND; i++)
         f->items[i] = (thr_candidate){.row = i < FOUND - n ? i : f->places[VISITED - 1].first_row + i,
                                       .score = 1.5F - 0.01F * (float)i};
     f->found = (thr_found){.items = f->items, .n = FOUND};
-    return thr_cells_likely_choose(&f->plan, &f->found, (double)f->found.items[K - 1].score, &f->likely);
+    return thr_cells_chooser_next(&f->plan, &f->found, (double)f->found.items[K - 1].score, &f->chooser);
 }
 
 static void near_centroids_with_large_residuals_are_visited_first(void **state) {
@@ -89,8 +89,8 @@ static void near_centroids_with_large_residuals_are_visited_first(void **state) 
             f.cells[c].mean_square = c < 2 ? cases[i].mean_squares[c] : 0.1F;
         }
         begin_query(&f);
-        thr_cells_likely_choose_first(&f.likely, 2 * ROWS);
-        assert_true(f.likely.n_chosen == 2 && f.likely.chosen[0] == 0 && f.likely.chosen[1] == 1);
+        thr_cells_chooser_start(2 * ROWS, &f.chooser);
+        assert_true(f.chooser.n_chosen == 2 && f.chooser.chosen[0] == 0 && f.chooser.chosen[1] == 1);
         end(&f);
     }
 }
@@ -129,7 +129,7 @@ static void a_search_reads_one_row_in_20_before_the_order_ends_it(void **state) 
     begin(&f, THR_METRIC_COSINE, 2000);
     f.plan.allowed = 1;
     assert_true(chooses_more(&f, 0)); /* 1,600 of 49,600 */
-    assert_true(f.likely.front >= 49600.0 / 20);
+    assert_true(f.chooser.front >= 49600.0 / 20);
     end(&f);
 }
 
@@ -138,10 +138,77 @@ static void a_search_goes_on_in_the_order_when_the_last_cells_had_rows(void **st
     fixture f;
     begin(&f, THR_METRIC_COSINE, ROWS);
     assert_true(chooses_more(&f, 3));
-    assert_true(f.likely.n_chosen > VISITED && f.likely.n_chosen < CELLS);
-    for (uint32_t c = 0; c < f.likely.n_chosen; c++)
-        assert_int_equal(f.likely.chosen[c], c);
+    assert_true(f.chooser.n_chosen > VISITED && f.chooser.n_chosen < CELLS);
+    for (uint32_t c = 0; c < f.chooser.n_chosen; c++)
+        assert_int_equal(f.chooser.chosen[c], c);
     end(&f);
+}
+
+/* A query on the first of 40 centroids. The next ones are `others` times it; the last n_far are far away. */
+static void begin_near_one(fixture *f, float others, size_t n_far) {
+    begin(f, THR_METRIC_COSINE, 1);
+    for (size_t c = 0; c < CELLS; c++) {
+        f->cells[c] = (thr_cell){.first = (uint32_t)c * ROWS, .radius = 0.5F, .mean_square = 0.25F};
+        f->places[c] = thr_cells_place_of(c * ROWS, (c + 1) * ROWS, &f->cells[c], NULL);
+        f->centroids[c * DIMS] = c == 0 ? 1 : c < CELLS - n_far ? others : -1;
+    }
+    begin_query(f);
+}
+
+static void the_first_pass_has_fewer_rows_where_other_centroids_are_far(void **state) {
+    (void)state;
+    fixture f;
+    begin_near_one(&f, 0.9F, 0); /* one deviation is 0.06 */
+    thr_cells_chooser_start(1, &f.chooser);
+    assert_int_equal(f.chooser.n_chosen, 1); /* it has 1/40 of the rows, more than 1/64 */
+    end(&f);
+    begin_near_one(&f, 0.9F, CELLS - 3);
+    for (size_t c = 0; c < 3; c++)
+        f.places[c].end_row = f.places[c].first_row + 10;
+    begin_query(&f);
+    thr_cells_chooser_start(1, &f.chooser);
+    assert_int_equal(f.chooser.n_chosen, 3); /* the others are 32 deviations away */
+    assert_true(f.chooser.front == 30 && f.chooser.front < f.chooser.n_rows / 64);
+    end(&f);
+}
+
+/* The fewest misses, within 10 %, that must be allowed so that a search ends after the first cells. */
+static double least_allowed(uint32_t n_rows) {
+    double allowed = 1e-3;
+    while (goes_on(THR_METRIC_IP, n_rows, allowed))
+        allowed *= 1.1;
+    return allowed;
+}
+
+/* The first 16 cells have 1,600 of 25,600 rows, or of 289,600: then .35 of the usual 1/64, so .35^2 are allowed. */
+static void a_search_of_few_rows_needs_more_proof(void **state) {
+    (void)state;
+    const double times = least_allowed(12000) / least_allowed(1000);
+    assert_true(times > 8); /* without more proof it would be 4: 12 times the rows, and a smaller spread */
+}
+
+/* Whatever the bound, cells leave a queue by descending key, equal ones by number. */
+static void a_queue_sorts_cells_with_any_bound(void **state) {
+    (void)state;
+    enum { N = 300 };
+    static const double bounds[] = {-1, 0.25, 0.5, 0.9, 2, INFINITY, NAN};
+    for (size_t b = 0; b < sizeof bounds / sizeof *bounds; b++) {
+        uint32_t cells[N];
+        double keys[N];
+        uint64_t seed = 3;
+        for (uint32_t i = 0; i < N; i++) {
+            cells[i] = N - 1 - i;
+            keys[i] = (double)thr_rng_below(&seed, 100) / 100;
+        }
+        thr_cells_queue queue = thr_cells_queue_make(cells, N, keys, bounds[b]);
+        for (uint32_t i = 0, last = 0; i < N; i++) {
+            const uint32_t first = thr_cells_queue_first(&queue), cell = thr_cells_queue_pop(&queue);
+            assert_int_equal(first, cell);
+            assert_true(i == 0 || keys[cell] < keys[last] || (keys[cell] == keys[last] && cell > last));
+            last = cell;
+        }
+        assert_int_equal(queue.n, 0);
+    }
 }
 
 /* Damaged centroids: no number is below or above NaN, and all cells are visited. */
@@ -153,7 +220,7 @@ static void a_search_ends_where_scores_of_centroids_are_not_numbers(void **state
         f.centroids[i * DIMS] = NAN;
     size_t passes = 0;
     for (bool more = chooses_more(&f, 0); more && passes <= CELLS; passes++)
-        more = thr_cells_likely_choose(&f.plan, &f.found, 1, &f.likely);
+        more = thr_cells_chooser_next(&f.plan, &f.found, 1, &f.chooser);
     assert_true(passes <= CELLS);
     end(&f);
 }
@@ -162,14 +229,14 @@ static void a_search_ends_where_scores_of_centroids_are_not_numbers(void **state
 static void rows_behind_are_expected_by_the_law_of_the_order(void **state) {
     (void)state;
     for (double read = 2; read < 500; read *= 1.5)
-        for (size_t i = 0; i < THR_CELLS_WINDOWS; i++) {
-            const double window = thr_cells_windows[i];
+        for (size_t i = 0; i < THR_CELLS_INTERVALS; i++) {
+            const double width = thr_cells_widths[i];
             double found = 0;
             for (int row = 1; row <= 1000; row++)
-                found += 1000.0 / row > read / window && 1000.0 / row <= read;
-            const double expected = thr_cells_expected_behind(found, window);
-            if (read / window >= 1)
-                assert_true(fabs(expected - 1000 / read) <= 1.5 / (window - 1));
+                found += 1000.0 / row > read / width && 1000.0 / row <= read;
+            const double expected = thr_cells_expected_behind(found, width);
+            if (read / width >= 1)
+                assert_true(fabs(expected - 1000 / read) <= 1.5 / (width - 1));
         }
     assert_true(thr_cells_expected_behind(0, 4) > thr_cells_expected_behind(0, 16)); /* more was read without a row */
 }
@@ -183,6 +250,9 @@ int main(void) {
         cmocka_unit_test(by_inner_product_the_order_ends_no_search),
         cmocka_unit_test(a_search_ends_where_scores_of_centroids_are_not_numbers),
         cmocka_unit_test(a_search_goes_on_when_scores_contradict_the_order),
+        cmocka_unit_test(the_first_pass_has_fewer_rows_where_other_centroids_are_far),
+        cmocka_unit_test(a_search_of_few_rows_needs_more_proof),
+        cmocka_unit_test(a_queue_sorts_cells_with_any_bound),
         cmocka_unit_test(rows_behind_are_expected_by_the_law_of_the_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

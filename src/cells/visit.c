@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cells/passes.h"
+/* visit.c - visits blocks of cells pass by pass, and keeps the best rows. */
+#include "cells/visit.h"
 
 #include "base/error.h"
 #include "scan/margins/margin.h"
@@ -30,26 +31,27 @@ thr_status thr_cells_visitor_reserve(thr_context *context, const thr_cells_capac
                                      thr_cells_visitor *visitor, thr_error *err) {
     static const char what[] = "a search of cells";
     const size_t n_words = thr_bitmap_words(capacity->n_blocks), wanted = (size_t)capacity->wanted;
-    THR_TRY(thr_cells_likely_reserve(context, capacity->n_dims, capacity->n_cells, &visitor->likely, err));
+    const size_t n_found = 2 * (wanted + THR_RADIUS_ROWS); /* rows kept, and those of a pass by radius */
+    THR_TRY(thr_cells_chooser_reserve(context, capacity->n_dims, capacity->n_cells, &visitor->chooser, err));
     THR_TRY(thr_alloc(context, n_words, sizeof(uint64_t), &visitor->pending_blocks, what, err));
     THR_TRY(thr_alloc(context, n_words, sizeof(uint64_t), &visitor->visited_blocks, what, err));
     THR_TRY(thr_alloc(context, wanted, sizeof(uint64_t), &visitor->ids, what, err));
     THR_TRY(thr_alloc(context, wanted, sizeof(float), &visitor->scores, what, err));
     THR_TRY(thr_cells_subset_reserve(context, capacity->n_cells + capacity->n_segments, capacity->n_blocks,
                                      &visitor->part, err));
-    THR_TRY(thr_scan_found_reserve(context, &visitor->others, 2 * wanted + 2 * (size_t)THR_RADIUS_ROWS, err));
-    return thr_scan_found_reserve(context, &visitor->found, 2 * wanted + 2 * (size_t)THR_RADIUS_ROWS, err);
+    THR_TRY(thr_scan_found_reserve(context, &visitor->without, n_found, err));
+    return thr_scan_found_reserve(context, &visitor->found, n_found, err);
 }
 
 void thr_cells_visitor_free(thr_context *context, thr_cells_visitor *visitor) {
-    thr_cells_likely_free(context, &visitor->likely);
+    thr_cells_chooser_free(context, &visitor->chooser);
     thr_release(context, visitor->pending_blocks);
     thr_release(context, visitor->visited_blocks);
     thr_release(context, visitor->ids);
     thr_release(context, visitor->scores);
     thr_cells_subset_free(context, &visitor->part);
     thr_scan_found_free(context, &visitor->found);
-    thr_scan_found_free(context, &visitor->others);
+    thr_scan_found_free(context, &visitor->without);
     *visitor = (thr_cells_visitor){0};
 }
 
@@ -64,8 +66,8 @@ static void add_blocks(thr_cells_visitor *v, uint64_t first, uint64_t end) {
 
 /* Add the blocks of the cells that were chosen since the last call. */
 static void add_chosen_cells(visit *s) {
-    for (; s->n_cells < s->v->likely.n_chosen; s->n_cells++) {
-        const thr_cell_place *place = &s->plan->places[s->v->likely.chosen[s->n_cells]];
+    for (; s->n_cells < s->v->chooser.n_chosen; s->n_cells++) {
+        const thr_cell_place *place = &s->plan->places[s->v->chooser.chosen[s->n_cells]];
         add_blocks(s->v, place->first_row / THR_BLOCK_ITEMS, (place->end_row + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS);
     }
 }
@@ -75,9 +77,9 @@ static bool has_no_cells(const thr_cells_plan *plan, size_t segment) {
 }
 
 /*
- * Whether a query visits all blocks. By inner product one long item can be the best one of very many queries. If the
- * items without cells have scores near its own, all of these queries stop before its cell: with 1,000 words added to
- * 12,000, 96 of 1,000 queries missed the same item where .99 of the best ones were promised.
+ * Whether a query visits all blocks. With inner products, one long item can be the best one of very many queries. If
+ * items without cells score nearly as much, a search for any of these queries ends before it reaches that item's cell:
+ * with 1,000 words added to 12,000, 96 of 1,000 queries missed the same item where .99 of the best ones were promised.
  */
 static bool visits_all(const thr_cells_plan *plan) {
     bool all = false;
@@ -183,16 +185,16 @@ static thr_status visit_pending(visit *s, float least, thr_error *err) {
 }
 
 /*
- * Visit the segments without cells. Their rows are kept apart, since the models of likely_cells.h are fitted to rows of
+ * Visit the segments without cells. Their rows are kept apart, since the models of chooser.h are fitted to rows of
  * cells: where most of the best rows have no cell, the others prove nothing about the cells.
  */
-static thr_status visit_others(visit *s, thr_error *err) {
+static thr_status visit_segments_without_cells(visit *s, thr_error *err) {
     thr_cells_visitor *v = s->v;
     add_segments_without_cells(s);
     THR_TRY(visit_pending(s, -INFINITY, err));
     const thr_found rows = v->found;
-    v->found = v->others;
-    v->others = rows;
+    v->found = v->without;
+    v->without = rows;
     v->found.n = 0;
     return THR_OK;
 }
@@ -202,8 +204,8 @@ static double kth_score(const thr_cells_visitor *v, uint64_t k) {
     size_t n = 0, n_others = 0;
     float score = -INFINITY;
     while (n + n_others < k) {
-        const bool other = n_others < v->others.n && v->others.items[n_others].score > v->found.items[n].score;
-        score = other ? v->others.items[n_others++].score : v->found.items[n++].score;
+        const bool other = n_others < v->without.n && v->without.items[n_others].score > v->found.items[n].score;
+        score = other ? v->without.items[n_others++].score : v->found.items[n++].score;
     }
     return (double)score;
 }
@@ -213,13 +215,13 @@ static thr_status visit_cells(visit *s, thr_error *err) {
     thr_cells_visitor *v = s->v;
     const thr_cells_plan *plan = s->plan;
     double n_rows = (double)plan->wanted * FIRST_ROWS;
-    while (v->found.n < plan->wanted && v->likely.order.n > 0) {
-        thr_cells_likely_choose_first(n_rows, &v->likely);
+    while (v->found.n < plan->wanted && v->chooser.order.n > 0) {
+        thr_cells_chooser_start(n_rows, &v->chooser);
         add_chosen_cells(s);
         n_rows *= 2;
         THR_TRY(visit_pending(s, -INFINITY, err));
     }
-    while (v->likely.order.n > 0 && thr_cells_likely_choose(plan, &v->found, kth_score(v, plan->k), &v->likely)) {
+    while (v->chooser.order.n > 0 && thr_cells_chooser_next(plan, &v->found, kth_score(v, plan->k), &v->chooser)) {
         add_chosen_cells(s);
         THR_TRY(visit_pending(s, v->found.items[v->found.n - 1].score, err));
     }
@@ -227,9 +229,9 @@ static thr_status visit_cells(visit *s, thr_error *err) {
 }
 
 /* Join the rows of cells and of the segments without. */
-static thr_status join_others(visit *s, thr_error *err) {
+static thr_status join_segments_without_cells(visit *s, thr_error *err) {
     thr_cells_visitor *v = s->v;
-    THR_TRY(thr_scan_found_append(s->plan->context, &v->found, v->others.items, v->others.n, err));
+    THR_TRY(thr_scan_found_append(s->plan->context, &v->found, v->without.items, v->without.n, err));
     keep_best(s);
     return THR_OK;
 }
@@ -238,13 +240,13 @@ thr_status thr_cells_visit(const thr_cells_plan *plan, const thr_matrix *query, 
                            thr_cells_visitor *visitor, uint64_t *n_read, thr_error *err) {
     const size_t n_words = thr_bitmap_words(plan->n_blocks);
     visit s = {.plan = plan, .v = visitor, .lane = lane, .query = query};
-    visitor->found.n = visitor->others.n = 0;
+    visitor->found.n = visitor->without.n = 0;
     memset(visitor->pending_blocks, 0, n_words * sizeof *visitor->pending_blocks);
     memset(visitor->visited_blocks, 0, n_words * sizeof *visitor->visited_blocks);
-    if (!visits_all(plan) && thr_cells_likely_begin(plan, query, &visitor->likely)) {
-        THR_TRY(visit_others(&s, err));
+    if (!visits_all(plan) && thr_cells_chooser_begin(plan, query, &visitor->chooser)) {
+        THR_TRY(visit_segments_without_cells(&s, err));
         THR_TRY(visit_cells(&s, err));
-        THR_TRY(join_others(&s, err));
+        THR_TRY(join_segments_without_cells(&s, err));
     } else {
         add_blocks(visitor, 0, plan->n_blocks);
         THR_TRY(visit_pending(&s, -INFINITY, err));

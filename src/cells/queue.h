@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cell_queue.h - cells in descending order of their keys. Few are usually taken, so only those whose key reaches a bound
+ * queue.h - cells in descending order of their keys. Few are usually taken, so only those whose key reaches a bound
  * are a heap; the others become one when it is empty.
  */
 #pragma once

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * chooser.h - chooses the cells that a query visits, pass by pass, and decides when the others may be left out.
+ *
+ * The first cells are those with the best centroids. Two models then estimate how many of the best rows are elsewhere:
+ * order_model.h, by the positions of the rows found so far in the order of cells, and score_model.h, by their scores.
+ * The search ends when one of them expects few enough misses. Until then, each pass reads the cells of the one that
+ * needs fewer rows. The order ends a search only if the scores do not contradict it by far, and never with inner
+ * products, where it is wrong for negated items: their best rows are in most cells.
+ */
+#pragma once
+
+#include "cells/queue.h"
+#include "cells/plan.h"
+#include "cells/score_model.h"
+
+/* The memory of one thread, and the state of its query. Initialise with zeros; owned. */
+typedef struct thr_cells_chooser {
+    float *vector;                /* n_dims: the query */
+    double length;                /* of it; 1 for cosine */
+    float *centroid_scores;       /* products; L2: squared distances */
+    thr_cell_score_model *models; /* of all cells */
+    thr_cell_visited *counts;     /* of the chosen cells; in any order */
+    double *found_in;             /* by cell: rows found */
+    double *first_keys;           /* by cell: the order of the heap */
+    double *positions;            /* by cell: rows of the order before its middle; INFINITY after the front */
+    double *keys;                 /* by cell: the order of the rest */
+    bool *is_chosen;              /* by cell */
+    uint32_t *order_cells;        /* of the order */
+    uint32_t *rest_cells;         /* of the rest */
+    uint32_t *chosen;             /* cells, by number, in the order in which they were chosen */
+    thr_cells_queue order;        /* cells after the front, by first_keys */
+    thr_cells_queue rest;         /* cells that were not chosen, by keys */
+    size_t n_chosen;
+    size_t n_front; /* cells before the front */
+    double far_key; /* cells with smaller first_keys are far behind the best one */
+    double front;   /* rows of the cells before it in the order; all of them are chosen */
+    double n_rows;  /* of all cells, that pass the filter */
+} thr_cells_chooser;
+
+/* Allocate for queries of n_dims dimensions and n_cells cells. THR_ENOMEM; free the chooser then, too. */
+thr_status thr_cells_chooser_reserve(thr_context *context, uint32_t n_dims, size_t n_cells, thr_cells_chooser *chooser,
+                                     thr_error *err);
+void thr_cells_chooser_free(thr_context *context, thr_cells_chooser *chooser);
+
+/*
+ * Begin a query, a matrix of one row: score all centroids; no cell is chosen yet. Cells without rows that pass the
+ * filter are never chosen. If this returns false, the query has length 0 and no order: visit all blocks instead.
+ */
+bool thr_cells_chooser_begin(const thr_cells_plan *plan, const thr_matrix *query, thr_cells_chooser *chooser);
+
+/*
+ * Choose the cells with the best centroids: n_rows more rows at least, and those of further cells whose centroids are
+ * near enough to the best one, up to a share of all rows.
+ */
+void thr_cells_chooser_start(double n_rows, thr_cells_chooser *chooser);
+
+/*
+ * Given the best rows of cells, sorted and at least plan->wanted, and the k-th best score of all rows that were found,
+ * choose the cells of the next pass: those that are expected to have most of the best k, or the next of the order, with
+ * at most three times the rows before the front. Return false, with no cell chosen, if at most plan->allowed of the
+ * best k are expected in the others.
+ */
+bool thr_cells_chooser_next(const thr_cells_plan *plan, const thr_found *found, double kth, thr_cells_chooser *chooser);
