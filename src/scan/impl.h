@@ -53,8 +53,8 @@ typedef struct thr_job {
      */
     double screen_z, rescore_z;
     /*
-     * The search whose rows are sampled for the noise of estimates; NULL: this one. Searches of parts of an index sample
-     * the whole index: always the same rows, so the processor's caches have them.
+     * The search whose rows are sampled for the noise of estimates; NULL: this one. Searches of parts of an index
+     * sample the whole index: always the same rows, so the processor's caches have them.
      */
     const struct thr_job *sampled;
 } thr_job;

@@ -88,8 +88,8 @@ double thr_scan_record_factor(const thr_scan_corpus *corpus, uint64_t row) {
 /* ------------------------------------------------------------------------------------------------ sample */
 
 /*
- * Fill the lane's collector with the rows of blocks spread over the job's corpus, which is the query's, and their screen
- * scores; return how many.
+ * Fill the lane's collector with the rows of blocks spread over the job's corpus, which is the query's, and with their
+ * screen scores; return how many.
  */
 static size_t take_sample(const thr_job *job, const thr_scan_query *screen, thr_lane *lane) {
     thr_scan_query query = *screen;
