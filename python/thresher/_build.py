@@ -158,6 +158,8 @@ def build(
     if segment_rows is not None:
         options.segment_rows = whole(segment_rows, "segment_rows", 1, 2**63)
     if cells is not None:
+        if isinstance(cells, str) and cells != "auto":
+            raise ValueError(f'cells is {cells!r}: expected a whole number or "auto"')
         options.cells = _CELLS_AUTO if cells == "auto" else whole(cells, "cells", 1, 65536)
     if lead_bits is not None:
         options.lead_bits = whole(lead_bits, "lead_bits", 1, options.item_bits)

@@ -570,9 +570,21 @@ class Index(Opened):
         return self._add(vectors, items, False, progress)
 
     def upsert(
-        self, vectors: Vectors, *, progress: Progress | None = None, **items: Unpack[NewItems]
+        self,
+        vectors: Vectors,
+        *,
+        ids: Any = None,
+        names: Any = None,
+        features: Any = None,
+        multipliers: Any = None,
+        offsets: Any = None,
+        progress: Progress | None = None,
     ) -> IndexChange:
-        """Add items; those with the id or name of an item take its place, in the same commit. Otherwise as add()."""
+        """
+        Add items; those with the id or name of an item take its place, in the same commit. Otherwise as add(): without
+        ids and names all items are new.
+        """
+        items = NewItems(ids=ids, names=names, features=features, multipliers=multipliers, offsets=offsets)
         return self._add(vectors, items, True, progress)
 
     def _add(self, vectors: Any, items: NewItems, replace: bool, progress: Progress | None) -> IndexChange:

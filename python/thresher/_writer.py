@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from ctypes import byref, c_char_p, c_void_p
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,9 +20,6 @@ from ._core.tables import are_words, as_names
 from ._handle import Handle
 from ._index_change import IndexChange, NewItems, changed, parts_of
 from ._items import as_ids
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
 
 
 def create(
@@ -121,8 +118,21 @@ class IndexWriter:
         items = NewItems(ids=ids, names=names, features=features, multipliers=multipliers, offsets=offsets)
         return self._add(False, vectors, items)
 
-    def upsert(self, vectors: Any, **items: Unpack[NewItems]) -> IndexChange:
-        """Add items; those with the id or name of an item take its place, in the same commit. Otherwise as add()."""
+    def upsert(
+        self,
+        vectors: Any,
+        *,
+        ids: Any = None,
+        names: Sequence[str] | None = None,
+        features: Any = None,
+        multipliers: Any = None,
+        offsets: Any = None,
+    ) -> IndexChange:
+        """
+        Add items; those with the id or name of an item take its place, in the same commit. Otherwise as add(): without
+        ids and names all items are new.
+        """
+        items = NewItems(ids=ids, names=names, features=features, multipliers=multipliers, offsets=offsets)
         return self._add(True, vectors, items)
 
     def _add(self, replace: bool, vectors: Any, items: NewItems) -> IndexChange:

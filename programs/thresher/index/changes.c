@@ -16,7 +16,8 @@ typedef struct sentence {
 static const char *growth_of(const prog_change *c) {
     return c->after.file_bytes <= c->before.file_bytes  ? ""
            : c->after.code_bytes > c->before.code_bytes ? ", because items of the journal have codes now"
-                                                        : ", because ids are stored now, 12 bytes per item";
+           : c->after.has_ids && !c->before.has_ids     ? ", because ids are stored now, 12 bytes per item"
+                                                        : "";
 }
 
 static sentence sentence_of(const prog_change *c) {

@@ -103,9 +103,10 @@ thr_status thr_index_tune(thr_index *index, const thr_matrix *queries, thr_error
                         "%s: an index of %" PRIu64 " items is searched exactly, there is nothing to calibrate",
                         index->manifest_path, index->corpus.n_rows);
     if (index->live.words != NULL)
-        return thr_fail(err, THR_EUNSUPPORTED, "%s: has rows of removed items, which a calibration cannot skip: %s",
+        return thr_fail(err, THR_EUNSUPPORTED,
+                        "%s: changes left rows without items, which a calibration cannot skip: %s",
                         index->manifest_path,
-                        index->manifest.model.codes ? "build it again" : "compact it with recoding first");
+                        index->manifest.model.codes ? "build it again" : "compact it first, or learn its codes anew");
     if (queries == NULL && index->manifest.keep == THR_DTYPE_NONE)
         return thr_fail(err, THR_EUNSUPPORTED,
                         "%s: holds codes only, no vectors to calibrate with: give queries, or build it again",
