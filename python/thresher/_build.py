@@ -159,7 +159,7 @@ def build(
         options.segment_rows = whole(segment_rows, "segment_rows", 1, 2**63)
     if cells is not None:
         if isinstance(cells, str) and cells != "auto":
-            raise ValueError(f'cells is {cells!r}: expected a whole number or "auto"')
+            raise TypeError(f'cells is {cells!r}: expected a whole number or "auto"')
         options.cells = _CELLS_AUTO if cells == "auto" else whole(cells, "cells", 1, 65536)
     if lead_bits is not None:
         options.lead_bits = whole(lead_bits, "lead_bits", 1, options.item_bits)

@@ -11,7 +11,7 @@
 
 #include "scan/impl.h"
 
-enum { THR_PASSES_AHEAD = 32 }; /* that read ahead after one that read from the disk */
+enum { THR_PASSES_AHEAD = 2 }; /* that read ahead after one that read from the disk; each lane has its own */
 
 /* Update the lane's state at the start of a pass; whether the pass should read ahead. Costs one getrusage. */
 bool thr_scan_reads_ahead(thr_read_ahead *state);
