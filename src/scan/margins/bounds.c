@@ -129,9 +129,9 @@ static code_sums lead_sums(const thr_scan_query *query, const float *part) {
 static code_sums rest_sums(const thr_scan_query *query, const float *part) {
     code_sums sums = {0, 0};
     for (uint32_t d = 0; d < query->code.n_dims; d++) {
-        const int b = query->rest.digits[d];
+        const double b = query->rest.digits[d];
         sums.product += (double)part[d] * b;
-        sums.square += (double)(b * b);
+        sums.square += b * b;
     }
     return sums;
 }

@@ -41,10 +41,12 @@ static const double LEAST_COSINE = 0.1; /* between a query and its code; already
 
 double thr_scan_normal_quantile(double probability) {
     static const double ROOT_OF_2_PI = 2.5066282746310002, PRECISION = 0x1p-40, LARGEST = 37; /* erfc is 0 above */
-    double z = 0;
+    double z = 0, step = 1;
     /* Newton's method: the probability is convex in z from 0 on, so z grows to the root. */
-    for (double step = 1; step > PRECISION && z < LARGEST; z += step)
+    while (step > PRECISION && z < LARGEST) {
         step = (erfc(z * sqrt(0.5)) / 2 - probability) * ROOT_OF_2_PI * exp(z * z / 2);
+        z += step;
+    }
     return fmin(z, LARGEST);
 }
 
