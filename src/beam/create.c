@@ -33,8 +33,8 @@ static thr_status check_numbers(const thr_beam_options *o, thr_error *err) {
     if (o->min_length > o->max_length)
         return thr_fail(err, THR_EINVAL, "a minimum length of %" PRIu32 " words is above the maximum of %" PRIu32,
                         o->min_length, o->max_length);
-    THR_TRY(thr_check_enum(o->penalty, THR_BEAM_PENALTY_LENGTH, "thr_beam_penalty", err));
-    THR_TRY(thr_check_enum(o->stop, THR_BEAM_STOP_ENOUGH, "thr_beam_stop", err));
+    THR_TRY(thr_check_enum((int)o->penalty, THR_BEAM_PENALTY_LENGTH, "thr_beam_penalty", err));
+    THR_TRY(thr_check_enum((int)o->stop, THR_BEAM_STOP_ENOUGH, "thr_beam_stop", err));
     if (!(o->alpha >= 0 && o->alpha <= LARGEST_ALPHA))
         return thr_fail(err, THR_EINVAL, "a length penalty with alpha %g: choose 0 to %g", o->alpha, LARGEST_ALPHA);
     return THR_OK;

@@ -55,9 +55,9 @@ static thr_status check(const thr_dual_train_options *options, thr_error *err) {
     if (options->valid_path == NULL && !(options->valid_share > 0 && options->valid_share <= 0.5f))
         return thr_fail(err, THR_EINVAL, "a share of %g of the requests to validate with: choose more than 0, to 0.5",
                         (double)options->valid_share);
-    THR_TRY(thr_check_enum(options->loss, THR_DUAL_LOSS_SUM, "thr_dual_loss", err));
-    THR_TRY(thr_check_enum(options->value, THR_DUAL_VALUE_SWAP, "thr_dual_value", err));
-    THR_TRY(thr_check_enum(options->optimiser, THR_DUAL_FTRL, "thr_dual_optimiser", err));
+    THR_TRY(thr_check_enum((int)options->loss, THR_DUAL_LOSS_SUM, "thr_dual_loss", err));
+    THR_TRY(thr_check_enum((int)options->value, THR_DUAL_VALUE_SWAP, "thr_dual_value", err));
+    THR_TRY(thr_check_enum((int)options->optimiser, THR_DUAL_FTRL, "thr_dual_optimiser", err));
     THR_TRY(check_rate("a rate", options->rate, false, err));
     THR_TRY(check_rate("a rate of embeddings", options->embedding_rate, false, err));
     THR_TRY(check_rate("a rate of hits", options->hits_rate, false, err));

@@ -39,9 +39,9 @@ static thr_status check_options(const thr_head_contents *c, const thr_head_query
         return thr_fail(err, THR_EINVAL,
                         "the best %" PRIu32 " words of a head that has %" PRIu32 ": ask for 1 or more%s", k, c->n_words,
                         k == 0 ? "" : ", and no more than it has");
-    THR_TRY(thr_check_enum(o->screen, THR_HEAD_SCREEN_ALIGN, "thr_head_screen", err));
-    THR_TRY(thr_check_enum(o->normaliser, THR_HEAD_NORMALISER_SAMPLED, "thr_head_normaliser", err));
-    THR_TRY(thr_check_enum(o->combine, THR_HEAD_COMBINE_SUM, "thr_head_combine", err));
+    THR_TRY(thr_check_enum((int)o->screen, THR_HEAD_SCREEN_ALIGN, "thr_head_screen", err));
+    THR_TRY(thr_check_enum((int)o->normaliser, THR_HEAD_NORMALISER_SAMPLED, "thr_head_normaliser", err));
+    THR_TRY(thr_check_enum((int)o->combine, THR_HEAD_COMBINE_SUM, "thr_head_combine", err));
     if (o->n_frequent != THR_HEAD_AUTO && o->n_frequent > c->n_words)
         return thr_fail(err, THR_EINVAL, "%" PRIu32 " frequent words of a head that has %" PRIu32 " words",
                         o->n_frequent, c->n_words);

@@ -41,8 +41,8 @@ thr_status thr_rank_options_resolve(const thr_rank_options *given, const double 
         return thr_fail(err, THR_EINVAL, "epsilon is %g: choose above 0, below 1", options->epsilon);
     if (options->most_steps < 1)
         return thr_fail(err, THR_EINVAL, "no Newton steps: choose 1 or more");
-    THR_TRY(thr_check_enum(options->method, THR_RANK_SWEEP, "thr_rank_method", err));
-    THR_TRY(thr_check_enum(options->scale, THR_RANK_SCALE_MEAN, "thr_rank_scale", err));
+    THR_TRY(thr_check_enum((int)options->method, THR_RANK_SWEEP, "thr_rank_method", err));
+    THR_TRY(thr_check_enum((int)options->scale, THR_RANK_SCALE_MEAN, "thr_rank_scale", err));
     if (options->start != NULL && options->start->n_features != view->n_features)
         return thr_fail(err, THR_EDIM, "the initial model has %u features, the rows have %u: they must be equal",
                         options->start->n_features, view->n_features);

@@ -70,7 +70,7 @@ static thr_status check(const thr_tower_train_options *options, thr_error *err) 
                         (double)options->teacher_gamma);
     if (!(options->noise >= 0) || !isfinite(options->noise))
         return thr_fail(err, THR_EINVAL, "noise of length %g: choose 0 or more", (double)options->noise);
-    return thr_check_enum(options->estimator, THR_ESTIMATOR_TANH, "thr_estimator", err);
+    return thr_check_enum((int)options->estimator, THR_ESTIMATOR_TANH, "thr_estimator", err);
 }
 
 /* After the last epoch of floats, initialise the planes; then validate. */
