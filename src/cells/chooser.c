@@ -54,18 +54,9 @@ thr_status thr_cells_chooser_reserve(thr_context *context, uint32_t n_dims, size
 }
 
 void thr_cells_chooser_free(thr_context *context, thr_cells_chooser *chooser) {
-    thr_release(context, chooser->vector);
-    thr_release(context, chooser->centroid_scores);
-    thr_release(context, chooser->models);
-    thr_release(context, chooser->counts);
-    thr_release(context, chooser->found_in);
-    thr_release(context, chooser->first_keys);
-    thr_release(context, chooser->positions);
-    thr_release(context, chooser->keys);
-    thr_release(context, chooser->is_chosen);
-    thr_release(context, chooser->rest_cells);
-    thr_release(context, chooser->order_cells);
-    thr_release(context, chooser->chosen);
+    THR_RELEASE(context, chooser->vector, chooser->centroid_scores, chooser->models, chooser->counts, chooser->found_in,
+                chooser->first_keys, chooser->positions, chooser->keys, chooser->is_chosen, chooser->rest_cells,
+                chooser->order_cells, chooser->chosen);
     *chooser = (thr_cells_chooser){0};
 }
 

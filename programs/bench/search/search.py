@@ -102,7 +102,10 @@ def one(arguments):
 
 
 def run_one(arguments, results, name, peer_name):
-    """Run it: what is kept of the peer. It adds what is known of the data to the results; they may be missing."""
+    """Measure a peer on a data set in a process of its own, and return its results. Also adds the data set to results.
+
+    Raises datasets.Missing where the data is not there.
+    """
     words = [__file__, "--one", name, peer_name, "--cache", arguments.cache, "--budget", str(arguments.budget)]
     words += ["--encoder", arguments.encoder]
     result = child(words + ["--quick"] * arguments.quick + ["--graphs"] * arguments.graphs)
