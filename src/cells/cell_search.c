@@ -26,15 +26,22 @@ typedef struct cells_job {
 static thr_status search_query(void *arg, size_t row, uint32_t worker, thr_error *err) {
     const cells_job *job = arg;
     thr_cells_visitor *visitor = &job->workspace->visitors[worker];
+    thr_cells_visit *visit = &job->workspace->visits[worker];
     const thr_found *found = &visitor->found;
     const size_t k = (size_t)job->answers->k;
-    uint64_t n_read = 0;
     thr_matrix query = *job->queries;
     query.data = (const char *)job->queries->data + row * job->queries->stride;
     query.n_rows = 1;
-    THR_TRY(thr_cells_visit(&job->plan, &query, &job->scan->lanes[worker], visitor, &n_read, err));
+    thr_cells_visit_begin(&job->plan, &query, &job->scan->lanes[worker], visitor, visit);
+    do {
+        bool has_rows;
+        THR_TRY(thr_cells_visit_start_pass(visit, &has_rows, err));
+        if (has_rows)
+            THR_TRY(thr_cells_visit_run_pass(visit, err));
+    } while (thr_cells_visit_next(visit));
+    THR_TRY(thr_cells_visit_end(visit, err));
     if (job->answers->n_read != NULL)
-        job->answers->n_read[row] = n_read;
+        job->answers->n_read[row] = visit->n_read;
     thr_select_answers_put(job->answers, row, found->items, found->n < k ? found->n : k);
     return THR_OK;
 }

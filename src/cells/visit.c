@@ -3,27 +3,13 @@
 #include "cells/visit.h"
 
 #include "base/error.h"
-#include "scan/margins/margin.h"
 #include "scan/pages.h"
-#include "scan/radius_plan.h"
 #include "select/bitmap.h"
 
 #include <math.h>
 #include <string.h>
 
 enum { FIRST_ROWS = 16 }; /* the cells visited first have this many rows for each wanted row, or more */
-
-/* One query. */
-typedef struct visit {
-    const thr_cells_plan *plan;
-    thr_cells_visitor *v;
-    thr_lane *lane;
-    const thr_matrix *query;
-    size_t n_cells; /* of the chosen ones: those that were visited or have their blocks pending */
-    thr_margin margin;
-    thr_radius radius; /* of the passes after the first */
-    uint64_t n_read;
-} visit;
 
 /* ------------------------------------------------------------------------------------------------ memory */
 
@@ -65,7 +51,7 @@ static void add_blocks(thr_cells_visitor *v, uint64_t first, uint64_t end) {
 }
 
 /* Add the blocks of the cells that were chosen since the last call. */
-static void add_chosen_cells(visit *s) {
+static void add_chosen_cells(thr_cells_visit *s) {
     for (; s->n_cells < s->v->chooser.n_chosen; s->n_cells++) {
         const thr_cell_place *place = &s->plan->places[s->v->chooser.chosen[s->n_cells]];
         add_blocks(s->v, place->first_row / THR_BLOCK_ITEMS, (place->end_row + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS);
@@ -89,7 +75,7 @@ static bool visits_all(const thr_cells_plan *plan) {
 }
 
 /* Add the segments without cells, which every query visits. */
-static void add_segments_without_cells(const visit *s) {
+static void add_segments_without_cells(const thr_cells_visit *s) {
     const thr_scan_corpus *scan = s->plan->corpus->scan;
     for (size_t i = 0; i < scan->n_segments; i++)
         if (has_no_cells(s->plan, i))
@@ -105,65 +91,13 @@ static void map_rows(thr_cells_visitor *v, size_t first) {
 
 /* ------------------------------------------------------------------------------------------------ passes */
 
-/* Search for the best rows of the part. */
-static thr_status search_part(visit *s, const thr_search_options *options, thr_error *err) {
-    thr_cells_visitor *v = s->v;
-    const thr_cells_plan *plan = s->plan;
-    const thr_answers answers = {.k = plan->wanted, .ids = v->ids, .scores = v->scores};
-    const thr_job pass = thr_scan_job_of_part(&plan->whole, &v->part.corpus, options, &answers);
-    const size_t before = v->found.n;
-    THR_TRY(thr_scan_search_one(&pass, s->query, s->lane, &s->margin, err));
-    for (uint64_t i = 0; i < plan->wanted && v->ids[i] != THR_NO_ID; i++) {
-        const thr_candidate item = {.row = v->ids[i], .score = v->scores[i]};
-        THR_TRY(thr_scan_found_append(plan->context, &v->found, &item, 1, err));
-    }
-    s->radius = (thr_radius){.most = plan->wanted, .screen_z = pass.screen_z, .rescore_z = pass.rescore_z};
-    if (s->margin.noise.known) {
-        s->radius.margin = &s->margin;
-        if (v->found.n - before == plan->wanted) {
-            const thr_reach reach = {.least = v->found.items[v->found.n - 1].score, .n = (size_t)plan->wanted};
-            thr_scan_margin_reduce(&pass, &s->margin, v->found.items + before, &reach, &s->radius);
-        }
-    }
-    map_rows(v, before);
-    return THR_OK;
-}
-
-/* Search the part for rows that reach a score. */
-static thr_status complete_part(visit *s, const thr_search_options *options, float least, thr_error *err) {
-    thr_cells_visitor *v = s->v;
-    const thr_cells_plan *plan = s->plan;
-    const thr_answers answers = {.k = plan->wanted};
-    const thr_job pass = thr_scan_job_of_part(&plan->whole, &v->part.corpus, options, &answers);
-    const size_t before = v->found.n;
-    thr_found *found = &s->lane->found;
-    found->n = 0;
-    s->radius.least_score = least;
-    THR_TRY(thr_scan_radius_one(&pass, s->query, &s->radius, s->lane, 1, found, err));
-    THR_TRY(thr_scan_found_append(plan->context, &v->found, found->items, found->n, err));
-    map_rows(v, before);
-    return THR_OK;
-}
-
-/* Keep the best plan->wanted of the rows found, sorted. */
-static void keep_best(const visit *s) {
-    thr_found *found = &s->v->found;
-    const size_t wanted = (size_t)s->plan->wanted;
-    found->n = thr_select_candidates_keep(found->items, found->n, found->n < wanted ? found->n : wanted);
-    thr_select_candidates_sort(found->items, found->n);
-}
-
-/*
- * Visit the pending blocks, and keep the best rows found so far, sorted. least: the score that rows must reach, or
- * -INFINITY to find the best plan->wanted ones.
- */
-static thr_status visit_pending(visit *s, float least, thr_error *err) {
+thr_status thr_cells_visit_start_pass(thr_cells_visit *s, bool *has_rows, thr_error *err) {
     thr_cells_visitor *v = s->v;
     const thr_cells_plan *plan = s->plan;
     const size_t n_words = thr_bitmap_words(plan->n_blocks);
-    thr_search_options options = plan->options;
-    THR_TRY(thr_cells_subset_make(plan->context, plan->corpus->scan, v->pending_blocks, plan->n_blocks, options.filter,
-                                  &v->part, err));
+    s->options = plan->options;
+    THR_TRY(thr_cells_subset_make(plan->context, plan->corpus->scan, v->pending_blocks, plan->n_blocks,
+                                  s->options.filter, &v->part, err));
     for (size_t i = 0; i < n_words; i++) {
         v->visited_blocks[i] |= v->pending_blocks[i];
         v->pending_blocks[i] = 0;
@@ -171,32 +105,83 @@ static thr_status visit_pending(visit *s, float least, thr_error *err) {
     if (thr_may_read_ahead(&s->lane->read_ahead))
         thr_scan_read_ahead_blocks(&v->part.corpus);
     v->n_blocks += thr_bitmap_words(v->part.corpus.n_rows);
-    if (v->part.n_segments == 0)
-        return THR_OK;
-    if (options.filter != NULL) {
-        options.filter = v->part.words;
-        options.filter_bits = v->part.corpus.n_rows;
+    *has_rows = v->part.n_segments > 0;
+    if (s->options.filter != NULL) {
+        s->options.filter = v->part.words;
+        s->options.filter_bits = v->part.corpus.n_rows;
     }
+    s->answers = (thr_answers){.k = plan->wanted, .ids = v->ids, .scores = v->scores};
+    if (*has_rows)
+        s->job = thr_scan_job_of_part(&plan->whole, &v->part.corpus, &s->options, &s->answers);
     s->lane->n_read = 0;
-    THR_TRY(least == -INFINITY ? search_part(s, &options, err) : complete_part(s, &options, least, err));
+    return THR_OK;
+}
+
+/* Take the best rows of the part, and prepare the radius of later passes. */
+static thr_status take_best(thr_cells_visit *s, thr_error *err) {
+    thr_cells_visitor *v = s->v;
+    const thr_cells_plan *plan = s->plan;
+    const size_t before = v->found.n;
+    for (uint64_t i = 0; i < plan->wanted && v->ids[i] != THR_NO_ID; i++) {
+        const thr_candidate item = {.row = v->ids[i], .score = v->scores[i]};
+        THR_TRY(thr_scan_found_append(plan->context, &v->found, &item, 1, err));
+    }
+    s->radius = (thr_radius){.most = plan->wanted, .screen_z = s->job.screen_z, .rescore_z = s->job.rescore_z};
+    if (s->margin.noise.known) {
+        s->radius.margin = &s->margin;
+        if (v->found.n - before == plan->wanted) {
+            const thr_reach reach = {.least = v->found.items[v->found.n - 1].score, .n = (size_t)plan->wanted};
+            thr_scan_margin_reduce(&s->job, &s->margin, v->found.items + before, &reach, &s->radius);
+        }
+    }
+    map_rows(v, before);
+    return THR_OK;
+}
+
+/* Take the rows of the part that reach the least score. */
+static thr_status take_found(thr_cells_visit *s, thr_error *err) {
+    thr_cells_visitor *v = s->v;
+    const size_t before = v->found.n;
+    THR_TRY(thr_scan_found_append(s->plan->context, &v->found, s->lane->found.items, s->lane->found.n, err));
+    map_rows(v, before);
+    return THR_OK;
+}
+
+/* Keep the best plan->wanted of the rows found, sorted. */
+static void keep_best(const thr_cells_visit *s) {
+    thr_found *found = &s->v->found;
+    const size_t wanted = (size_t)s->plan->wanted;
+    found->n = thr_select_candidates_keep(found->items, found->n, found->n < wanted ? found->n : wanted);
+    thr_select_candidates_sort(found->items, found->n);
+}
+
+thr_status thr_cells_visit_run_pass(thr_cells_visit *s, thr_error *err) {
+    s->lane->n_read = 0;
+    if (s->least == -INFINITY) {
+        THR_TRY(thr_scan_search_one(&s->job, &s->query, s->lane, &s->margin, err));
+        THR_TRY(take_best(s, err));
+    } else {
+        s->lane->found.n = 0;
+        s->radius.least_score = s->least;
+        THR_TRY(thr_scan_radius_one(&s->job, &s->query, &s->radius, s->lane, 1, &s->lane->found, err));
+        THR_TRY(take_found(s, err));
+    }
     s->n_read += s->lane->n_read;
     keep_best(s);
     return THR_OK;
 }
 
+/* ------------------------------------------------------------------------------------------------ the visit */
+
 /*
- * Visit the segments without cells. Their rows are kept apart, since the models of chooser.h are fitted to rows of
- * cells: where most of the best rows have no cell, the others prove nothing about the cells.
+ * Keep the rows of the segments without cells apart, since the models of chooser.h are fitted to rows of cells: where
+ * most of the best rows have no cell, the others prove nothing about the cells.
  */
-static thr_status visit_segments_without_cells(visit *s, thr_error *err) {
-    thr_cells_visitor *v = s->v;
-    add_segments_without_cells(s);
-    THR_TRY(visit_pending(s, -INFINITY, err));
+static void set_rows_apart(thr_cells_visitor *v) {
     const thr_found rows = v->found;
     v->found = v->without;
     v->without = rows;
     v->found.n = 0;
-    return THR_OK;
 }
 
 /* The k-th best score of all rows found; v->found has at least k. */
@@ -210,47 +195,52 @@ static double kth_score(const thr_cells_visitor *v, uint64_t k) {
     return (double)score;
 }
 
-/* Visit cells until few enough of the best k are expected in the others. */
-static thr_status visit_cells(visit *s, thr_error *err) {
-    thr_cells_visitor *v = s->v;
-    const thr_cells_plan *plan = s->plan;
-    double n_rows = (double)plan->wanted * FIRST_ROWS;
-    while (v->found.n < plan->wanted && v->chooser.order.n > 0) {
-        thr_cells_chooser_start(n_rows, &v->chooser);
-        add_chosen_cells(s);
-        n_rows *= 2;
-        THR_TRY(visit_pending(s, -INFINITY, err));
-    }
-    while (v->chooser.order.n > 0 && thr_cells_chooser_next(plan, &v->found, kth_score(v, plan->k), &v->chooser)) {
-        add_chosen_cells(s);
-        THR_TRY(visit_pending(s, v->found.items[v->found.n - 1].score, err));
-    }
-    return THR_OK;
-}
-
-/* Join the rows of cells and of the segments without. */
-static thr_status join_segments_without_cells(visit *s, thr_error *err) {
-    thr_cells_visitor *v = s->v;
-    THR_TRY(thr_scan_found_append(s->plan->context, &v->found, v->without.items, v->without.n, err));
-    keep_best(s);
-    return THR_OK;
-}
-
-thr_status thr_cells_visit(const thr_cells_plan *plan, const thr_matrix *query, thr_lane *lane,
-                           thr_cells_visitor *visitor, uint64_t *n_read, thr_error *err) {
+void thr_cells_visit_begin(const thr_cells_plan *plan, const thr_matrix *query, thr_lane *lane,
+                           thr_cells_visitor *visitor, thr_cells_visit *s) {
     const size_t n_words = thr_bitmap_words(plan->n_blocks);
-    visit s = {.plan = plan, .v = visitor, .lane = lane, .query = query};
+    *s = (thr_cells_visit){.plan = plan,
+                           .v = visitor,
+                           .lane = lane,
+                           .query = *query,
+                           .n_first = (double)plan->wanted * FIRST_ROWS,
+                           .least = -INFINITY};
     visitor->found.n = visitor->without.n = 0;
     memset(visitor->pending_blocks, 0, n_words * sizeof *visitor->pending_blocks);
     memset(visitor->visited_blocks, 0, n_words * sizeof *visitor->visited_blocks);
     if (!visits_all(plan) && thr_cells_chooser_begin(plan, query, &visitor->chooser)) {
-        THR_TRY(visit_segments_without_cells(&s, err));
-        THR_TRY(visit_cells(&s, err));
-        THR_TRY(join_segments_without_cells(&s, err));
+        s->stage = THR_CELLS_WITHOUT;
+        add_segments_without_cells(s);
     } else {
+        s->stage = THR_CELLS_ALL;
         add_blocks(visitor, 0, plan->n_blocks);
-        THR_TRY(visit_pending(&s, -INFINITY, err));
     }
-    *n_read = s.n_read;
+}
+
+bool thr_cells_visit_next(thr_cells_visit *s) {
+    thr_cells_visitor *v = s->v;
+    if (s->stage == THR_CELLS_WITHOUT) {
+        set_rows_apart(v);
+        s->stage = THR_CELLS_FIRST;
+    }
+    if (s->stage == THR_CELLS_ALL || v->chooser.order.n == 0)
+        return false;
+    if (v->found.n < s->plan->wanted) {
+        thr_cells_chooser_start(s->n_first, &v->chooser);
+        s->n_first *= 2;
+    } else if (thr_cells_chooser_next(s->plan, &v->found, kth_score(v, s->plan->k), &v->chooser)) {
+        s->least = v->found.items[v->found.n - 1].score;
+    } else {
+        return false;
+    }
+    add_chosen_cells(s);
+    return true;
+}
+
+thr_status thr_cells_visit_end(thr_cells_visit *s, thr_error *err) {
+    thr_cells_visitor *v = s->v;
+    if (s->stage == THR_CELLS_ALL)
+        return THR_OK;
+    THR_TRY(thr_scan_found_append(s->plan->context, &v->found, v->without.items, v->without.n, err));
+    keep_best(s);
     return THR_OK;
 }

@@ -7,6 +7,8 @@
 
 #include "cells/block_subset.h"
 #include "cells/chooser.h"
+#include "scan/margins/margin.h"
+#include "scan/radius_plan.h"
 
 /* The memory of one thread. Initialise with zeros; owned. */
 typedef struct thr_cells_visitor {
@@ -32,10 +34,41 @@ thr_status thr_cells_visitor_reserve(thr_context *context, const thr_cells_capac
                                      thr_cells_visitor *visitor, thr_error *err);
 void thr_cells_visitor_free(thr_context *context, thr_cells_visitor *visitor);
 
+typedef enum thr_cells_stage {
+    THR_CELLS_ALL,     /* one pass over all blocks */
+    THR_CELLS_WITHOUT, /* the first pass, over the segments without cells */
+    THR_CELLS_FIRST    /* passes over cells */
+} thr_cells_stage;
+
+/* The search of one query in progress, and its current pass. Borrows all pointers. */
+typedef struct thr_cells_visit {
+    const thr_cells_plan *plan;
+    thr_cells_visitor *v;
+    thr_lane *lane;
+    thr_matrix query; /* of one row */
+    thr_cells_stage stage;
+    size_t n_cells; /* of the chosen ones: those that were visited or have their blocks pending */
+    double n_first; /* rows of the cells of the next pass for the best rows */
+    uint64_t n_read;
+    thr_search_options options; /* of the pass */
+    thr_answers answers;
+    thr_job job;
+    float least;       /* the score that its rows must reach; -INFINITY: it finds the best plan->wanted rows */
+    thr_margin margin; /* of the last pass for the best rows */
+    thr_radius radius; /* of passes with a least score */
+} thr_cells_visit;
+
 /*
- * Search for the best rows of a query, a matrix of one row, with the memory of one thread: visitor->found becomes the
- * best plan->wanted rows that were found, or fewer, sorted. *n_read: rows scored by more than their leading planes.
- * Errors are those of thr_scan_search_one and thr_scan_radius_one; visitor->found is of no use after one.
+ * The search of a query, a matrix of one row, with the memory of one thread: begin; then passes, each start_pass and,
+ * if it has rows, run_pass; next chooses the blocks of the next pass, or returns false; end. Then visitor->found has
+ * the best plan->wanted rows that were found, or fewer, sorted, and visit->n_read is the number of rows scored by more
+ * than their leading planes. After an error visitor->found is of no use.
+ *
+ * Errors are those of thr_scan_search_one and thr_scan_radius_one.
  */
-thr_status thr_cells_visit(const thr_cells_plan *plan, const thr_matrix *query, thr_lane *lane,
-                           thr_cells_visitor *visitor, uint64_t *n_read, thr_error *err);
+void thr_cells_visit_begin(const thr_cells_plan *plan, const thr_matrix *query, thr_lane *lane,
+                           thr_cells_visitor *visitor, thr_cells_visit *visit);
+thr_status thr_cells_visit_start_pass(thr_cells_visit *visit, bool *has_rows, thr_error *err);
+thr_status thr_cells_visit_run_pass(thr_cells_visit *visit, thr_error *err);
+bool thr_cells_visit_next(thr_cells_visit *visit);
+thr_status thr_cells_visit_end(thr_cells_visit *visit, thr_error *err);

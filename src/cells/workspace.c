@@ -14,6 +14,7 @@ static void empty(thr_cells_workspace *w) {
     for (uint32_t i = 0; w->visitors != NULL && i < w->n_threads; i++)
         thr_cells_visitor_free(w->context, &w->visitors[i]);
     thr_release(w->context, w->visitors);
+    thr_release(w->context, w->visits);
     thr_release(w->context, w->places);
     *w = (thr_cells_workspace){.context = w->context};
 }
@@ -50,6 +51,7 @@ static thr_status reserve(thr_cells_workspace *w, const thr_cells_plan *plan, th
     THR_TRY(thr_alloc(w->context, wanted.n_cells, sizeof *w->places, &w->places, "cells", err));
     THR_TRY(
         thr_alloc_zero(w->context, w->context->n_threads, sizeof *w->visitors, &w->visitors, "a search of cells", err));
+    THR_TRY(thr_alloc(w->context, w->context->n_threads, sizeof *w->visits, &w->visits, "a search of cells", err));
     w->n_threads = w->context->n_threads;
     for (uint32_t i = 0; i < w->n_threads; i++)
         THR_TRY(thr_cells_visitor_reserve(w->context, &wanted, &w->visitors[i], err));

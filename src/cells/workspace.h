@@ -11,6 +11,7 @@ struct thr_cells_workspace {
     thr_cells_capacity capacity;
     thr_cell_place *places;      /* capacity.n_cells */
     thr_cells_visitor *visitors; /* one per thread */
+    thr_cells_visit *visits;     /* likewise */
 };
 
 /* Make room for a plan, and set plan->places. All plans are searches of the same index. THR_ENOMEM. */
