@@ -4,6 +4,7 @@
 
 #include "base/rng.h"
 #include "cells/cell_order.h"
+#include "cells/centroids.h"
 #include "cells/kmeans.h"
 #include "cells/score_model.h"
 
@@ -28,53 +29,119 @@ static float *grouped_rows(uint64_t *rng, uint32_t *group) {
     return rows;
 }
 
-static void train(thr_context *context, const float *rows, uint32_t n_rows, uint32_t n, thr_kmeans *kmeans,
-                  uint32_t *numbers) {
-    *kmeans = (thr_kmeans){.context = context, .n = n, .n_dims = DIMS};
-    assert_ok(thr_cells_kmeans_train(kmeans, rows, n_rows, 1, &error), &error);
-    assert_ok(thr_cells_kmeans_assign(kmeans, rows, n_rows, numbers, &error), &error);
+/* Find n centroids of rows, which the caller frees, and the nearest one of each row. */
+static float *train(thr_context *context, const float *rows, uint32_t n_rows, uint32_t n, uint32_t *nearest) {
+    const thr_kmeans_sample sample = {rows, n_rows, DIMS};
+    float *found = test_array((size_t)n * DIMS, sizeof *found);
+    thr_centroids centroids;
+    assert_ok(thr_cells_kmeans(context, &sample, n, found, &error), &error);
+    assert_ok(thr_cells_centroids_make(context, found, n, DIMS, &centroids, &error), &error);
+    assert_ok(thr_cells_centroids_nearest(&centroids, rows, n_rows, nearest, &error), &error);
+    thr_cells_centroids_free(&centroids);
+    return found;
+}
+
+static double squared_distance(const float *a, const float *b) {
+    double sum = 0;
+    for (uint32_t d = 0; d < DIMS; d++)
+        sum += pow((double)a[d] - (double)b[d], 2);
+    return sum;
+}
+
+/* The squared distance of a row from the nearest of n centroids. */
+static double least_distance(const float *row, const float *centroids, uint32_t n) {
+    double least = INFINITY;
+    for (uint32_t c = 0; c < n; c++)
+        least = fmin(least, squared_distance(row, centroids + (size_t)c * DIMS));
+    return least;
 }
 
 static void rows_belong_to_the_nearest_centroid(void **state) {
     (void)state;
     uint64_t rng = test_seed();
-    uint32_t group[ROWS], numbers[ROWS];
+    uint32_t group[ROWS], nearest[ROWS];
     float *rows = grouped_rows(&rng, group);
     thr_context *context = test_context(2, THR_ISA_BEST, NULL);
-    thr_kmeans kmeans;
-    train(context, rows, ROWS, 4 * GROUPS, &kmeans, numbers);
+    float *centroids = train(context, rows, ROWS, 4 * GROUPS, nearest);
     for (uint32_t i = 0; i < ROWS; i++) {
-        double distances[4 * GROUPS], least = INFINITY;
-        for (uint32_t c = 0; c < kmeans.n; c++) {
-            distances[c] = 0;
-            for (uint32_t d = 0; d < DIMS; d++)
-                distances[c] += pow((double)rows[i * DIMS + d] - (double)kmeans.centroids[c * DIMS + d], 2);
-            least = fmin(least, distances[c]);
-        }
-        assert_true(distances[numbers[i]] <= least + 0.1); /* of squares of some 100,000 */
+        const double distance = squared_distance(rows + (size_t)i * DIMS, centroids + (size_t)nearest[i] * DIMS);
+        const double least = least_distance(rows + (size_t)i * DIMS, centroids, 4 * GROUPS);
+        assert_true(distance <= least + 0.1); /* of squares of some 100,000 */
     }
-    thr_cells_kmeans_free(&kmeans);
     thr_context_free(context);
+    free(centroids);
     free(rows);
 }
 
-static void centroids_have_the_same_bits_everywhere(void **state) {
-    static const thr_isa levels[] = {THR_ISA_SCALAR, THR_ISA_BEST};
+/* Most rows belong to the nearest of many centroids, the others to one that is hardly farther. */
+static void many_centroids_are_searched_in_groups(void **state) {
+    enum { MANY = THR_CENTROIDS_GROUPED + 88 };
     (void)state;
     uint64_t rng = test_seed();
-    uint32_t group[ROWS], numbers[ROWS], first_numbers[ROWS];
-    float *rows = grouped_rows(&rng, group), first[30 * DIMS];
-    for (uint32_t i = 0; i < 4; i++) {
-        thr_context *context = test_context(1 + i / 2 * 2, levels[i % 2], NULL);
-        thr_kmeans kmeans;
-        train(context, rows, ROWS, 30, &kmeans, i == 0 ? first_numbers : numbers);
-        if (i == 0)
-            memcpy(first, kmeans.centroids, sizeof first);
-        assert_memory_equal(first, kmeans.centroids, sizeof first);
-        if (i > 0)
-            assert_memory_equal(first_numbers, numbers, sizeof numbers);
-        thr_cells_kmeans_free(&kmeans);
-        thr_context_free(context);
+    uint32_t nearest[ROWS], n_nearest = 0;
+    float *rows = test_array((size_t)ROWS * DIMS, sizeof *rows);
+    double sum = 0, least_sum = 0;
+    test_gaussian(&rng, rows, (size_t)ROWS * DIMS);
+    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
+    float *centroids = train(context, rows, ROWS, MANY, nearest);
+    for (uint32_t i = 0; i < ROWS; i++) {
+        const double distance = squared_distance(rows + (size_t)i * DIMS, centroids + (size_t)nearest[i] * DIMS);
+        const double least = least_distance(rows + (size_t)i * DIMS, centroids, MANY);
+        sum += distance;
+        least_sum += least;
+        n_nearest += distance <= least * (1 + 1e-5);
+    }
+    assert_true(n_nearest > ROWS * 0.9);
+    assert_true(sum < least_sum * 1.02);
+    thr_context_free(context);
+    free(centroids);
+    free(rows);
+}
+
+/* Equal centroids are one group, and the other groups are empty: each row belongs to the first one. */
+static void equal_centroids_are_as_near(void **state) {
+    (void)state;
+    uint64_t rng = test_seed();
+    uint32_t nearest[100];
+    float *rows = test_array((size_t)100 * DIMS, sizeof *rows);
+    float *equal = test_array((size_t)THR_CENTROIDS_GROUPED * DIMS, sizeof *equal);
+    thr_centroids centroids;
+    test_gaussian(&rng, rows, (size_t)100 * DIMS);
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    assert_ok(thr_cells_centroids_make(context, equal, THR_CENTROIDS_GROUPED, DIMS, &centroids, &error), &error);
+    assert_true(centroids.n_groups > 1);
+    memset(nearest, 0xff, sizeof nearest);
+    assert_ok(thr_cells_centroids_nearest(&centroids, rows, 100, nearest, &error), &error);
+    for (uint32_t i = 0; i < 100; i++)
+        assert_int_equal(nearest[i], 0);
+    thr_cells_centroids_free(&centroids);
+    thr_context_free(context);
+    free(equal);
+    free(rows);
+}
+
+/* With few centroids, and with groups of them. */
+static void centroids_have_the_same_bits_everywhere(void **state) {
+    static const thr_isa levels[] = {THR_ISA_SCALAR, THR_ISA_BEST};
+    static const uint32_t sizes[] = {30, THR_CENTROIDS_GROUPED};
+    (void)state;
+    uint64_t rng = test_seed();
+    uint32_t group[ROWS], nearest[ROWS], first_nearest[ROWS];
+    float *rows = grouped_rows(&rng, group);
+    for (uint32_t s = 0; s < 2; s++) {
+        float *first = NULL;
+        for (uint32_t i = 0; i < 4; i++) {
+            thr_context *context = test_context(1 + i / 2 * 2, levels[i % 2], NULL);
+            float *centroids = train(context, rows, ROWS, sizes[s], i == 0 ? first_nearest : nearest);
+            first = i == 0 ? centroids : first;
+            assert_memory_equal(first, centroids, sizes[s] * DIMS * sizeof *first);
+            if (i > 0) {
+                assert_memory_equal(first_nearest, nearest, sizeof nearest);
+                free(centroids);
+            }
+            thr_context_free(context);
+        }
+        free(first);
     }
     free(rows);
 }
@@ -126,13 +193,11 @@ static void check_order(const float *rows, uint32_t n, const thr_cell_order *ord
 static void make_order(thr_context *context, const float *rows, uint32_t n, uint32_t n_cells) {
     const thr_cell_items items = {rows, read_row, n, DIMS};
     uint32_t *numbers = test_array(n, sizeof *numbers);
-    thr_kmeans kmeans;
     thr_cell_order order;
-    train(context, rows, n, n_cells, &kmeans, numbers);
+    free(train(context, rows, n, n_cells, numbers));
     assert_ok(thr_cells_order_make(context, &items, numbers, n_cells, &order, &error), &error);
     check_order(rows, n, &order);
     thr_cells_order_free(&order);
-    thr_cells_kmeans_free(&kmeans);
     free(numbers);
 }
 
@@ -265,6 +330,8 @@ static void more_found_far_away_than_expected_widens_the_spread(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_belong_to_the_nearest_centroid),
+        cmocka_unit_test(many_centroids_are_searched_in_groups),
+        cmocka_unit_test(equal_centroids_are_as_near),
         cmocka_unit_test(centroids_have_the_same_bits_everywhere),
         cmocka_unit_test(every_item_has_a_place_in_a_cell_of_bounded_size),
         cmocka_unit_test(impossible_cells_are_refused),

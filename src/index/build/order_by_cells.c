@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/progress.h"
+#include "cells/centroids.h"
 #include "cells/kmeans.h"
 
 #include <string.h>
@@ -13,7 +14,6 @@ enum {
     SAMPLE_FLOATS = 1 << 26 /* at most, but for one row per cell */
 };
 
-static const uint64_t SEED = 1; /* arbitrary: the same rows have the same cells */
 static const char WHAT[] = "cells";
 
 static void read_row(const void *object, uint32_t item, float *vector) {
@@ -34,24 +34,28 @@ thr_cell_items thr_index_cell_items(const thr_index_cell_rows *rows, uint32_t n)
 }
 
 /* Find centroids from rows at equal distances. */
-static thr_status train(thr_context *context, const thr_cell_items *items, uint32_t n_cells, thr_kmeans *kmeans,
+static thr_status train(thr_context *context, const thr_cell_items *items, uint32_t n_cells, thr_centroids *centroids,
                         thr_error *err) {
     const uint64_t most = SAMPLE_FLOATS / items->n_dims, wanted = (uint64_t)n_cells * SAMPLE_A_CELL;
     uint64_t n = wanted < most ? wanted : most > n_cells ? most : n_cells;
-    float *sample = NULL;
+    float *rows = NULL, *found = NULL;
+    thr_status status = THR_OK;
     n = n < items->n ? n : items->n;
-    THR_TRY(thr_alloc(context, (size_t)n * items->n_dims, sizeof *sample, &sample, WHAT, err));
+    THR_TRY_OUT(thr_alloc(context, (size_t)n * items->n_dims, sizeof *rows, &rows, WHAT, err));
+    THR_TRY_OUT(thr_alloc(context, (size_t)n_cells * items->n_dims, sizeof *found, &found, WHAT, err));
     for (uint64_t i = 0; i < n; i++)
-        items->read(items->object, (uint32_t)(i * items->n / n), sample + i * items->n_dims);
-    *kmeans = (thr_kmeans){.context = context, .n = n_cells, .n_dims = items->n_dims};
-    const thr_status status = thr_cells_kmeans_train(kmeans, sample, (size_t)n, SEED, err);
-    thr_release(context, sample);
+        items->read(items->object, (uint32_t)(i * items->n / n), rows + i * items->n_dims);
+    const thr_kmeans_sample sample = {rows, (size_t)n, items->n_dims};
+    THR_TRY_OUT(thr_cells_kmeans(context, &sample, n_cells, found, err));
+    status = thr_cells_centroids_make(context, found, n_cells, items->n_dims, centroids, err);
+out:
+    THR_RELEASE(context, rows, found);
     return status;
 }
 
 /* Find every item's centroid, a chunk at a time. */
-static thr_status assign(const thr_kmeans *kmeans, const thr_cell_items *items, uint32_t *groups, thr_error *err) {
-    thr_context *context = kmeans->context;
+static thr_status assign(const thr_centroids *centroids, const thr_cell_items *items, uint32_t *groups, thr_error *err) {
+    thr_context *context = centroids->context;
     thr_progress progress = thr_progress_start(context, WHAT, items->n);
     thr_status status = THR_OK;
     float *chunk = NULL;
@@ -60,7 +64,7 @@ static thr_status assign(const thr_kmeans *kmeans, const thr_cell_items *items, 
         n = items->n - first < CHUNK_ROWS ? items->n - first : CHUNK_ROWS;
         for (uint32_t i = 0; i < n; i++)
             items->read(items->object, first + i, chunk + (size_t)i * items->n_dims);
-        THR_TRY_OUT(thr_cells_kmeans_assign(kmeans, chunk, n, groups + first, err));
+        THR_TRY_OUT(thr_cells_centroids_nearest(centroids, chunk, n, groups + first, err));
         THR_TRY_OUT(thr_progress_step(&progress, first + n, err));
     }
     status = thr_progress_end(&progress, items->n, err);
@@ -74,20 +78,20 @@ thr_status thr_index_order_by_cells(const thr_index *index, uint64_t *rows, uint
     thr_context *context = index->context;
     const thr_index_cell_rows of = {index, rows, 0};
     const thr_cell_items items = thr_index_cell_items(&of, n_rows);
-    thr_kmeans kmeans = {.context = NULL};
+    thr_centroids centroids = {.context = NULL};
     uint32_t *groups = NULL;
     uint64_t *sorted = NULL;
     thr_status status = THR_OK;
     THR_TRY_OUT(thr_alloc(context, n_rows, sizeof *groups, &groups, WHAT, err));
     THR_TRY_OUT(thr_alloc(context, n_rows, sizeof *sorted, &sorted, WHAT, err));
-    THR_TRY_OUT(train(context, &items, n_cells < n_rows ? n_cells : n_rows, &kmeans, err));
-    THR_TRY_OUT(assign(&kmeans, &items, groups, err));
-    THR_TRY_OUT(thr_cells_order_make(context, &items, groups, kmeans.n, order, err));
+    THR_TRY_OUT(train(context, &items, n_cells < n_rows ? n_cells : n_rows, &centroids, err));
+    THR_TRY_OUT(assign(&centroids, &items, groups, err));
+    THR_TRY_OUT(thr_cells_order_make(context, &items, groups, centroids.n, order, err));
     for (uint32_t i = 0; i < n_rows; i++)
         sorted[i] = rows[order->items[i]];
     memcpy(rows, sorted, n_rows * sizeof *rows);
 out:
-    thr_cells_kmeans_free(&kmeans);
+    thr_cells_centroids_free(&centroids);
     THR_RELEASE(context, groups, sorted);
     return status;
 }
