@@ -4,7 +4,7 @@
  *
  * The model counts what a search reads: blocks that it screens, rows that it scores by all planes, and cells. Its
  * constants are the same on every machine, so the same rows get the same index everywhere. They were fitted to searches
- * on one core (AMD Zen 4, AVX-512) of 30,000 to 1,000,000 vectors of 64 to 100 dimensions, which take 73 to 1,300
+ * on one core (AMD Zen 3, AVX2) of 60,000 to 1,000,000 vectors of 96 to 784 dimensions, which take 170 to 1,500
  * microseconds; wrong ones change the time, not the answers.
  */
 #include "index/build/choose_cells.h"
@@ -23,28 +23,45 @@ enum {
 };
 
 static const float RECALL = 0.95f;
-static const double SCAN_NS = 20000, CELLS_NS = 40000; /* of a search, whatever it reads */
-static const double CODE_BYTES_A_NS = 25;              /* screened */
-static const double ROW_NS = 120;                      /* scored by all planes or more */
-static const double CELL_NS = 150, CENTROID_BYTES_A_NS = 16;
+static const double SCAN_NS = 83000, CELLS_NS = 103000; /* of a search, whatever it reads */
+static const double BLOCK_NS = 18, CODE_BYTES_A_NS = 22; /* screened without cells */
+static const double CELL_CODE_BYTES_A_NS = 13;           /* screened with cells */
+static const double ROW_BYTES_A_NS = 45;                 /* of float32, scored by all planes or more */
+static const double CENTROID_BYTES_A_NS = 7.6;
 static const double LEAST_SPEED = 1.05;    /* cells must be this many times as fast: they make a build longer */
 static const double CELLS_SHARE = 1.0 / 4; /* of the time of a scan, for the centroids of all cells */
 
-static double block_ns(const thr_manifest *m) {
-    return (double)thr_block_size(m->quantiser.n_dims, m->lead) / CODE_BYTES_A_NS;
+static double code_bytes(const thr_manifest *m, double n_blocks) {
+    return n_blocks * (double)thr_block_size(m->quantiser.n_dims, m->lead);
 }
 
-static double cells_ns(const thr_manifest *m, double n_cells) {
-    const double bytes = (double)m->quantiser.n_dims * sizeof(float);
-    return n_cells * (CELL_NS + bytes / CENTROID_BYTES_A_NS);
+static double vector_bytes(const thr_manifest *m, double n_vectors) {
+    return n_vectors * m->quantiser.n_dims * (double)sizeof(float);
+}
+
+/* The time of a search of all rows that scores n_read of them. */
+static double scan_ns(const thr_manifest *m, double n_read) {
+    const double n_blocks = (double)m->n_rows / THR_BLOCK_ITEMS;
+    return SCAN_NS + n_blocks * BLOCK_NS + code_bytes(m, n_blocks) / CODE_BYTES_A_NS +
+           vector_bytes(m, n_read) / ROW_BYTES_A_NS;
+}
+
+static double centroids_ns(const thr_manifest *m, double n_cells) {
+    return vector_bytes(m, n_cells) / CENTROID_BYTES_A_NS;
+}
+
+/* The time of a search of cells that screens so many blocks and scores n_read rows. */
+static double cells_ns(const thr_manifest *m, double n_cells, double n_blocks, double n_read) {
+    return CELLS_NS + centroids_ns(m, n_cells) + code_bytes(m, n_blocks) / CELL_CODE_BYTES_A_NS +
+           vector_bytes(m, n_read) / ROW_BYTES_A_NS;
 }
 
 uint32_t thr_index_cells_to_try(const thr_manifest *m) {
-    const double n_blocks = (double)m->n_rows / THR_BLOCK_ITEMS, scan = SCAN_NS + n_blocks * block_ns(m);
+    const double scan = scan_ns(m, 0);
     double n = exp2(rint(log2(sqrt((double)m->n_rows))));
-    while (n > LEAST_CELLS && cells_ns(m, n) > CELLS_SHARE * scan)
+    while (n > LEAST_CELLS && centroids_ns(m, n) > CELLS_SHARE * scan)
         n /= 2;
-    const bool few = scan < LEAST_SPEED * (CELLS_NS + cells_ns(m, n));
+    const bool few = scan < LEAST_SPEED * cells_ns(m, n, 0, 0);
     return few || m->keep == THR_DTYPE_NONE || m->hits.there || m->model.n_inputs != 0 ? 0 : (uint32_t)n;
 }
 
@@ -109,11 +126,10 @@ static thr_status compare(thr_index *index, const sample *s, thr_scan *scan, thr
     if (s->queries.n_rows == 0 || !thr_cells_may_be_skipped(&corpus, &options, &answers))
         return THR_OK;
     THR_TRY(thr_scan_search(scan, &index->corpus, &s->queries, &options, &answers, err));
-    const double all = SCAN_NS + n_blocks * block_ns(m) + sum(s->n_read, s->queries.n_rows) / n * ROW_NS;
+    const double all = scan_ns(m, sum(s->n_read, s->queries.n_rows) / n);
     THR_TRY(thr_cells_search(scan, workspace, &corpus, &s->queries, &options, &answers, err));
     const double visited = (double)thr_cells_blocks_visited(workspace) / n;
-    const double some = CELLS_NS + cells_ns(m, (double)choice->n_cells) + visited * block_ns(m) +
-                        sum(s->n_read, s->queries.n_rows) / n * ROW_NS;
+    const double some = cells_ns(m, choice->n_cells, visited, sum(s->n_read, s->queries.n_rows) / n);
     choice->read = (float)(visited / n_blocks);
     choice->speed = (float)(all / some);
     return THR_OK;
