@@ -18,10 +18,10 @@ enum { THR_CENTROIDS_GROUPED = 512 };
 typedef struct thr_centroids {
     thr_context *context;
     uint32_t n, n_dims, n_groups;
-    uint32_t *numbers; /* n: centroids by group, then ascending */
-    uint32_t *starts;  /* n_groups + 1: where each group begins in numbers */
-    float *columns;    /* n_dims x n: the centroids in that order, transposed */
-    float *halves;     /* n: minus half their squared lengths, in that order */
+    uint32_t *numbers;                   /* n: centroids by group, then ascending */
+    uint32_t *starts;                    /* n_groups + 1: where each group begins in numbers */
+    float *columns;                      /* n_dims x n: the centroids in that order, transposed */
+    float *halves;                       /* n: minus half their squared lengths, in that order */
     float *group_columns, *group_halves; /* the same of the groups' means; NULL if there is one group */
 } thr_centroids;
 

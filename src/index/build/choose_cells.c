@@ -23,7 +23,7 @@ enum {
 };
 
 static const float RECALL = 0.95f;
-static const double SCAN_NS = 83000, CELLS_NS = 103000; /* of a search, whatever it reads */
+static const double SCAN_NS = 83000, CELLS_NS = 103000;  /* of a search, whatever it reads */
 static const double BLOCK_NS = 18, CODE_BYTES_A_NS = 22; /* screened without cells */
 static const double CELL_CODE_BYTES_A_NS = 13;           /* screened with cells */
 static const double ROW_BYTES_A_NS = 45;                 /* of float32, scored by all planes or more */

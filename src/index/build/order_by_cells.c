@@ -54,7 +54,8 @@ out:
 }
 
 /* Find every item's centroid, a chunk at a time. */
-static thr_status assign(const thr_centroids *centroids, const thr_cell_items *items, uint32_t *groups, thr_error *err) {
+static thr_status assign(const thr_centroids *centroids, const thr_cell_items *items, uint32_t *groups,
+                         thr_error *err) {
     thr_context *context = centroids->context;
     thr_progress progress = thr_progress_start(context, WHAT, items->n);
     thr_status status = THR_OK;
