@@ -351,7 +351,7 @@ typedef struct thr_search_options {
     /*
      * NULL, or n_queries scores: items that score less are left out of query q's answer, whose row is padded with
      * THR_NO_ID. If the answer will be merged with others, pass the k-th best score of those: fewer items are then
-     * read. -INFINITY: no limit. recall and certified then refer to the items that reach the score.
+     * read, but no fewer cells. -INFINITY: no limit. recall and certified then refer to the items that reach the score.
      */
     const float *least_scores;
     /* NULL, or n_queries places: items whose records or vectors were read, after the leading planes. */

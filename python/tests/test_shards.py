@@ -437,8 +437,10 @@ class Damaged(Case):
         self.refused(thresher.FormatError, "a shard is missing or doubled")
 
     def test_another_format(self) -> None:
+        self.edit(lambda d: d.update(thresher_shards=3))
+        self.refused(thresher.FormatError, "has format 3")
         self.edit(lambda d: d.update(thresher_shards=2))
-        self.refused(thresher.FormatError, "has format 2")
+        self.refused(thresher.FormatError, "cells is None: expected")
 
     def test_every_field_is_checked(self) -> None:
         with open(os.path.join(self.path(), "shards.json")) as file:

@@ -40,7 +40,7 @@ from ._head import Head, HeadInfo, HeadLoss, HeadRecall
 from ._hits import Hits, HitsInfo, HitsTarget
 from ._index import Index
 from ._index_change import IndexChange
-from ._index_info import IndexInfo
+from ._index_info import IndexCells, IndexInfo
 from ._metric import recall
 from ._rank import RankingRows, RankQuality, RankReport, RankStep, RankSVM, ndcg, rank_quality, read_ranking
 from ._tower import Tower, TowerInfo
@@ -82,6 +82,7 @@ __all__ = [
     "HitsInfo",
     "HitsTarget",
     "Index",
+    "IndexCells",
     "IndexChange",
     "IndexInfo",
     "IndexWriter",

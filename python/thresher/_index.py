@@ -28,7 +28,7 @@ from ._index_change import IndexChange, NewItems
 from ._index_change import add as change_add
 from ._index_change import compact as change_compact
 from ._index_change import remove as change_remove
-from ._index_info import IndexHandle, IndexInfo
+from ._index_info import IndexCells, IndexHandle, IndexInfo
 from ._items import all_ids, as_items, check_found, each_name, filter_of_items, find_items, missing, shaped, vectors_of
 from ._radius import note_radius, search_radius
 from ._search import IdArray, ScoreArray, ask_for_features, search, search_options
@@ -643,6 +643,11 @@ class Index(Opened):
         """
         errors: tuple[float, float] = self.handle().code_error()
         return errors
+
+    def measure_cells(self) -> IndexCells:
+        """What `thresher index info` prints about cells: searches for some of the items, as `cells="auto"` does."""
+        cells: IndexCells = self.handle().measure_cells()
+        return cells
 
     def writer(self) -> IndexWriter:
         """An IndexWriter of the index, for many small changes. This object sees them after refresh()."""

@@ -51,6 +51,22 @@ class IndexInfo(NamedTuple):
     journal_bytes: int
 
 
+class IndexCells(NamedTuple):
+    """
+    The cells of an index, from Index.measure_cells(): their number, items in the smallest and the largest, and the
+    number of items that have none until compact(). read is the share of the items that a search for 10 items with recall
+    0.95 reads, and speed the time of such a search without cells divided by that with them, by a model; both are 0 where
+    such searches skip no cells.
+    """
+
+    n_cells: int
+    smallest: int
+    largest: int
+    n_without_cell: int
+    read: float
+    speed: float
+
+
 def _free_in_thread(pointer: int) -> None:
     try:
         _thread.start_new_thread(lib.thr_index_free, (pointer,))
@@ -100,6 +116,13 @@ class IndexHandle(Handle):
         now, learned = c_float(), c_float()
         _errors.call(lib.thr_index_code_error, self.pointer, byref(now), byref(learned), files=True)
         return now.value, learned.value
+
+    def measure_cells(self) -> IndexCells:
+        cells, choice = lib.thr_index_get_cells(self.pointer), abi.CellsChoice()
+        _errors.call(lib.thr_index_measure_cells, self.pointer, byref(choice), files=True)
+        n_items = lib.thr_index_get_info(self.pointer).n_items + lib.thr_index_n_removed(self.pointer)
+        n_without_cell = max(n_items - cells.n_items, 0) if cells.n_cells else 0
+        return read(IndexCells, cells, choice, n_without_cell=n_without_cell)
 
     def info(self) -> IndexInfo:
         i, journal = lib.thr_index_get_info(self.pointer), lib.thr_index_get_journal(self.pointer)

@@ -102,6 +102,15 @@ fails 2 '--rank and --rank-columns are for the best -k' "$THRESHER" index search
     --rank m.safetensors --rank-columns score
 fails 1 'nowhere' "$THRESHER" index search named.index queries.fvecs -k 5 --rank nowhere --rank-columns score
 
+# cells reorder items
+works "$THRESHER" index build base.fvecs --ids names.txt --cells 8 -o cells.index -q
+works "$THRESHER" index search cells.index queries.fvecs -k 20 --exact --rank-columns price,score,clicks \
+    --rank-features items.tsv --rank-items id -o again.svm
+same found.svm again.svm
+fails 1 'items.tsv: cells reorder items, so rows have no order: name the column of items with --rank-items' \
+    "$THRESHER" index search cells.index queries.fvecs -k 5 --rank-columns score,price --rank-features items.tsv \
+    -o none.svm
+
 # an index that was changed: rows have no order, and removed items need none
 cp -r named.index changed.index
 works "$THRESHER" index remove changed.index --name item3 --name item299

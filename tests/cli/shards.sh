@@ -78,8 +78,55 @@ done
 works "$THRESHER" shards info many
 matches '^number          4, of 1 to 450 items$' out
 matches '^metric          l2$' out
+matches '^cells           none: searches read all items$' out
 works "$THRESHER" shards info many --json
 matches '"n_shards":4,"n_items":900' out
+
+# Cells: the answers of one index, and items by id and name
+cat >cells.py <<'END'
+import sys
+
+import numpy as np
+import thresher
+from thresher import shards
+
+x = np.random.default_rng(1).standard_normal((900, 16), np.float32)
+ids = {"rows": None, "ids": np.arange(900) * 3 + 5, "names": [f"item{i}" for i in range(900)]}[sys.argv[1]]
+parts = [x[a:b] if ids is None else (x[a:b], ids[a:b]) for a, b in ((0, 8), (8, 500), (500, 900))]
+given = [str(i if ids is None else ids[i]) for i in range(0, 900, 4)]
+open("allowed.txt", "w").write("\n".join(given) + "\n")
+open("like", "w").write(" ".join(f"--like {word}" for word in given[::50]))
+thresher.Index.build("one", x, ids=ids, replace=True)
+shards.build("cells", parts, cells=40, replace=True)
+END
+for kind in rows ids names; do
+    works python cells.py $kind
+    works "$THRESHER" shards verify cells
+    for queries in queries.npy "$(cat like)"; do
+        for options in "-k 10 -o -.trec" "--radius 0.4 -o -.jsonl" "-k 400 --filter allowed.txt -o -.jsonl"; do
+            # shellcheck disable=SC2086 # words
+            works "$THRESHER" index search one $queries --exact $options -q
+            mv out expected
+            # shellcheck disable=SC2086
+            works "$THRESHER" shards search cells $queries --exact $options -q
+            same out expected
+        done
+    done
+    works "$THRESHER" shards search cells queries.npy -k 5 --recall .9 -o -.trec
+    fails 1 'mask.npy: a mask has one value per item in the order of the build, and this collection .* has cells' \
+        "$THRESHER" shards search cells queries.npy --filter mask.npy
+done
+works "$THRESHER" shards info cells
+matches '^cells           [34][0-9] in all shards, of [0-9]* to [0-9]* items, 2[0-9] on average$' out
+matches '^without a cell  8 items: all searches read them$' out
+works "$THRESHER" shards info cells --json
+matches '"n_cells":[34][0-9],' out
+for change in 's/"cells": 40/"cells": "auto"/' 's/"cells": 40/"cells": 7/'; do
+    sed -i "$change" cells/shards.json
+    works "$THRESHER" shards info cells
+done
+sed -i 's/"cells": 7/"cells": 0/; s/"cells": "auto"/"cells": "some"/' cells/shards.json
+fails 1 'cells: expected "auto" or a whole number' "$THRESHER" shards info cells
 
 # Roaring bitmaps of ids that are rows; texts without a model
 seq 3 7 899 >sevenths.txt
@@ -155,8 +202,10 @@ spoilt() {
 }
 spoilt '/000003/d' verify 'leave a gap: a shard is missing'
 spoilt 's/"first_row": 200/"first_row": 199/' verify 'overlap'
-spoilt 's/"thresher_shards": 1/"thresher_shards": 2/' verify 'format 2'
-spoilt 's/"thresher_shards": 1/"thresher_shards": 2/; s/"metric"/"more": 1, "metric"/' verify 'format 2'
+spoilt 's/"thresher_shards": 1/"thresher_shards": 3/' verify 'format 3'
+spoilt 's/"thresher_shards": 1/"thresher_shards": 3/; s/"metric"/"more": 1, "metric"/' verify 'format 3'
+spoilt 's/"thresher_shards": 1/"thresher_shards": 2/' verify 'cells: expected a key'
+spoilt 's/"metric"/"cells": 5, "metric"/' info 'cells: expected another key'
 spoilt 's/"metric"/"more": 1, "metric"/' info 'more: expected another key'
 spoilt 's/"bits"/"bits": 3, "bits"/' info 'bits: expected another key'
 spoilt 's/"first_row": 200/"first_row": 0200/' info 'first_row: expected'

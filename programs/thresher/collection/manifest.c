@@ -12,9 +12,18 @@
 
 #include "cli/messages.h"
 
-enum { FORMAT = 1, MOST_BYTES = 1 << 28, KEY_SIZE = 24, CHECKSUM_LINE = 26 };
+/* A collection without cells has format 1. */
+enum { FORMAT = 1, CELLS_FORMAT = 2, MOST_BYTES = 1 << 28, KEY_SIZE = 24, CHECKSUM_LINE = 26 };
 
-typedef enum field_kind { FIELD_TEXT, FIELD_COUNT, FIELD_HEX, FIELD_FLAG, FIELD_FORMAT, FIELD_SHARDS } field_kind;
+typedef enum field_kind {
+    FIELD_TEXT,
+    FIELD_COUNT,
+    FIELD_COUNT_OR_AUTO,
+    FIELD_HEX,
+    FIELD_FLAG,
+    FIELD_FORMAT,
+    FIELD_SHARDS
+} field_kind;
 
 /* A key of an object, and where its value goes. */
 typedef struct field {
@@ -23,6 +32,7 @@ typedef struct field {
     void *place;
     size_t size; /* of a text */
     uint64_t low, high;
+    uint64_t since; /* the first format that has the key */
     bool seen;
 } field;
 
@@ -31,6 +41,7 @@ typedef struct parser {
     const char *next; /* ends with NUL */
     prog_shards *shards;
     uint64_t capacity;
+    uint64_t format;
 } parser;
 
 static int wrong(const parser *p, const char *key, const char *expected) {
@@ -103,18 +114,17 @@ static bool take_flag(parser *p, bool *value) {
 static int take_shards(parser *p);
 
 static int take_format(parser *p, const char *key) {
-    uint64_t format;
-
-    if (!take_count(p, &format))
+    if (!take_count(p, &p->format))
         return wrong(p, key, "a whole number");
-    if (format == FORMAT)
+    if (p->format == FORMAT || p->format == CELLS_FORMAT)
         return PROG_DONE;
-    prog_error("%s: has format %" PRIu64 ", and this version reads %d: use a newer version", p->path, format,
-               (int)FORMAT);
+    prog_error("%s: has format %" PRIu64 ", and this version reads %d and %d: use a newer version", p->path, p->format,
+               (int)FORMAT, (int)CELLS_FORMAT);
     return PROG_FAILED;
 }
 
 static int take_value(parser *p, field *f) {
+    char text[8];
     uint64_t count;
 
     switch (f->kind) {
@@ -125,6 +135,12 @@ static int take_value(parser *p, field *f) {
             return wrong(p, f->key, "a whole number in its range");
         *(uint64_t *)f->place = count;
         return PROG_DONE;
+    case FIELD_COUNT_OR_AUTO: /* which only changes use */
+        skip_blanks(p);
+        if (*p->next == '"' ? take_text(p, text, sizeof text) && strcmp(text, "auto") == 0
+                            : take_count(p, &count) && count >= f->low && count <= f->high)
+            return PROG_DONE;
+        return wrong(p, f->key, "\"auto\" or a whole number in its range");
     case FIELD_HEX:
         return take_hex(p, f->place) ? PROG_DONE : wrong(p, f->key, "16 hexadecimal digits");
     case FIELD_FLAG:
@@ -137,23 +153,32 @@ static int take_value(parser *p, field *f) {
     return take_shards(p);
 }
 
-static field *field_named(field *fields, size_t n, const char *key) {
+static field *field_named(const parser *p, field *fields, size_t n, const char *key) {
     for (size_t i = 0; i < n; i++)
-        if (strcmp(fields[i].key, key) == 0 && !fields[i].seen)
+        if (strcmp(fields[i].key, key) == 0 && !fields[i].seen && fields[i].since <= p->format)
             return &fields[i];
     return NULL;
 }
 
-/* An object with all of these keys, each once, and no others. */
+/* A key of the format that the object lacks; NULL: it has all. */
+static const field *missing_field(const parser *p, const field *fields, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (!fields[i].seen && fields[i].since <= p->format)
+            return &fields[i];
+    return NULL;
+}
+
+/* An object with all of these keys that the format has, each once, and no others. */
 static int take_object(parser *p, field *fields, size_t n) {
     char key[KEY_SIZE];
 
     if (!take(p, '{'))
         return wrong(p, "the list of shards", "an object");
-    for (size_t i = 0; i < n; i++) {
-        if ((i > 0 && !take(p, ',')) || !take_text(p, key, sizeof key) || !take(p, ':'))
-            return wrong(p, i > 0 ? fields[i].key : "an object", "a key and a value");
-        field *f = field_named(fields, n, key);
+    bool first = true;
+    for (const field *lacks; (lacks = missing_field(p, fields, n)) != NULL; first = false) {
+        if ((!first && !take(p, ',')) || !take_text(p, key, sizeof key) || !take(p, ':'))
+            return wrong(p, first ? "an object" : lacks->key, "a key and a value");
+        field *f = field_named(p, fields, n, key);
         if (f == NULL)
             return wrong(p, key, "another key");
         f->seen = true;
@@ -232,6 +257,8 @@ static int take_document(parser *p) {
         {.key = "has_ids", .kind = FIELD_FLAG, .place = &s->has_ids},
         {.key = "has_names", .kind = FIELD_FLAG, .place = &s->has_names},
         COUNT("n_items", s->n_items, 1, INT64_MAX),
+        {.key = "cells", .kind = FIELD_COUNT_OR_AUTO, .low = 1, .high = UINT32_MAX, .since = CELLS_FORMAT},
+        {.key = "n_cells", .kind = FIELD_COUNT, .place = &s->n_cells, .high = UINT32_MAX, .since = CELLS_FORMAT},
         {.key = "shards", .kind = FIELD_SHARDS},
     };
     int rc = take_object(p, fields, sizeof fields / sizeof fields[0]);

@@ -112,9 +112,9 @@ static int wrong_mask(const char *path, thr_reader_shape shape, const prog_items
 
 /* Whether row numbers are the places of items in the build's source, which a mask is written in. */
 static bool rows_are_in_order(const prog_items *items) {
-    const thr_index *index = items->parts[0].index; /* shards have no cells, and are not changed */
-    return thr_index_n_rows(index) == thr_index_get_info(index).n_items && thr_index_n_commits(index) == 0 &&
-           thr_index_get_cells(index).n_cells == 0;
+    const thr_index *first = items->parts[0].index; /* shards do not change */
+    return thr_index_n_rows(first) == thr_index_get_info(first).n_items && thr_index_n_commits(first) == 0 &&
+           !prog_items_have_cells(items);
 }
 
 static int read_any(prog_filter *filter, thr_reader *reader, const char *path) {
@@ -123,10 +123,9 @@ static int read_any(prog_filter *filter, thr_reader *reader, const char *path) {
                    (shape.n_dims == 1 || shape.n_rows == 1) && shape.n_rows * shape.n_dims == filter->n_bits;
 
     if (shape.dtype == THR_DTYPE_U8 && !rows_are_in_order(filter->items)) {
-        prog_error(
-            "%s: a mask has one value per item in the order of the build, and this index was changed or has cells: "
-            "give ids or names",
-            path);
+        prog_error("%s: a mask has one value per item in the order of the build, and this %s was changed or has cells: "
+                   "give ids or names",
+                   path, filter->items->what);
         return PROG_FAILED;
     }
     if (shape.dtype == THR_DTYPE_U8 && !is_mask)

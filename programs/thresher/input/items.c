@@ -20,6 +20,13 @@ prog_items prog_items_of_index(const thr_index *index, const char *dir, prog_ite
                         .parts = part};
 }
 
+bool prog_items_have_cells(const prog_items *items) {
+    for (size_t i = 0; i < items->n_parts; i++)
+        if (thr_index_get_cells(items->parts[i].index).n_cells > 0)
+            return true;
+    return false;
+}
+
 /* Ranges of given ids may overlap, so every part whose range has the id is searched. */
 const prog_items_part *prog_items_find_id(const prog_items *items, uint64_t id, uint64_t *row) {
     for (size_t i = 0; i < items->n_parts; i++) {

@@ -333,6 +333,17 @@ static int allocate(prog_rerank *r, uint64_t n_items, uint64_t most) {
     return r->table && r->rows && r->moved && r->scores && r->found && r->places ? PROG_DONE : prog_no_memory();
 }
 
+/* Whether rows of a file without a column of items are those of the items. */
+static int check_order(const prog_items *items, const char *path) {
+    const bool changed = n_items_of(items) != items->n_rows;
+
+    if (!changed && !prog_items_have_cells(items))
+        return PROG_DONE;
+    prog_error("%s: %s, so rows have no order: name the column of items with --rank-items", path,
+               changed ? "items of the index were removed or added" : "cells reorder items");
+    return PROG_FAILED;
+}
+
 int prog_rerank_open(prog_rerank *r, program *run, const prog_rerank_values *values, const prog_items *items,
                      uint64_t most) {
     const uint64_t n_items = items->n_rows;
@@ -348,12 +359,8 @@ int prog_rerank_open(prog_rerank *r, program *run, const prog_rerank_values *val
     rc = read_sources(r, values->model);
     if (rc == PROG_DONE)
         rc = allocate(r, n_items, most);
-    if (rc == PROG_DONE && r->n_columns > 0 && values->items == NULL && n_items_of(items) != items->n_rows) {
-        prog_error("%s: items of the index were removed or added, so rows have no order: name the column of items with "
-                   "--rank-items",
-                   values->features);
-        rc = PROG_FAILED;
-    }
+    if (rc == PROG_DONE && r->n_columns > 0 && values->items == NULL)
+        rc = check_order(items, values->features);
     if (rc == PROG_DONE && r->n_columns > 0)
         rc = prog_is_table(values->features) ? read_table(r, run, n_items) : read_matrix(r, run, n_items);
     return rc;

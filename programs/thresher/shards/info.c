@@ -15,7 +15,18 @@ PROG_PATH_ARGUMENT(arguments, "DIR", PROG_NAMES_DIR, "a collection of shards");
 /* Sums over all shards. */
 typedef struct totals {
     uint64_t code_bytes, vector_bytes, file_bytes, least, most;
+    uint64_t n_cells, cell_items; /* cells, and the items in them */
+    uint32_t smallest, largest;   /* items of a cell */
 } totals;
+
+static void add_cells(totals *all, thr_index_cells cells) {
+    if (cells.n_cells == 0)
+        return;
+    all->smallest = all->n_cells == 0 || cells.smallest < all->smallest ? cells.smallest : all->smallest;
+    all->largest = cells.largest > all->largest ? cells.largest : all->largest;
+    all->n_cells += cells.n_cells;
+    all->cell_items += cells.n_items;
+}
 
 /* Open every shard in turn; verify: read every byte, too. */
 static int add_up(program *run, const prog_shards *shards, bool verify, totals *all) {
@@ -37,6 +48,7 @@ static int add_up(program *run, const prog_shards *shards, bool verify, totals *
         all->file_bytes += info.file_bytes;
         all->least = info.n_items < all->least ? info.n_items : all->least;
         all->most = info.n_items > all->most ? info.n_items : all->most;
+        add_cells(all, thr_index_get_cells(index));
         thr_index_free(index);
     }
     return PROG_DONE;
@@ -56,6 +68,7 @@ static void print_json(const prog_shards *s, const totals *all) {
     prog_json_key_text(&json, "keep", s->keep);
     prog_json_key_bool(&json, "has_ids", s->has_ids);
     prog_json_key_bool(&json, "has_names", s->has_names);
+    prog_json_key_count(&json, "n_cells", all->n_cells);
     PROG_JSON_COUNTS(&json, {"code_bytes", all->code_bytes}, {"vector_bytes", all->vector_bytes},
                      {"file_bytes", all->file_bytes});
     prog_json_key_real(&json, "bytes_per_item", (double)all->file_bytes / (double)s->n_items);
@@ -75,6 +88,15 @@ static void print_text(const prog_shards *s, const totals *all) {
                  s->lead_bits, prog_bytes((double)all->code_bytes).text);
     (void)printf("kept vectors    %s, %s\n", s->keep, prog_bytes((double)all->vector_bytes).text);
     (void)printf("ids             %s\n", ids);
+    if (all->n_cells == 0)
+        (void)printf("cells           none: searches read all items\n");
+    else
+        (void)printf("cells           %" PRIu64 " in all shards, of %" PRIu32 " to %" PRIu32
+                     " items, %.0f on average\n",
+                     all->n_cells, all->smallest, all->largest, (double)all->cell_items / (double)all->n_cells);
+    if (all->n_cells > 0 && all->cell_items < s->n_items)
+        (void)printf("without a cell  %s: all searches read them\n",
+                     prog_counted(s->n_items - all->cell_items, "item").text);
     (void)printf("files           %s, %.1f bytes per item\n", prog_bytes((double)all->file_bytes).text,
                  (double)all->file_bytes / (double)s->n_items);
 }

@@ -13,12 +13,12 @@ import numpy as np
 
 from .. import _errors
 from .._build import Model, open_model
-from .._core.checks import check_names
+from .._core.checks import check_names, whole
 from .._core.jobs import Progress
 from .._dual import Dual
 from .._tower import Tower
 from ._collection import Shards
-from ._manifest import Shard
+from ._manifest import Shard, cells_of_share
 from ._shard import build_shard
 from ._parts import directory_of, load, spooled
 from ._publish import build_directory, forget, publish
@@ -62,6 +62,17 @@ def common_sizes(shapes: Sequence[PartShape]) -> tuple[list[int], int]:
         if shape.has_ids != first.has_ids:
             raise ValueError(f"{shape.what}: has {'' if shape.has_ids else 'no '}ids, unlike {first.what}")
     return [shape.n_rows for shape in shapes], first.n_dims * first.value_bytes
+
+
+def _check_cells(cells: Any, n_items: int | None = None) -> None:
+    """Raise an error for cells that no collection, or none of so many items, can have."""
+    if cells is None or cells == "auto":
+        return
+    if isinstance(cells, str):
+        raise TypeError(f'cells is {cells!r}: expected a whole number or "auto"')
+    whole(cells, "cells", 1, 2**32 - 1)
+    if n_items is not None and cells > n_items:
+        raise ValueError(f"cells: {cells} cells for {n_items} items: ask for at most as many")
 
 
 def rows_by_part(sizes: Sequence[int], rows: Any) -> list[Any]:
@@ -130,11 +141,14 @@ def build_by(
     deleted, also by workers that were lost.
     """
     common = {name: given.get(name) for name in _OF_SHARDS}
+    cells = None if given.get("cells") == 1 else given.get("cells")
     quantiser = os.path.join(directory, f"quantiser-{secrets.token_hex(4)}")
     learned = not is_binary(common.get("model"))
     try:
+        _check_cells(cells)
         found = run(_shape, [(part, number, directory) for number, part in enumerate(parts)])
         sizes, row_bytes = common_sizes(list(_same_version(found)))
+        _check_cells(cells, sum(sizes))
         if learned:
             wanted = rows_by_part(sizes, sampled_rows(sum(sizes), row_bytes, given["sample_rows"]))
             some = [number for number, rows in enumerate(wanted) if len(rows)]
@@ -146,9 +160,10 @@ def build_by(
             options = {**common, "quantiser_from": quantiser if learned else None, "first_row": first_row}
             options.update({name: values[number] for name, values in by_part.items()})
             if n:
+                options["cells"] = cells_of_share(cells, n, sum(sizes))
                 calls.append((parts[number], number, directory, n, options))
             first_row += n
-        publish(directory, list(run(_built, calls)))
+        publish(directory, list(run(_built, calls)), cells=cells)
     except BaseException:
         forget(directory)
         raise
@@ -178,6 +193,7 @@ class BuildOptions(TypedDict, total=False):
     rotate: bool | None
     scale: float | None
     sample_rows: int
+    cells: int | str | None
     calibration_queries: int | None
     tune: Any
 
@@ -199,6 +215,7 @@ def build(
     rotate: bool | None = None,
     scale: float | None = None,
     sample_rows: int = SAMPLE_ROWS,
+    cells: int | str | None = None,
     calibration_queries: int | None = None,
     tune: Any = None,
     model: Model | None = None,
@@ -217,6 +234,9 @@ def build(
                   directory first. ids are distinct integers, or names; without them an item's id is its row, counted
                   over all parts
     sample_rows   rows, spread over all parts, from which the quantiser learns
+    cells         store the items in about so many cells of neighbours, counted over all shards, which get their shares
+                  by their items; "auto": each shard decides whether it has cells, as Index.build does. Without ids the
+                  items' rows become given ids; filters are made by filter_ids()
     calibration_queries   items of a shard that calibrate it, as for Index.build
     model         the model whose item side produced the vectors, as for Index.build; every shard stores a copy, and
                   queries may be texts

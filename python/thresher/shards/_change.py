@@ -27,6 +27,7 @@ from ._build import is_binary
 from ._collection import open_shard
 from ._ids import ids_of
 from ._manifest import Manifest, Shard, read
+from ._parts import load
 from ._shard import build_shard, described, new_name
 from ._publish import build_directory, forget, publish
 
@@ -48,16 +49,19 @@ def _changing(path: str | os.PathLike[str]) -> Iterator[tuple[str, Manifest]]:
             raise
 
 
-def _publish(directory: str, shards: Sequence[Shard], has_ids: bool) -> Manifest:
-    """Publish shards with new first rows: each shard's follow those of the one before. Without ids, rows are ids."""
+def _publish(directory: str, manifest: Manifest, shards: Sequence[Shard]) -> Manifest:
+    """
+    Publish shards in place of a manifest's with new first rows: each shard's follow those of the one before. Without
+    ids, rows are ids.
+    """
     moved, row = [], 0
     for shard in shards:
         end = row + shard.n_items
         moved.append(shard._replace(first_row=row))
-        if not has_ids:
+        if not manifest.has_ids:
             moved[-1] = moved[-1]._replace(least_id=row, greatest_id=end - 1)
         row = end
-    return publish(directory, moved, distinct_names=True, given_ids=has_ids)
+    return publish(directory, moved, distinct_names=True, given_ids=manifest.has_ids, cells=manifest.cells_of(row))
 
 
 def _part_like(directory: str, manifest: Manifest, number: int, vectors: Any, **options: Any) -> Shard:
@@ -77,6 +81,7 @@ def _part_like(directory: str, manifest: Manifest, number: int, vectors: Any, **
             quantiser_from=None if is_binary(model) else first,
             metric=manifest.metric,
             keep=manifest.keep,
+            cells=manifest.cells_of(len(vectors)),
             model=model,
             **options,
         )
@@ -130,6 +135,8 @@ def add(
                 + ("was built without ids: give none" if ids is not None else "items have ids or names: give ids")
             )
         _check_names(directory, manifest, ids)
+        if manifest.cells is not None:  # whose number depends on the rows
+            vectors = load(vectors, len(manifest.shards)).vectors
         made = _part_like(
             directory,
             manifest,
@@ -145,7 +152,7 @@ def add(
             threads=threads,
             what="vectors",
         )
-        return _publish(directory, [*manifest.shards, made], manifest.has_ids)
+        return _publish(directory, manifest, [*manifest.shards, made])
 
 
 def _sound(directory: str, manifest: Manifest, number: int) -> Index:
@@ -188,6 +195,8 @@ def _rebuilt(
                 why = "shards with features are not rebuilt: build the collection again"
                 raise _errors.UnsupportedError(f"{index.path}: {why}", "EUNSUPPORTED")
             own = ids_of(index)
+            if not manifest.has_ids:
+                own = np.sort(own)  # cells reorder items
             held = index.name(own) if manifest.has_names else []
             if gone:
                 own = own[[name not in gone for name in held]]
@@ -252,7 +261,7 @@ def remove(path: str | os.PathLike[str], ids: Any, *, missing: str = "raise") ->
             check_found(directory, wanted, unknown, ': missing="ignore" leaves out such items')
         if not kept:
             raise _errors.ArgumentError(f"{directory}: no item would be left: delete the directory", "EINVAL")
-        return _publish(directory, kept, manifest.has_ids) if tuple(kept) != manifest.shards else manifest
+        return _publish(directory, manifest, kept) if tuple(kept) != manifest.shards else manifest
 
 
 def _runs(shards: Sequence[Shard], least_items: int) -> list[list[int]]:
@@ -285,4 +294,4 @@ def compact(
             return manifest
         shards = manifest.shards
         made = [shards[run[0]] if len(run) == 1 else _rebuilt(directory, manifest, run, threads=threads) for run in runs]
-        return _publish(directory, made, manifest.has_ids)
+        return _publish(directory, manifest, made)

@@ -242,7 +242,8 @@ class Shards(Searcher):
         encoded(name, "name")
         ids, rows = self._find([name])
         check_found(self.path, [name], rows)
-        return int(ids[0] if self.info.has_ids else rows[0])
+        first_ids = [self.info.first_id(shard) for shard, _ in self.opened() if shard.first_row <= rows[0]]
+        return int(ids[0]) + first_ids[-1]
 
     def __contains__(self, item: object) -> bool:
         """Whether there is an item with this id, or with this name."""

@@ -14,10 +14,15 @@ from .._core.library import lib
 from .._index import Index
 
 
+def has_given_ids(index: Index) -> bool:
+    """Whether its items' ids were given. An index with cells also stores ids of items with names: rows of its build."""
+    return index.info.has_ids and not index.info.has_names
+
+
 def ids_of(index: Index, first_row: int = 0) -> npt.NDArray[np.uint64]:
-    """The ids of all items, in order of rows: the shard's own, or row numbers counted from first_row."""
+    """The ids of all items, in order of rows: given ones, or row numbers of the build counted from first_row."""
     ids = index.ids()
-    return ids if index.info.has_ids else ids + np.uint64(first_row)
+    return ids if has_given_ids(index) else ids + np.uint64(first_row)
 
 
 _AT_ONCE = 1 << 16

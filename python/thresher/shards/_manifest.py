@@ -16,9 +16,11 @@ from typing import Any, NamedTuple
 
 from .. import _errors
 from .._index import Index
+from ._ids import has_given_ids
 
 NAME = "shards.json"
-FORMAT = 1
+FORMAT, CELLS_FORMAT = 1, 2
+"""Formats that are written: of collections without cells, and of those built with cells=, which older programs refuse."""
 
 
 class Shard(NamedTuple):
@@ -37,7 +39,10 @@ class Shard(NamedTuple):
 
 
 class Manifest(NamedTuple):
-    """A collection. quantiser is Index.quantiser_fingerprint of every shard; model is that of their model, or 0."""
+    """
+    A collection. quantiser is Index.quantiser_fingerprint of every shard; model is that of their model, or 0. cells is
+    what build() was given, scaled to the items that there are now; n_cells counts the cells of all shards.
+    """
 
     metric: str
     n_dims: int
@@ -51,10 +56,21 @@ class Manifest(NamedTuple):
     has_names: bool
     n_items: int
     shards: tuple[Shard, ...]
+    cells: int | str | None = None
+    n_cells: int = 0
 
     def first_id(self, shard: Shard) -> int:
-        """What is added to the ids that the index of a shard returns. An index whose ids are its rows stores none."""
+        """What is added to the ids that the index of a shard returns, where no ids were given."""
         return 0 if self.has_ids else shard.first_row
+
+    def cells_of(self, n_items: int) -> int | str | None:
+        """The cells of a new shard with this many items, for build_shard()."""
+        return cells_of_share(self.cells, n_items, self.n_items)
+
+
+def cells_of_share(cells: int | str | None, n_items: int, n_all: int) -> int | str | None:
+    """The share of n_items items in the cells of n_all items; 1 for none. None and "auto" stay as they are."""
+    return cells if cells is None or isinstance(cells, str) else min(max(round(cells * n_items / n_all), 1), n_items)
 
 
 def wrong(path: str, why: str) -> _errors.FormatError:
@@ -80,17 +96,19 @@ def describe(index: Index) -> dict[str, Any]:
         "quantiser": index.quantiser_fingerprint,
         "model": 0 if model is None else int(model.fingerprint),
         "index_format": info.format_version,
-        "has_ids": info.has_ids,
+        "has_ids": has_given_ids(index),
         "has_names": info.has_names,
     }
 
 
 def to_json(manifest: Manifest) -> str:
     """The text of shards.json. 64-bit fingerprints are in hexadecimal, since many readers of JSON round integers."""
-    document = {"thresher_shards": FORMAT, **manifest._asdict()}
+    document = {"thresher_shards": FORMAT if manifest.cells is None else CELLS_FORMAT, **manifest._asdict()}
     document["quantiser"] = f"{manifest.quantiser:016x}"
     document["model"] = f"{manifest.model:016x}"
     listed = document.pop("shards")
+    if manifest.cells is None:
+        del document["cells"], document["n_cells"]
     head = json.dumps(document, indent=2)[:-2]
     rows = ",\n".join("    " + json.dumps(shard._asdict()) for shard in listed)
     return f'{head},\n  "shards": [\n{rows}\n  ]\n}}\n'
@@ -136,18 +154,26 @@ _COLLECTION: dict[str, _Check] = {
     "n_items": _whole(1, _ROWS),
     "shards": (lambda value: isinstance(value, list) and value != [], "a list of shards"),
 }
+_MOST_CELLS = 2**32 - 1
+_CELLS: dict[str, _Check] = {
+    "cells": (
+        lambda value: value == "auto" or (type(value) is int and 1 <= value <= _MOST_CELLS),
+        f'"auto" or a whole number from 1 to {_MOST_CELLS}',
+    ),
+    "n_cells": _whole(0, _MOST_CELLS),
+}
 
 
-def _fields(path: str, where: str, found: Any, keys: dict[str, _Check]) -> list[Any]:
-    """The values of an object that has all of these keys and no others."""
+def _fields(path: str, where: str, found: Any, keys: dict[str, _Check], format: int) -> dict[str, Any]:
+    """An object that has all of these keys and no others."""
     if not isinstance(found, dict):
         raise wrong(path, f"{where}expected an object")
     for key in sorted(found.keys() - keys.keys()):
-        raise wrong(path, f"{where}{key!r} is no key of format {FORMAT}")
+        raise wrong(path, f"{where}{key!r} is no key of format {format}")
     for key, (is_right, expected) in keys.items():
         if not is_right(found.get(key)):
             raise wrong(path, f"{where}{key} is {found.get(key)!r}: expected {expected}")
-    return [found[key] for key in keys]
+    return {key: found[key] for key in keys}
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -184,15 +210,17 @@ def parse(path: str, text: str) -> Manifest:
     if not isinstance(document, dict) or type(document.get("thresher_shards")) is not int:
         raise wrong(path, "is not that of a collection of shards: it has no number thresher_shards")
     number = document.pop("thresher_shards")
-    if number != FORMAT:
+    if number not in (FORMAT, CELLS_FORMAT):
         raise _errors.FormatError(
-            f"{os.path.join(path, NAME)}: has format {number}, and this version reads {FORMAT}: use a newer version",
+            f"{os.path.join(path, NAME)}: has format {number}, and this version reads {FORMAT} and {CELLS_FORMAT}: use a "
+            "newer version",
             "EVERSION",
         )
-    *values, entries = _fields(path, "", document, _COLLECTION)
-    shards = tuple(Shard(*_fields(path, f"shard {i}: ", entry, _SHARD)) for i, entry in enumerate(entries))
-    made = Manifest(*values, shards)
-    made = made._replace(quantiser=int(values[5], 16), model=int(values[6], 16))
+    values = _fields(path, "", document, _COLLECTION if number == FORMAT else {**_COLLECTION, **_CELLS}, number)
+    entries = enumerate(values.pop("shards"))
+    shards = tuple(Shard(**_fields(path, f"shard {i}: ", entry, _SHARD, number)) for i, entry in entries)
+    made = Manifest(**values, shards=shards)
+    made = made._replace(quantiser=int(values["quantiser"], 16), model=int(values["model"], 16))
     check_ranges(path, made.shards, made.n_items)
     return made
 

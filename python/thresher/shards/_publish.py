@@ -59,14 +59,19 @@ def _differ(path: str, number: int, shard: Shard, key: str, one: object, other: 
 
 
 def publish(
-    path: str | os.PathLike[str], shards: Sequence[Shard], *, distinct_names: bool = False, given_ids: bool = False
+    path: str | os.PathLike[str],
+    shards: Sequence[Shard],
+    *,
+    distinct_names: bool = False,
+    given_ids: bool = False,
+    cells: int | str | None = None,
 ) -> Manifest:
     """
     Make the shards that build_shard() has described, in the order of their rows, the collection in directory path. This
     replaces a collection that is there; searches that are open go on with the old one. Directories of shards that are
     not in it are deleted, also those of builds that were stopped. distinct_names: the caller has checked that no name is
     in two shards, which takes a microsecond a name. given_ids: ids were given, although no shard may store any, because
-    they are 0, 1, 2, ...
+    they are 0, 1, 2, ... cells: of all shards, for changes, as for build(); None: as many as they have.
 
     Raises MismatchError (shards of different metric, dimensions, quantiser, model or format); FormatError (rows of
     shards that overlap or leave a gap, or a shard twice); ArgumentError (an id or a name in two shards); FileError. Then nothing
@@ -77,9 +82,11 @@ def publish(
         raise ValueError("publish: a collection needs at least one shard")
     common: dict[str, Any] = {}
     has_ids = []
+    n_cells = 0
     for number, shard in enumerate(shards):
         with Index(os.path.join(directory, shard.directory)) as index:
             found = describe(index)
+            n_cells += index.info.n_cells
             if len(index) != shard.n_items or checksum_of(index.path) != shard.checksum:
                 raise _errors.FormatError(f"{index.path}: shard {number} was changed since it was built", "ECHANGED")
         has_ids.append(found.pop("has_ids"))
@@ -89,12 +96,13 @@ def publish(
                 common[key] = max(value, common[key])
             elif value != common[key]:
                 raise _differ(directory, number, shard, key, common[key], value)
-    given_ids = given_ids or any(has_ids)
+    cells = cells or n_cells or None
+    given_ids = given_ids or any(has_ids) or (cells is not None and not common["has_names"])
     for number, shard in enumerate(shards):  # an index whose ids are 0, 1, 2, ... stores none
         if has_ids[number] != given_ids and shard.least_id != 0:
             raise _differ(directory, number, shard, "has_ids", not has_ids[number], has_ids[number])
     n_items = sum(shard.n_items for shard in shards)
-    manifest = Manifest(**common, has_ids=given_ids, n_items=n_items, shards=tuple(shards))
+    manifest = Manifest(**common, has_ids=given_ids, n_items=n_items, shards=tuple(shards), cells=cells, n_cells=n_cells)
     text = to_json(manifest)
     parse(directory, text)  # names that no reader would accept, gaps and overlaps
     if manifest.has_ids:

@@ -82,7 +82,7 @@ class Searcher:
 
         recall        the share of the true best k of the whole collection, on average over queries, as for Index.search
         filter        over the rows of the collection: bool [n_items], row numbers [m], a Roaring bitmap of row numbers,
-                      or a Filter
+                      or a Filter. With cells only a Filter: filter_ids() makes one
         certified     also return bool [n]: whether every shard's answer is proven to be the exact one
         exact, n_candidates, n_survivors, extra, extra_distance, query_bits   of every shard
         features, value, target   in a collection with features, as for Index.search; with them a promised recall holds
@@ -135,5 +135,10 @@ class Searcher:
         return array.reshape(-1, array.shape[-1]), array.ndim == 1
 
     def _filter(self, allowed: Any) -> Filter | None:
+        if self.info.n_cells > 0 and not (allowed is None or isinstance(allowed, Filter)):
+            raise ValueError(
+                f"filter: {self.path} has cells, so its rows are not in the order of its items: give filter_ids(ids) of "
+                "thresher.shards.open of it"
+            )
         return None if allowed is None else as_filter(self.info.n_items, allowed)
 

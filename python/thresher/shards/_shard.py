@@ -19,7 +19,7 @@ from .._core.feature_queries import Queries
 from .._core.notes import held_notes, note
 from .._filters import Filter
 from .._index import Index
-from ._ids import ids_of
+from ._ids import has_given_ids, ids_of
 from ._manifest import Shard, checksum_of
 from ._merge import Answer, Best, Ids, RadiusAnswer, merge, no_answer
 
@@ -58,12 +58,14 @@ def build_shard(
     ids             distinct integers [n], of which no other part has one, or names; None: row numbers in the collection
     tune            queries [m, n_dims] that every shard is calibrated by; None: some of the shard's own items
     what            the part's name in messages; None: "part NUMBER"
-    options         metric, keep, model, features, multipliers, offsets and threads, as for Index.build
+    options         metric, keep, cells (of this shard; 1: none), model, features, multipliers, offsets and threads, as
+                    for Index.build. With features or cells row numbers become given ids
 
     A failed or stopped call leaves nothing. Raises as Index.build, with the part's name before the message.
     """
     what = what or f"part {number}"
-    if options.get("features") is not None and ids is None:  # an index with features numbers its own items, from 0
+    numbers_items = options.get("features") is not None or options.get("cells") is not None  # from 0
+    if numbers_items and ids is None:
         ids = np.arange(first_row, first_row + len(vectors), dtype=np.uint64)
     directory = new_name(number)
     target = os.path.join(os.fspath(path), directory)
@@ -98,7 +100,7 @@ def described(index: Index, directory: str, first_row: int) -> Shard:
     """The entry of shards.json of a shard that is built."""
     n = len(index)
     least, greatest = first_row, first_row + n - 1
-    if index.info.has_ids:
+    if has_given_ids(index):
         ids = ids_of(index)
         least, greatest = int(ids.min()), int(ids.max())
     return Shard(directory, first_row, n, least, greatest, checksum_of(index.path))
@@ -115,7 +117,7 @@ def filter_shard(allowed: Filter | None, first_row: int, n_items: int) -> Filter
 
 def _global(index: Index, first_row: int, ids: Any) -> Any:
     """Ids of the collection: those of the shard, or its rows counted from first_row."""
-    if not index.info.has_ids and first_row != 0:
+    if not has_given_ids(index) and first_row != 0:
         ids[ids != abi.NO_ID] += np.uint64(first_row)
     return ids
 
