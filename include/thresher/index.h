@@ -105,10 +105,11 @@ typedef struct thr_index_build_options {
     const char *quantiser_from;
     /*
      * Store items in about this many cells of neighbours, up to 65,536 and the number of items. Searches with a recall
-     * of at most 0.999 then read only cells that are likely to hold answers. 0 or 1: no cells. THR_CELLS_AUTO: the
-     * build makes cells where it expects searches to be clearly faster, and else none. Cells need kept vectors, and no
-     * features. Rows are then in the order of cells, so the rows of items without given ids differ from their ids: make
-     * filters with thr_bitmap_from_ids.
+     * of at most 0.999 then read only cells that are likely to hold answers; those with features read all. 0 or 1: no
+     * cells. THR_CELLS_AUTO: the build makes cells where it expects searches to be clearly faster, and else none; none
+     * with features. Cells need kept vectors, and codes that a quantiser made of them. Rows are then in the order of
+     * cells, so the rows of items without given ids differ from their ids: make filters with thr_bitmap_from_ids, and
+     * set values by the rows of thr_index_rows.
      */
     uint32_t cells;
     /*
@@ -130,8 +131,9 @@ THR_API void thr_index_build_options_init(thr_index_build_options *options);
  * Build an index in directory dir (created if missing) from all rows of vectors. options may be NULL for the defaults.
  *
  * Rows are streamed: the build needs memory for one segment's codes and some MiB; with ids or names, for these and 32
- * bytes per item; with cells, 24 bytes per row of a segment and up to 256 MiB. Readers of dir see the old index until
- * the build renames the new manifest into place at the end. A failed, cancelled or killed build leaves the old index.
+ * bytes per item; with cells, 24 bytes per row of a segment and up to 256 MiB, with features 8 bytes per item more.
+ * Readers of dir see the old index until the build renames the new manifest into place at the end. A failed, cancelled
+ * or killed build leaves the old index.
  *
  * Returns THR_OK; what the reader returns, thr_tower_open for the model, and thr_index_open for quantiser_from; or
  *   THR_EEXIST      dir holds an index and replace is false, or dir holds other files
@@ -144,8 +146,8 @@ THR_API void thr_index_build_options_init(thr_index_build_options *options);
  *   THR_ECHANGED    the model's file changed during the build
  *   THR_EDUPLICATE  an id occurs twice (err names the id and both rows)
  *   THR_EINVAL      an option is out of range, or cells exceeds the number of items
- *   THR_EUNSUPPORTED  cells with codes only, with features, or with a model of vectors; features with a model of
- *                     vectors, unless keep is NONE
+ *   THR_EUNSUPPORTED  cells with codes only, or with a model's codes; features with a model of vectors, unless keep is
+ *                     NONE
  *   THR_ENOSPACE, THR_EIO, THR_ECANCELED, THR_ENOMEM
  */
 THR_API thr_status thr_index_build(thr_context *context, const char *dir, thr_reader *vectors,

@@ -237,7 +237,7 @@ class Hits(Opened):
     def set_values(self, multipliers: Any = None, offsets: Any = None) -> None:
         """
         Set every item's multiplier (bid) and offset (pacing), float32 [n_rows] by row; None: 1, and 0. Running searches
-        finish with the old values.
+        finish with the old values. Of an index with cells, or that was changed, Index.rows finds the rows of items.
         """
         handle = self.handle()
         n = handle.info().n_rows

@@ -171,6 +171,7 @@ bool thr_hits_find_name(const thr_hits *hits, const char *name, uint64_t *row, u
 
 static bool find(const thr_hits *hits, const char *name, uint64_t *id) {
     const thr_hits_contents *c = &hits->view.contents;
+    const thr_hit_owner *owner = &hits->owner;
     uint64_t row;
     if (c->names.offsets == NULL)
         return thr_decimal_parse(name, strlen(name), id) && thr_hits_find_row(hits, *id, &row);
@@ -179,8 +180,8 @@ static bool find(const thr_hits *hits, const char *name, uint64_t *id) {
     for (row = 0; row < c->names.n; row++) {
         const char *candidate = thr_strings_get(&c->names, row);
         if (candidate != NULL && strcmp(candidate, name) == 0) {
-            *id = c->ids != NULL ? c->ids[row] : row;
-            return true;
+            *id = owner->index != NULL ? owner->id(owner->index, row) : c->ids != NULL ? c->ids[row] : row;
+            return thr_hits_find_row(hits, *id, &row); /* false if an index has removed it */
         }
     }
     return false;

@@ -96,6 +96,8 @@ typedef struct rewriter {
     thr_dictionary words;
     uint64_t *word_offsets;
     char *word_bytes;
+    uint64_t *name_offsets;
+    char *name_bytes;
     float *multipliers, *item_offsets;
 } rewriter;
 
@@ -124,21 +126,32 @@ static thr_status choose_sources(rewriter *w, thr_error *err) {
     return delta == NULL ? THR_OK : thr_hits_verify(delta->from, err);
 }
 
+/* Give the item of an old row, if it remains, the next new row, at *next or after it. */
+static void place_row(rewriter *w, uint64_t row, uint64_t *next) {
+    uint64_t new_row;
+    if ((w->moves->remaining[row / 64] >> row % 64 & 1) != 0 &&
+        thr_select_bitmap_next_rows(w->moves->filled, next, w->moves->n_rows, &new_row, 1) == 1)
+        w->to[row - w->from] = (uint32_t)(new_row - w->from);
+}
+
 /* Give every item its place. */
 static thr_status place(rewriter *w, thr_error *err) {
     const uint64_t n_old = w->hits->info.n_rows;
+    const thr_hits_run none = {.begin = n_old, .end = n_old}, *run = w->moves->run == NULL ? &none : w->moves->run;
     uint64_t next = w->moves->first, new_row, at = 0;
     const uint64_t n_remaining = thr_select_bitmap_count_range(w->moves->remaining, w->moves->first, n_old);
     if (n_remaining + n_added(w) != thr_select_bitmap_count_range(w->moves->filled, w->moves->first, w->moves->n_rows))
         return thr_fail(err, THR_EDIM, "features of %" PRIu64 " new items for another number of rows", n_added(w));
     THR_TRY(thr_alloc(w->context, (size_t)(n_old - w->from), sizeof *w->to, &w->to, "rows", err));
     THR_TRY(thr_alloc(w->context, (size_t)n_added(w), sizeof *w->added_to, &w->added_to, "rows", err));
-    for (uint64_t row = w->from; row < n_old; row++) {
+    for (uint64_t row = w->from; row < n_old; row++)
         w->to[row - w->from] = GONE;
-        if (row >= w->moves->first && (w->moves->remaining[row / 64] >> row % 64 & 1) != 0 &&
-            thr_select_bitmap_next_rows(w->moves->filled, &next, w->moves->n_rows, &new_row, 1) == 1)
-            w->to[row - w->from] = (uint32_t)(new_row - w->from);
-    }
+    for (uint64_t row = w->moves->first; row < run->begin; row++)
+        place_row(w, row, &next);
+    for (uint64_t i = 0; i < run->n_rows; i++)
+        place_row(w, run->rows[i], &next);
+    for (uint64_t row = run->end; row < n_old; row++)
+        place_row(w, row, &next);
     while (thr_select_bitmap_next_rows(w->moves->filled, &next, w->moves->n_rows, &new_row, 1) == 1)
         w->added_to[at++] = (uint32_t)(new_row - w->from);
     return THR_OK;
@@ -271,6 +284,35 @@ static thr_status move_values(const rewriter *w, bool multipliers, float **value
     return THR_OK;
 }
 
+static thr_status name_of(const rewriter *w, uint64_t row, const char **name, thr_error *err) {
+    *name = thr_strings_get(&w->hits->view.contents.names, row);
+    return *name != NULL
+               ? THR_OK
+               : thr_fail(err, THR_ECORRUPT, "%s: the offsets of names are wrong: " THR_HITS_REMEDY, w->hits->path);
+}
+
+/* The names of all places, if the file has some that are to be kept. */
+static thr_status move_names(rewriter *w, thr_error *err) {
+    const char *name;
+    if (!w->moves->names || w->hits->view.contents.names.offsets == NULL)
+        return THR_OK;
+    THR_TRY(
+        thr_alloc_zero(w->context, (size_t)w->n_places + 1, sizeof *w->name_offsets, &w->name_offsets, "names", err));
+    for (uint64_t row = 0; row < w->hits->info.n_rows; row++) {
+        THR_TRY(name_of(w, row, &name, err));
+        w->name_offsets[w->to[row] + 1] = strlen(name) + 1;
+    }
+    for (uint64_t p = 0; p < w->n_places; p++)
+        w->name_offsets[p + 1] += w->name_offsets[p];
+    THR_TRY(thr_alloc(w->context, (size_t)w->name_offsets[w->n_places], 1, &w->name_bytes, "names", err));
+    for (uint64_t row = 0; row < w->hits->info.n_rows; row++) {
+        const uint64_t *at = &w->name_offsets[w->to[row]];
+        THR_TRY(name_of(w, row, &name, err));
+        memcpy(w->name_bytes + at[0], name, (size_t)(at[1] - at[0]));
+    }
+    return THR_OK;
+}
+
 static thr_status rewrite(rewriter *w, const char *path, thr_error *err) {
     uint32_t *added_numbers = NULL;
     thr_status status = THR_OK;
@@ -282,6 +324,7 @@ static thr_status rewrite(rewriter *w, const char *path, thr_error *err) {
     THR_TRY_OUT(fill(w, added_numbers, err));
     THR_TRY_OUT(move_values(w, true, &w->multipliers, err));
     THR_TRY_OUT(move_values(w, false, &w->item_offsets, err));
+    THR_TRY_OUT(move_names(w, err));
     THR_TRY_OUT(thr_hits_check_unchanged(w->hits, err));
     thr_hits_build_options how;
     thr_hits_build_options_init(&how);
@@ -293,7 +336,10 @@ static thr_status rewrite(rewriter *w, const char *path, thr_error *err) {
     const thr_item_features items = {w->offsets, w->features, w->n_places};
     const thr_strings words = {w->word_offsets, w->word_bytes, w->words.n,
                                w->word_offsets == NULL ? 0 : w->word_offsets[w->words.n]};
-    THR_TRY_OUT(thr_hits_build_all(w->context, path, &items, &how, NULL, w->hits->info.has_words ? &words : NULL, err));
+    const thr_strings names = {w->name_offsets, w->name_bytes, w->n_places,
+                               w->name_offsets == NULL ? 0 : w->name_offsets[w->n_places]};
+    THR_TRY_OUT(thr_hits_build_all(w->context, path, &items, &how, w->name_offsets == NULL ? NULL : &names,
+                                   w->hits->info.has_words ? &words : NULL, err));
 out:
     thr_release(w->context, added_numbers);
     return status;
@@ -304,7 +350,7 @@ thr_status thr_hits_rewrite(thr_hits *hits, const thr_hits_moves *moves, const t
     rewriter w = {.context = hits->context, .hits = hits, .moves = moves, .added = added};
     const thr_status status = rewrite(&w, path, err);
     THR_RELEASE(w.context, w.to, w.added_to, w.places, w.sources[0].features, w.sources[1].features, w.offsets,
-                w.features, w.word_offsets, w.word_bytes, w.multipliers, w.item_offsets);
+                w.features, w.word_offsets, w.word_bytes, w.name_offsets, w.name_bytes, w.multipliers, w.item_offsets);
     thr_dictionary_free(w.context, &w.words);
     return thr_hits_check_after(hits, status, err);
 }

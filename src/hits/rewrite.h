@@ -2,8 +2,8 @@
 /*
  * rewrite.h - rewrites a file of posting lists for other rows: those of some items, and of added ones.
  *
- * The file's places must be its rows (THR_HITS_ORDER_ROWS). The new file has neither ids nor names. Lists that are
- * joined (join.c) are written as one file, or only the second file is written.
+ * The file's places must be its rows (THR_HITS_ORDER_ROWS). The new file has no ids, and names only if they are asked
+ * for. Lists that are joined (join.c) are written as one file, or only the second file is written.
  */
 #pragma once
 
@@ -32,13 +32,25 @@ thr_status thr_hits_added_open(const thr_hits *hits, const thr_hits_changes *opt
                                thr_error *err);
 void thr_hits_added_free(thr_hits_added *added);
 
-/* Where items go. Bitmaps by row; the first bits of `filled` are the remaining items, in order, then the added ones. */
+/* Rows of the file whose items change their order: those that remain follow in the order of `rows`, which has them. */
+typedef struct thr_hits_run {
+    uint64_t begin, end; /* the rows */
+    const uint64_t *rows;
+    uint64_t n_rows;
+} thr_hits_run;
+
+/*
+ * Where items go. Bitmaps by row; the first bits of `filled` are the remaining items, in the order of their rows but for
+ * those of the run, then the added ones.
+ */
 typedef struct thr_hits_moves {
     const uint64_t *remaining; /* of the file's rows */
     const uint64_t *filled;    /* of the new rows; others have no item */
     uint64_t n_rows;           /* new ones, at least 1 */
     /* 0: write all rows; the number of rows of the first file: these stay there, and a second file gets the rest. */
     uint64_t first;
+    const thr_hits_run *run; /* NULL: all items keep their order */
+    bool names;              /* keep the names of a file that is not joined; all its items remain, and fill all rows */
 } thr_hits_moves;
 
 /*

@@ -7,8 +7,9 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "hits/hits.h"
+#include "hits/rewrite.h"
 #include "index/impl.h"
+#include "select/bitmap.h"
 
 /* ------------------------------------------------------------------------------------------------ build */
 
@@ -99,6 +100,30 @@ thr_status thr_index_hits_build(const thr_build_dir *dir, const thr_index_build_
 out:
     thr_hits_free(hits);
     thr_release(dir->context, path);
+    return status;
+}
+
+/* The old file stays mapped while the new one, of the same name, is written. */
+thr_status thr_index_hits_reorder(const thr_build_dir *dir, const uint64_t *rows, uint64_t n_rows,
+                                  thr_manifest_hits *listed, thr_error *err) {
+    const size_t n_words = thr_bitmap_words(n_rows);
+    const thr_hits_run run = {.end = n_rows, .rows = rows, .n_rows = n_rows};
+    thr_hits *old = NULL, *hits = NULL;
+    uint64_t *all = NULL;
+    char *path = NULL;
+    thr_status status = THR_OK;
+    THR_TRY_OUT(thr_index_build_dir_file_path(dir, THR_INDEX_FILE_HITS, &path, err));
+    THR_TRY_OUT(thr_alloc(dir->context, n_words, sizeof *all, &all, "rows", err));
+    memset(all, 0xff, n_words * sizeof *all);
+    const thr_hits_moves moves = {.remaining = all, .filled = all, .n_rows = n_rows, .run = &run, .names = true};
+    THR_TRY_OUT(thr_hits_open(dir->context, path, &old, err));
+    THR_TRY_OUT(thr_hits_rewrite(old, &moves, NULL, path, err));
+    THR_TRY_OUT(thr_hits_open(dir->context, path, &hits, err));
+    *listed = thr_index_hits_line(dir, hits);
+out:
+    thr_hits_free(hits);
+    thr_hits_free(old);
+    THR_RELEASE(dir->context, all, path);
     return status;
 }
 

@@ -27,6 +27,13 @@ thr_status thr_index_hits_build(const thr_build_dir *dir, const thr_index_build_
                                 const thr_index_hits_of *of, thr_manifest_hits *listed, uint64_t *n_listed,
                                 thr_error *err);
 
+/*
+ * Replace the file that thr_index_hits_build wrote, for rows in another order: row i is rows[i] of the n_rows rows
+ * there, all of which have an item. *listed receives its line of the manifest. As thr_hits_rewrite.
+ */
+thr_status thr_index_hits_reorder(const thr_build_dir *dir, const uint64_t *rows, uint64_t n_rows,
+                                  thr_manifest_hits *listed, thr_error *err);
+
 /* The manifest's line of a file of posting lists that was written in dir. */
 thr_manifest_hits thr_index_hits_line(const thr_build_dir *dir, const thr_hits *hits);
 

@@ -101,6 +101,20 @@ for index in codes table encoded floats hybrid; do
     works "$THRESHER" index search $index.index --text 'edit pdf' --radius 0.2 -o -.trec
 done
 
+# cells of a model's float vectors: the same answers, and the names of their items
+works "$THRESHER" index build texts.txt --model floats.model.safetensors --ids names.txt --keep f16 --cells 9 -o cells.index
+works "$THRESHER" index search cells.index --text 'edit pdf' --text 'play music' -k 5 --exact -o cells.trec
+works "$THRESHER" index search floats.index --text 'edit pdf' --text 'play music' -k 5 --exact -o exact.trec
+same cells.trec exact.trec
+works "$THRESHER" index search cells.index --text 'edit pdf' -k 5 --recall 0.9
+works "$THRESHER" index info cells.index
+matches '^cells           [0-9]*, of [0-9]* to [0-9]* items' out
+works "$THRESHER" index verify cells.index
+fails 1 'cells need kept vectors, and an index of a model.s codes keeps none' \
+    "$THRESHER" index build texts.txt --model codes.model.safetensors --cells 9 -o x.index
+works "$THRESHER" index build texts.txt --model codes.model.safetensors --ids names.txt --cells auto -o codes.index --force
+matches 'no cells: they need kept vectors' err
+
 # an item's own code is a query, too
 works "$THRESHER" index search codes.index --like package7 -k 3
 matches '^like package7$' out

@@ -3,7 +3,7 @@
  * index_cells.c - indexes with cells: whole searches answer as without cells, others keep their recall, for the same
  * bits anywhere; and what builds refuse.
  */
-#include "index_support.h"
+#include "index_hits_support.h"
 
 #include "cells/cell_search.h"
 #include "index/impl.h"
@@ -351,9 +351,13 @@ static void what_cannot_be_built_is_refused(void **state) {
     options.keep = THR_DTYPE_NONE;
     expect_status(build_status(*state, rows, 200, DIMS, &options), THR_EUNSUPPORTED);
     options.keep = THR_DTYPE_F32;
-    options.features_path = "features.tsv";
-    expect_status(build_status(*state, rows, 200, DIMS, &options), THR_EUNSUPPORTED);
-    options.features_path = NULL;
+    for (uint64_t n = 199; n <= 201; n += 2) {
+        catalogue c = draw_items(n, 1);
+        options.features = &c.items;
+        expect_status(build_status(*state, rows, 200, DIMS, &options), THR_EDIM);
+        free_items(&c);
+    }
+    options.features = NULL;
     rows[777] = NAN;
     expect_status(build_status(*state, rows, 200, DIMS, &options), THR_ERANGE);
     free(rows);
@@ -404,17 +408,226 @@ static void auto_chooses_cells_where_they_are_faster(void **state) {
     thr_context_free(single);
 }
 
-/* What has no cells gets none, without an error. */
+/* Without vectors cells are impossible, with features they are for some searches only: auto makes none. */
 static void auto_accepts_what_has_no_cells(void **state) {
-    float *rows = clustered_rows(2000, 1);
-    thr_cells_choice choice = {.kept = true};
-    thr_index_build_options options = build_options(THR_METRIC_IP, THR_DTYPE_NONE, 3);
-    options.cells_choice = &choice;
-    thr_index *index = build(*state, DIR_A, rows, 2000, options, THR_CELLS_AUTO);
-    assert_true(thr_index_get_cells(index).n_cells == 0 && choice.n_cells == 0 && !choice.kept);
-    thr_index_free(index);
+    enum { MANY = 100000 };
+    float *rows = clustered_rows(MANY, 1);
+    catalogue c = draw_items(MANY, 1);
+    for (int features = 0; features < 2; features++) {
+        thr_cells_choice choice = {.kept = true};
+        thr_index_build_options options =
+            build_options(THR_METRIC_L2, features == 1 ? THR_DTYPE_F32 : THR_DTYPE_NONE, 8);
+        options.lead_bits = 8; /* with which these rows get cells */
+        options.calibration_queries = 0;
+        options.features = features == 1 ? &c.items : NULL;
+        options.cells_choice = &choice;
+        thr_index *index = build(*state, DIR_A, rows, MANY, options, THR_CELLS_AUTO);
+        assert_true(thr_index_get_cells(index).n_cells == 0 && choice.n_cells == 0 && !choice.kept);
+        thr_index_free(index);
+    }
+    free_items(&c);
     free(rows);
 }
+
+/* ------------------------------------------------------------------------------------------------ features */
+
+/* Items with features, bids and offsets, and an index of them with cells and one without. */
+typedef struct ads {
+    uint64_t n;
+    float *rows, *queries, *bids, *offsets;
+    catalogue items;
+    asked a;
+    thr_index *with, *without;
+} ads;
+
+static void make_ads(thr_context *context, uint64_t n, thr_index_build_options options, uint32_t n_cells, ads *made) {
+    *made = (ads){.n = n,
+                  .rows = clustered_rows(n, 1),
+                  .queries = clustered_rows(QUERIES, 2),
+                  .bids = random_rows(1, (uint32_t)n, 3),
+                  .offsets = random_rows(1, (uint32_t)n, 4),
+                  .items = draw_items(n, 5)};
+    ask(&made->a, 6);
+    options.features = &made->items.items;
+    options.multipliers = made->bids;
+    options.offsets = made->offsets;
+    options.n_values = n;
+    made->with = build(context, DIR_A, made->rows, n, options, n_cells);
+    made->without = build(context, DIR_B, made->rows, n, options, 1);
+    assert_true(thr_index_get_cells(made->with).n_cells >= n_cells / 2);
+}
+
+static void free_ads(ads *made) {
+    thr_index_free(made->with);
+    thr_index_free(made->without);
+    free_items(&made->items);
+    free(made->rows);
+    free(made->queries);
+    free(made->bids);
+    free(made->offsets);
+}
+
+/* An item's value for query q. */
+static double naive_value(const ads *made, thr_metric metric, uint64_t q, uint64_t id, bool sigmoid) {
+    double s = naive_score(metric, made->queries + q * DIMS, made->rows + id * DIMS, DIMS);
+    for (uint64_t e = made->a.offsets[q]; e < made->a.offsets[q + 1]; e++)
+        for (uint64_t f = made->items.offsets[id]; f < made->items.offsets[id + 1]; f++)
+            s += made->items.features[f] == made->a.features[e] ? (double)made->a.weights[e] : 0;
+    return (double)made->bids[id] * (sigmoid ? 1 / (1 + exp(-s)) : s) + (double)made->offsets[id];
+}
+
+/* Answers of the index have the values of their items, and no other item has a clearly greater one. */
+static void expect_best_values(const ads *made, thr_metric metric, bool sigmoid, const uint64_t *ids,
+                               const float *values) {
+    for (uint64_t q = 0; q < N_QUERIES; q++) {
+        size_t n_better = 0;
+        for (uint64_t i = q * K; i < (q + 1) * K; i++)
+            assert_true(fabs((double)values[i] - naive_value(made, metric, q, ids[i], sigmoid)) <= 1e-4);
+        for (uint64_t id = 0; id < made->n; id++)
+            n_better += naive_value(made, metric, q, id, sigmoid) > (double)values[q * K + K - 1] + 1e-4;
+        assert_true(n_better < K);
+    }
+}
+
+/* With words and without (query 0), by all ways to search, sums and sigmoids. */
+static void expect_same_values(const ads *made, thr_metric metric) {
+    const thr_matrix queries = thr_matrix_f32(made->queries, N_QUERIES, DIMS);
+    for (int way = 0; way < 8; way++) {
+        uint64_t ids[2][N_QUERIES * K];
+        float values[2][N_QUERIES * K];
+        thr_search_options options;
+        thr_search_options_init(&options);
+        options.features = &made->a.queries;
+        options.value = way % 2 == 0 ? THR_HITS_VALUE_SUM : THR_HITS_VALUE_SIGMOID;
+        options.exact = way / 2 == 0;
+        options.n_survivors = options.n_candidates = way / 2 == 1 ? 2000 : 0;
+        options.recall = way / 2 == 2 ? 0.9f : options.recall;
+        expect_ok(thr_index_search(made->with, &queries, K, &options, ids[0], values[0], &error));
+        expect_ok(thr_index_search(made->without, &queries, K, &options, ids[1], values[1], &error));
+        assert_memory_equal(ids[0], ids[1], sizeof ids[0]);
+        assert_memory_equal(values[0], values[1], sizeof values[0]);
+        if (options.exact)
+            expect_best_values(made, metric, way % 2 == 1, ids[0], values[0]);
+    }
+}
+
+static void searches_with_features_answer_as_without_cells(void **state) {
+    static const thr_metric metrics[] = {THR_METRIC_COSINE, THR_METRIC_IP, THR_METRIC_L2};
+    for (size_t i = 0; i < 3; i++) {
+        thr_index_build_options options = build_options(metrics[i], THR_DTYPE_F32, 3);
+        options.segment_rows = i == 1 ? 1024 : 0;
+        options.lead_bits = i == 2 ? 3 : 1;
+        ads made;
+        make_ads(*state, 5000, options, 40, &made);
+        expect_same_values(&made, metrics[i]);
+        for (uint32_t f = 0; f < N_FEATURES; f++)
+            assert_int_equal(thr_hits_feature_items(thr_index_hits(made.with), f),
+                             thr_hits_feature_items(thr_index_hits(made.without), f));
+        for (uint64_t id = 0; id < made.n; id += 37) {
+            static const uint64_t ends[] = {0, 3};
+            static const uint32_t three[] = {1, 2, 5};
+            const thr_hits_queries some = {1, ends, three, NULL};
+            float shares[3];
+            uint8_t here[3], there[3];
+            expect_ok(thr_hits_explain(thr_index_hits(made.with), id, &some, 0, shares, here, &error));
+            expect_ok(thr_hits_explain(thr_index_hits(made.without), id, &some, 0, shares, there, &error));
+            assert_memory_equal(here, there, sizeof here);
+        }
+        free_ads(&made);
+    }
+}
+
+/* Without words bids and offsets do not count, so cells are skipped, with a target and without. */
+static void searches_without_features_skip_cells(void **state) {
+    static const thr_metric metrics[] = {THR_METRIC_COSINE, THR_METRIC_IP, THR_METRIC_L2};
+    answer *found = malloc(2 * sizeof *found);
+    assert_non_null(found);
+    for (size_t m = 0; m < 3; m++) {
+        ads made;
+        make_ads(*state, N, build_options(metrics[m], THR_DTYPE_F32, 3), CELLS, &made);
+        thr_hits_target *targets[2] = {NULL, NULL};
+        thr_search_options options;
+        thr_search_options_init(&options);
+        expect_ok(thr_hits_target_create(thr_index_hits(made.with), "2 AND NOT 4", &targets[0], &error));
+        expect_ok(thr_hits_target_create(thr_index_hits(made.without), "2 AND NOT 4", &targets[1], &error));
+        for (int target = 0; target < 2; target++) {
+            size_t n = 0;
+            options.exact = true;
+            options.target = target == 0 ? NULL : targets[1];
+            search(made.without, made.queries, &options, found + 1);
+            options.target = target == 0 ? NULL : targets[0];
+            search(made.with, made.queries, &options, found);
+            assert_memory_equal(found, found + 1, sizeof *found);
+            options.exact = false;
+            options.recall = 0.9f;
+            search(made.with, made.queries, &options, found);
+            for (size_t i = 0; i < (size_t)QUERIES * K; i++)
+                n += found[0].scores[i] >= found[1].scores[i / K * K + K - 1];
+            assert_true((double)n >= 0.89 * QUERIES * K);
+        }
+        for (uint64_t q = 0; q < QUERIES; q += 7) {
+            double best = -INFINITY;
+            for (uint64_t id = 0; id < N; id++)
+                best = fmax(best, naive_score(metrics[m], made.queries + q * DIMS, made.rows + id * DIMS, DIMS));
+            search(made.with, made.queries, NULL, found);
+            assert_true(fabs((double)found->scores[q * K] - best) <= 1e-4);
+        }
+        assert_true(blocks_of(*state, made.with, made.queries, 0.9f) < (N + 63) / 64 * QUERIES / 4 * 3);
+        thr_hits_target_free(targets[0]);
+        thr_hits_target_free(targets[1]);
+        free_ads(&made);
+    }
+    free(found);
+}
+
+/* Names of a table become those of the items; beside given ids they stay with the posting lists. */
+static void names_and_words_of_a_table_stay_with_their_items(void **state) {
+    enum { FEW = 700 };
+    static const char table[] = "index-cells.tsv";
+    float *rows = clustered_rows(FEW, 1);
+    uint64_t ids[FEW];
+    FILE *file = fopen(table, "w");
+    assert_non_null(file);
+    for (uint64_t i = 0; i < FEW; i++) {
+        ids[i] = 5000 - 3 * i;
+        (void)fprintf(file, "item %d\tcolour=%d size=%d\n", (int)i, (int)i % 7, (int)i % 3);
+    }
+    assert_int_equal(fclose(file), 0);
+    for (int given = 0; given < 2; given++) {
+        thr_index_build_options options = build_options(THR_METRIC_COSINE, THR_DTYPE_F16, 3);
+        options.features_path = table;
+        options.ids = given == 1 ? ids : NULL;
+        options.n_ids = given == 1 ? FEW : 0;
+        options.segment_rows = 256;
+        thr_index *index = build(*state, DIR_A, rows, FEW, options, 20);
+        thr_hits *hits = thr_index_hits(index);
+        assert_true(thr_index_get_cells(index).n_cells > 0 && thr_index_get_info(index).has_names == (given == 0));
+        for (uint64_t i = 0; i < FEW; i++) {
+            char name[32], word[32];
+            const uint64_t ends[] = {0, 1};
+            uint64_t id;
+            uint32_t feature;
+            uint8_t matched;
+            float vector[DIMS], share;
+            const thr_hits_queries one = {1, ends, &feature, NULL};
+            (void)snprintf(name, sizeof name, "item %d", (int)i);
+            (void)snprintf(word, sizeof word, "colour=%d", (int)i % 7);
+            assert_true(thr_hits_find(hits, name, &id) && thr_hits_feature(hits, word, &feature));
+            assert_string_equal(thr_hits_name(hits, id), name);
+            assert_true(given == 0 || id == ids[i]);
+            expect_ok(thr_hits_explain(hits, id, &one, 0, &share, &matched, &error));
+            assert_int_equal(matched, 1);
+            expect_ok(thr_index_vector(index, id, vector, &error));
+            for (uint32_t d = 0; d < DIMS; d++)
+                assert_true(fabsf(vector[d] - rows[i * DIMS + d]) <= 1e-3f * (1 + fabsf(vector[d])));
+        }
+        thr_index_free(index);
+    }
+    (void)unlink(table);
+    free(rows);
+}
+
+/* ------------------------------------------------------------------------------------------------ odd and wrong */
 
 /* As many cells as items, equal items, zeros, 1 and 2,000 dimensions: sound indexes with right answers. */
 static void odd_items_have_right_answers(void **state) {
@@ -513,6 +726,9 @@ int main(void) {
         cmocka_unit_test(what_cannot_be_built_is_refused),
         cmocka_unit_test(auto_chooses_cells_where_they_are_faster),
         cmocka_unit_test(auto_accepts_what_has_no_cells),
+        cmocka_unit_test(searches_with_features_answer_as_without_cells),
+        cmocka_unit_test(searches_without_features_skip_cells),
+        cmocka_unit_test(names_and_words_of_a_table_stay_with_their_items),
         cmocka_unit_test(odd_items_have_right_answers),
         cmocka_unit_test(wrong_cells_are_found),
     };

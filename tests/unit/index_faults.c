@@ -64,19 +64,22 @@ static void every_allocation_may_fail(void **state) {
     (void)state;
     float *rows = random_rows(N, DIMS, 1);
     uint64_t ids[N];
-    FILE *file = fopen("faults-names.txt", "w");
-    assert_non_null(file);
+    FILE *file = fopen("faults-names.txt", "w"), *table = fopen("faults-features.tsv", "w");
+    assert_true(file != NULL && table != NULL);
     for (uint64_t i = 0; i < N; i++) {
         ids[i] = 3 * i + 1;
+        (void)fprintf(table, "name %d\tword%d other%d\n", (int)i, (int)i % 7, (int)i % 3);
         (void)fprintf(file, "name %d\n", (int)i);
     }
     (void)fclose(file);
+    (void)fclose(table);
     for (int kind = 0; kind < 4; kind++) {
         test_memory memory = {0};
         job j = {.rows = rows, .context = test_context(2, THR_ISA_BEST, &memory)};
         j.options = build_options((thr_metric)(kind % 3), (thr_dtype)kind, 3);
         j.options.segment_rows = kind == 1 ? 128 : 0;
         j.options.cells = kind == 1 || kind == 2 ? 12 : 0;
+        j.options.features_path = kind == 2 ? "faults-features.tsv" : NULL; /* whose names are not the ids */
         j.options.ids = kind % 2 == 0 ? ids : NULL;
         j.options.n_ids = kind % 2 == 0 ? N : 0;
         j.options.ids_path = kind % 2 == 1 ? "faults-names.txt" : NULL;
@@ -87,6 +90,7 @@ static void every_allocation_may_fail(void **state) {
         assert_int_equal(atomic_load(&memory.live), 0);
     }
     (void)unlink("faults-names.txt");
+    (void)unlink("faults-features.tsv");
     free(rows);
 }
 

@@ -142,6 +142,8 @@ static thr_index *open_checked(thr_context *context, const char *dir) {
     return index;
 }
 
+static uint32_t n_cells; /* of the index that changes; the fresh one has none */
+
 static void build(thr_context *context, const char *dir, bool words) {
     thr_index_build_options options;
     memset(&given, 0, sizeof given);
@@ -159,6 +161,7 @@ static void build(thr_context *context, const char *dir, bool words) {
     options.multipliers = given.multipliers;
     options.offsets = given.item_offsets;
     options.n_values = given.n;
+    options.cells = dir == DIR_A ? n_cells : 0;
     write_table(&given);
     test_remove_directory(dir);
     expect_ok(build_rows(context, dir, given.rows, given.n, DIMS, &options, &error));
@@ -312,6 +315,18 @@ static void a_writer_changes_features(void **state) {
     run_sequence(*state, true, true, 5);
 }
 
+/* Merges and compactions put items in the order of new cells, and with them their features, bids and offsets. */
+static void features_follow_items_through_cells(void **state) {
+    n_cells = 12;
+    run_sequence(*state, false, false, 6);
+    thr_index *index = open_checked(*state, DIR_A);
+    assert_true(thr_index_get_cells(index).n_cells > 0);
+    thr_index_free(index);
+    run_sequence(*state, true, false, 7);
+    run_sequence(*state, false, true, 8);
+    n_cells = 0;
+}
+
 /* The index has no items, and then a few, which are too few to learn codes from. */
 static void an_index_may_become_empty(void **state) {
     thr_context *context = *state;
@@ -441,11 +456,9 @@ static int teardown(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(answers_are_those_of_a_fresh_index),
-        cmocka_unit_test(words_and_names_come_and_go),
-        cmocka_unit_test(a_writer_changes_features),
-        cmocka_unit_test(an_index_may_become_empty),
-        cmocka_unit_test(features_that_do_not_fit_are_refused),
+        cmocka_unit_test(answers_are_those_of_a_fresh_index), cmocka_unit_test(words_and_names_come_and_go),
+        cmocka_unit_test(a_writer_changes_features),          cmocka_unit_test(features_follow_items_through_cells),
+        cmocka_unit_test(an_index_may_become_empty),          cmocka_unit_test(features_that_do_not_fit_are_refused),
         cmocka_unit_test(tables_that_do_not_fit_are_refused),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -144,6 +144,55 @@ static void vectors_of_a_float_side_are_built_as_any(void **state) {
 
 /* ------------------------------------------------------------------------------------------------ searches */
 
+static double share_found(const answer *got, const answer *truth) {
+    size_t n = 0;
+    for (size_t i = 0; i < (size_t)QUERIES * K; i++)
+        n += got->scores[i] >= truth->scores[i / K * K + K - 1];
+    return (double)n / (QUERIES * K);
+}
+
+/* Cells of a float side's vectors are as of any; codes that are the vectors have none. */
+static void texts_are_found_in_cells(void **state) {
+    thr_index *index = make_index(*state, THR_FLOAT_BITS, THR_FLOAT_BITS);
+    float *queries = encode_texts(*state, MODEL, THR_SIDE_QUERY, 700, QUERIES);
+    const uint64_t gone[] = {3, 701, 1299};
+    thr_index_build_options options = options_for(MODEL);
+    thr_search_options exact, some;
+    thr_search_options_init(&exact);
+    thr_search_options_init(&some);
+    exact.exact = true;
+    some.recall = 0.9f;
+    const answer truth = ask(index, queries, &exact);
+    thr_index_free(index);
+    options.cells = 30;
+    expect_ok(build_texts(*state, MODEL, &options));
+    index = open_index(*state);
+    assert_true(thr_index_get_cells(index).n_cells >= 15 && thr_index_tower(index) != NULL);
+    const answer all = ask(index, queries, &exact), got = ask(index, queries, &some);
+    assert_memory_equal(&all, &truth, sizeof all);
+    assert_true(share_found(&got, &truth) >= 0.89);
+    expect_ok(thr_index_tune(index, NULL, &error));
+    thr_index_free(index);
+    expect_ok(thr_index_remove(*state, DIR_M, gone, 3, NULL, &error));
+    expect_ok(thr_index_rewrite(*state, DIR_M, NULL, &error));
+    index = open_index(*state);
+    expect_ok(thr_index_verify(index, &error));
+    const answer left = ask(index, queries, &exact), again = ask(index, queries, &some);
+    assert_true(thr_index_get_cells(index).n_items == N - 3 && share_found(&again, &left) >= 0.89);
+    for (size_t i = 0; i < (size_t)QUERIES * K; i++)
+        assert_true(left.ids[i] != gone[0] && left.ids[i] != gone[1] && left.ids[i] != gone[2]);
+    thr_index_free(index);
+    make_model(*state, MODEL, 3, 2, 1);
+    expect_status(build_texts(*state, MODEL, &options), THR_EUNSUPPORTED);
+    assert_non_null(strstr(error.text, "cells need kept vectors"));
+    options.cells = THR_CELLS_AUTO;
+    expect_ok(build_texts(*state, MODEL, &options));
+    index = open_index(*state);
+    assert_int_equal(thr_index_get_cells(index).n_cells, 0);
+    thr_index_free(index);
+    free(queries);
+}
+
 static void filters_radii_and_certificates_are_as_of_any_codes(void **state) {
     thr_index *index = make_index(*state, 3, 2);
     float *queries = encode_texts(*state, MODEL, THR_SIDE_QUERY, 700, QUERIES);
@@ -417,6 +466,7 @@ int main(void) {
         cmocka_unit_test(codes_of_queries_and_items_score_their_true_cosines),
         cmocka_unit_test(float_queries_meet_codes_with_eight_bits),
         cmocka_unit_test(vectors_of_a_float_side_are_built_as_any),
+        cmocka_unit_test(texts_are_found_in_cells),
         cmocka_unit_test(filters_radii_and_certificates_are_as_of_any_codes),
         cmocka_unit_test(gpus_answer_as_the_cpu),
         cmocka_unit_test(a_models_codes_are_kept_as_they_are),

@@ -31,10 +31,11 @@ typedef struct lookup {
     size_t text_size, text_capacity;
 } lookup;
 
-/* Updated lists have a fast lookup of names. */
+/* Updated lists have a fast lookup of names. Where an index has ids that are not rows, names cannot be read by row. */
 static bool look_up_themselves(const prog_hits_parts *parts) {
+    const thr_index *index = parts->parts[0].index;
     const thr_hits_info info = thr_hits_get_info(parts->parts[0].hits); /* shards are not updated */
-    return !info.has_names || info.n_added + info.n_removed > 0;
+    return !info.has_names || info.n_added + info.n_removed > 0 || (index != NULL && thr_index_get_info(index).has_ids);
 }
 
 static const char *name_of_row(const prog_hits_parts *parts, size_t *part, uint64_t row) {
@@ -187,16 +188,23 @@ static int read_numbers(program *run, uint64_t n, const char *path, float *value
     return rc;
 }
 
+/* Why rows are not in the order of items; NULL: they are. */
+static const char *reason_for_no_order(const prog_hits_parts *parts) {
+    const thr_index *index = parts->parts[0].index;
+    if (prog_hits_parts_n_items(parts) != prog_hits_parts_n_rows(parts))
+        return "items of the index were removed or added";
+    return index != NULL && thr_index_get_cells(index).n_cells > 0 ? "the index has cells" : NULL;
+}
+
 static int read_values(program *run, lookup *l, const char *path, float fallback, float **values) {
     *values = malloc((size_t)l->n * sizeof **values + 1);
     if (*values == NULL)
         return prog_no_memory();
     for (size_t i = 0; i < l->n; i++)
         (*values)[i] = fallback;
-    if (l->parts != NULL && !prog_ends_unpacked(path, ".tsv") && prog_hits_parts_n_items(l->parts) != l->n) {
-        prog_error(
-            "%s: items of the index were removed or added, so numbers have no order: give .tsv of items and numbers",
-            path);
+    const char *reason = l->parts == NULL ? NULL : reason_for_no_order(l->parts);
+    if (reason != NULL && !prog_ends_unpacked(path, ".tsv")) {
+        prog_error("%s: %s, so numbers have no order: give .tsv of items and numbers", path, reason);
         return PROG_FAILED;
     }
     const int rc =

@@ -59,7 +59,7 @@ static thr_status search_batch(prog_search *search, const thr_matrix *queries, t
 }
 
 static int open_features(prog_vector_search *s) {
-    s->part = (prog_hits_part){.hits = thr_index_hits(s->index)};
+    s->part = (prog_hits_part){.hits = thr_index_hits(s->index), .index = s->index};
     const prog_hits_parts parts = {&s->part, s->part.hits != NULL ? 1 : 0};
     const int rc =
         prog_search_values_features(&s->values->common, &s->search, &parts, "thresher index build --features");

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "hits/weight_note.h"
+#include "index/rows.h"
 #include "cli/json.h"
 #include "cli/messages.h"
 
@@ -58,11 +59,17 @@ void prog_json_cells(prog_json *json, const thr_cells_choice *cells) {
 }
 
 /* Say what --cells auto chose, and why. */
-static void note_cells(const thr_index_info *info, const thr_cells_choice *cells) {
-    if (cells->n_cells == 0 && (info->keep == THR_DTYPE_NONE || info->has_features))
-        prog_note("no cells: they need kept vectors, and no features");
+static void note_cells(const thr_index *index, const thr_cells_choice *cells) {
+    const thr_index_info info = thr_index_get_info(index);
+
+    if (cells->n_cells == 0 && info.keep == THR_DTYPE_NONE)
+        prog_note("no cells: they need kept vectors");
+    else if (cells->n_cells == 0 && prog_takes_vectors(thr_index_tower(index)))
+        prog_note("no cells: they are not supported with a model's codes");
+    else if (cells->n_cells == 0 && info.has_features)
+        prog_note("no cells: searches with features read all items (--cells N makes some, for searches without)");
     else if (cells->n_cells == 0)
-        prog_note("no cells: a search of %s is short without them", prog_counted(info->n_items, "item").text);
+        prog_note("no cells: a search of %s is short without them", prog_counted(info.n_items, "item").text);
     else
         prog_note("%s: a search reads %.1f%% of the items with %" PRIu32 " cells, and is expected to be %.2f times as "
                   "fast as without",
@@ -85,7 +92,7 @@ static int report(const program *run, const char *dir, const thr_index_build_opt
               prog_model_bytes(index) > 0 ? prog_bytes((double)prog_model_bytes(index)).text : "",
               prog_time(seconds).text, prog_short((double)info.n_items / seconds).text);
     if (build->cells == THR_CELLS_AUTO)
-        note_cells(&info, build->cells_choice);
+        note_cells(index, build->cells_choice);
     if (build->features_path != NULL)
         prog_hits_note_weighed(run, thr_index_hits(index), 0, build->features_path);
     if (run->globals.json) {

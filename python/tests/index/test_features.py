@@ -54,6 +54,43 @@ class FeaturesCase(Case):
             with self.assertRaises(thresher.UnsupportedError):
                 index.hits.remove([1])
 
+    def test_features_follow_the_order_of_cells(self) -> None:
+        bids = np.random.default_rng(2).integers(1, 9, N).astype(np.float32)
+        given = {"metric": "ip", "features": self.rows, "multipliers": bids, "threads": 2}
+        with thresher.Index.build(self.path("c.index"), self.vectors, cells=12, **given) as index:
+            self.assertGreater(index.info.n_cells, 6)
+            self.check_values(index, self.sums * bids)
+            assert index.hits is not None
+            shares = index.hits.explain(7, self.asked[0])
+            self.assertEqual(shares, {f: self.asked[0][f] for f in self.rows[7]})
+            rows = index.rows(np.arange(N))
+            self.assertFalse(np.array_equal(rows, np.arange(N)))
+            offsets = np.zeros(index.info.n_rows, np.float32)
+            offsets[rows] = np.arange(N) % 2
+            index.hits.set_values(None, offsets)
+            self.check_values(index, self.sums + np.arange(N) % 2)
+            ids, _ = index.search(self.queries, 5, target="1 AND NOT 3", recall=0.9)
+            self.assertTrue((self.has[ids.astype(int), 1] & ~self.has[ids.astype(int), 3]).all())
+            found, _ = index.search(self.queries[0], 5, features=self.asked[0], filter=index.filter_ids([7, 300]))
+            self.assertEqual(sorted(found[:2].tolist()), [7, 300])
+            index.refresh()
+            self.vectors[7], self.rows[7], bids[7] = -self.vectors[7], [3, 29], 50
+            index.upsert(self.vectors[7:8], ids=[7], features=[[3, 29]], multipliers=[50])
+            index.remove(np.arange(0, N, 2))
+            index.compact()
+            self.assertGreater(index.info.n_cells, 2)
+            self.has[7] = np.isin(np.arange(FEATURES), [3, 29])
+            values = (self.queries @ self.vectors.T + self.weights @ self.has.T) * bids
+            values[:, ::2] = -np.inf
+            self.check_values(index, values)
+            self.assertEqual(index.hits.explain(7, {3: 2.0, 4: 1.0, 29: 1.0}), {3: 2.0, 29: 1.0})
+            index.verify()
+        with thresher.Index.build(self.path("auto.index"), self.vectors, cells="auto", **given) as index:
+            self.assertEqual(index.info.n_cells, 0)
+        for wrong in (self.rows[1:], [*self.rows, [1]]):
+            with self.assertRaisesRegex(ValueError, "features of"):
+                thresher.Index.build(self.path("y.index"), self.vectors, cells=12, features=wrong)
+
     def test_items_come_and_go_with_their_features(self) -> None:
         half, bids = N // 2, np.arange(1, N + 1, dtype=np.float32)
         with thresher.Index.build(
@@ -212,6 +249,10 @@ class FeaturesCase(Case):
         one, _ = index.search(users[0], 4, exact=True)
         np.testing.assert_array_equal(one, ids[0])
         self.assertEqual(index.name(int(ids[0][0])), f"ad{int(ids[0][0])}")
+        cells = thresher.Index.build(self.path("cells.index"), texts, model=dual, features=items, cells=5)
+        self.assertGreater(cells.info.n_cells, 1)
+        np.testing.assert_array_equal(cells.search(users, 4, exact=True)[1], values)
+        np.testing.assert_array_equal(cells.names(cells.search(users[0], 1)[0]), index.names(ids[0][:1]))
 
 
 if __name__ == "__main__":

@@ -53,8 +53,6 @@ static thr_status check_options(const thr_index_build_options *o, thr_error *err
         return thr_fail(err, THR_EINVAL, "multipliers and offsets need features: give those, too");
     if (o->cells > THR_MOST_CELLS && o->cells != THR_CELLS_AUTO)
         return thr_fail(err, THR_EINVAL, "%" PRIu32 " cells: at most %d are possible", o->cells, THR_MOST_CELLS);
-    if (demands_cells(o) && (o->features_path != NULL || o->features != NULL))
-        return thr_fail(err, THR_EUNSUPPORTED, "cells with features are not supported: leave out one of them");
     if (o->sample_rows == 0)
         return thr_fail(err, THR_EINVAL, "0 sample rows: at least 1 is needed");
     return thr_index_check_scale(o->scale, err);
@@ -88,9 +86,25 @@ static thr_status take_model(builder *b, thr_index_build_options *o, thr_error *
                         "%s: features beside kept vectors that a model encodes are not supported: keep none (codes "
                         "only), or leave out the features or the model",
                         o->model);
-    if (demands_cells(o))
-        return thr_fail(err, THR_EUNSUPPORTED, "%s: cells of a model's codes are not supported: leave out one of them",
+    return THR_OK;
+}
+
+/* Searches skip cells by their centroids and by the errors of estimates, which are those of the vectors. */
+static thr_status check_cells(const builder *b, thr_error *err) {
+    const thr_index_build_options *o = b->options;
+    if (!demands_cells(o))
+        return THR_OK;
+    if (b->model.codes && b->model.n_inputs == 0)
+        return thr_fail(err, THR_EUNSUPPORTED,
+                        "%s: cells need kept vectors, and an index of a model's codes keeps none: leave out the cells",
                         o->model);
+    if (b->model.codes)
+        return thr_fail(err, THR_EUNSUPPORTED,
+                        "%s: cells of a model's codes are not supported, because these do not estimate the scores of "
+                        "the vectors: leave out one of them",
+                        o->model);
+    if (o->keep == THR_DTYPE_NONE)
+        return thr_fail(err, THR_EUNSUPPORTED, "cells need kept vectors: keep them as float32, float16 or int8");
     return THR_OK;
 }
 
@@ -113,8 +127,6 @@ static thr_status take_quantiser(builder *b, thr_index_build_options *o, thr_err
 static thr_status prepare(builder *b, thr_error *err) {
     const thr_index_build_options *o = b->options;
     thr_manifest *m = &b->manifest;
-    if (demands_cells(o) && o->keep == THR_DTYPE_NONE)
-        return thr_fail(err, THR_EUNSUPPORTED, "cells need kept vectors: keep them as float32, float16 or int8");
     m->version = THR_BUILD_VERSION;
     m->lead = thr_index_choose_lead(o, m->quantiser.n_dims);
     m->metric = o->metric;
@@ -203,6 +215,7 @@ thr_status thr_index_build(thr_context *context, const char *dir, thr_reader *ve
         goto out;
     }
     THR_TRY_OUT(take_model(&b, &complete, err));
+    THR_TRY_OUT(check_cells(&b, err));
     THR_TRY_OUT(take_quantiser(&b, &complete, err));
     THR_TRY_OUT(take_names(&b, &complete, err));
     THR_TRY_OUT(thr_index_build_dir_open(context, dir, b.options->replace, &b.dir, err));

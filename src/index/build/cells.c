@@ -4,14 +4,17 @@
 #include "base/error.h"
 #include "index/build/choose_cells.h"
 #include "index/build/segment_copy.h"
+#include "index/features.h"
 
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 /*
  * Every segment has its share of the cells. The old files, which no manifest names, are deleted when one is published.
+ * Segments keep their sizes, so their rows keep their numbers: order, unless NULL, receives the old row of each.
  */
-static thr_status write_all(thr_segment_copy *copy, uint32_t n_cells, thr_error *err) {
+static thr_status write_all(thr_segment_copy *copy, uint32_t n_cells, uint64_t *order, thr_error *err) {
     const thr_index *index = copy->index;
     const uint32_t number = index->manifest.segments[index->n_segments - 1].number + 1;
     for (uint32_t s = 0; s < index->n_segments; s++) {
@@ -22,6 +25,8 @@ static thr_status write_all(thr_segment_copy *copy, uint32_t n_cells, thr_error 
         for (uint32_t i = 0; i < segment->n_items; i++)
             copy->rows[i] = segment->first_row + i;
         THR_TRY(thr_index_segment_copy_write(copy, number + s, err));
+        if (order != NULL)
+            memcpy(order + segment->first_row, copy->rows, segment->n_items * sizeof *order);
     }
     return THR_OK;
 }
@@ -35,7 +40,7 @@ static uint64_t largest_segment(const thr_index *index) {
 
 /* Write the segments cell by cell. *written becomes *manifest with the new segments, which it owns. */
 static thr_status write_cells(thr_context *context, const thr_build_dir *dir, uint32_t n_cells,
-                              const thr_manifest *manifest, thr_manifest *written, thr_error *err) {
+                              const thr_manifest *manifest, thr_manifest *written, uint64_t *order, thr_error *err) {
     thr_segment_stream stream = {.context = context, .title = "cells", .dir = dir, .manifest = written};
     thr_segment_copy copy = {.stream = &stream, .n_cells = n_cells};
     thr_index *index = NULL;
@@ -54,11 +59,13 @@ static thr_status write_cells(thr_context *context, const thr_build_dir *dir, ui
     stream.segment_items = largest_segment(index);
     thr_status status = thr_index_segment_copy_open(&copy, stream.segment_items, manifest->n_items, err);
     if (status == THR_OK)
-        status = write_all(&copy, n_cells, err);
+        status = write_all(&copy, n_cells, order, err);
     thr_index_segment_copy_close(&copy);
     thr_index_free(index);
-    if (status != THR_OK)
+    if (status != THR_OK) {
         thr_release(context, written->segments);
+        written->segments = NULL;
+    }
     return status;
 }
 
@@ -69,10 +76,19 @@ static void take(thr_context *context, const thr_manifest *written, thr_manifest
 
 thr_status thr_index_build_cells(thr_context *context, const thr_build_dir *dir, uint32_t n_cells,
                                  thr_manifest *manifest, thr_error *err) {
-    thr_manifest written;
-    THR_TRY(write_cells(context, dir, n_cells, manifest, &written, err));
+    thr_manifest written = {.segments = NULL};
+    uint64_t *order = NULL;
+    thr_status status = THR_OK;
+    if (manifest->hits.there)
+        THR_TRY(thr_alloc(context, (size_t)manifest->n_rows, sizeof *order, &order, "rows", err));
+    THR_TRY_OUT(write_cells(context, dir, n_cells, manifest, &written, order, err));
+    if (order != NULL)
+        THR_TRY_OUT(thr_index_hits_reorder(dir, order, manifest->n_rows, &written.hits, err));
     take(context, &written, manifest);
-    return THR_OK;
+    written.segments = NULL;
+out:
+    THR_RELEASE(context, order, written.segments);
+    return status;
 }
 
 /* Choose by searches of the files that were written. */
@@ -92,7 +108,7 @@ thr_status thr_index_build_best_cells(thr_context *context, const thr_build_dir 
     *choice = (thr_cells_choice){.n_cells = thr_index_cells_to_try(manifest)};
     if (choice->n_cells == 0)
         return THR_OK;
-    THR_TRY(write_cells(context, dir, choice->n_cells, manifest, &written, err));
+    THR_TRY(write_cells(context, dir, choice->n_cells, manifest, &written, NULL, err));
     const thr_status status = measure(context, dir, &written, choice, err);
     if (status == THR_OK && choice->kept)
         take(context, &written, manifest);

@@ -6,15 +6,15 @@
 
 /*
  * Write the segments of an unpublished manifest again, cell by cell, with about n_cells cells in all, and list the new
- * ones instead. Ids are then no longer row numbers. THR_EINVAL for more cells than items; THR_ECANCELED; THR_ENOSPACE;
- * THR_EIO; THR_ENOMEM.
+ * ones instead; and its posting lists, if there are any, for the new rows. Ids are then no longer row numbers.
+ * THR_EINVAL for more cells than items; THR_ECANCELED; THR_ENOSPACE; THR_EIO; THR_ENOMEM.
  */
 thr_status thr_index_build_cells(thr_context *context, const thr_build_dir *dir, uint32_t n_cells,
                                  thr_manifest *manifest, thr_error *err);
 
 /*
- * The same with the number of cells that choose_cells.h finds. Keeps the segments as they are unless searches are
- * expected to be clearly faster with cells.
+ * The same with the number of cells that choose_cells.h finds, which is 0 with posting lists. Keeps the segments as they
+ * are unless searches are expected to be clearly faster with cells.
  */
 thr_status thr_index_build_best_cells(thr_context *context, const thr_build_dir *dir, thr_manifest *manifest,
                                       thr_cells_choice *choice, thr_error *err);

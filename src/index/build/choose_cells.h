@@ -6,7 +6,8 @@
 
 /*
  * The number of cells that a build with THR_CELLS_AUTO tries: a power of two. 0 if the index has so few rows that cells
- * cannot be clearly faster, however few a search reads.
+ * cannot be clearly faster, however few a search reads; if it has posting lists, with which searches read all of them;
+ * or if it cannot have cells.
  */
 uint32_t thr_index_cells_to_try(const thr_manifest *manifest);
 

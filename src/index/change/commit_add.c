@@ -124,7 +124,7 @@ static thr_status add(adder *a, thr_index_change *change, thr_error *err) {
     }
     if (a->commit.index->hits != NULL)
         THR_TRY(thr_index_hits_check_count(a->added_features.items.n_items, added.n, a->source->name, err));
-    THR_TRY(thr_index_commit_write_features(&a->commit, a->commit.live, a->commit.index->manifest.n_rows,
+    THR_TRY(thr_index_commit_write_features(&a->commit, a->commit.live, a->commit.index->manifest.n_rows, NULL,
                                             &a->added_features, err));
     raise_next_id(a);
     THR_TRY(thr_index_commit_publish(&a->commit, err));

@@ -83,8 +83,8 @@ out:
 }
 
 thr_status thr_index_commit_write_features(thr_commit *c, const uint64_t *remaining, uint64_t first_moved,
-                                           const thr_hits_added *added, thr_error *err) {
-    thr_hits_moves moves = {remaining, c->live, c->manifest.n_rows, 0};
+                                           const thr_hits_run *run, const thr_hits_added *added, thr_error *err) {
+    thr_hits_moves moves = {.remaining = remaining, .filled = c->live, .n_rows = c->manifest.n_rows, .run = run};
     thr_manifest *m = &c->manifest;
     if (c->index->hits == NULL)
         return THR_OK;

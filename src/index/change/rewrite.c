@@ -103,6 +103,10 @@ static thr_status replace(thr_commit *c, uint32_t first, uint32_t end, const thr
                           thr_error *err) {
     const thr_index *index = c->index;
     const uint64_t n_rows = index->root->n_segment_rows;
+    const thr_hits_run run = {.begin = index->segments[first].first_row,
+                              .end = index->segments[end - 1].first_row + index->segments[end - 1].n_items,
+                              .rows = made->rows,
+                              .n_rows = made->n_rows};
     c->manifest.n_segments = first;
     c->manifest.n_rows = first > 0 ? index->segments[first - 1].first_row + index->segments[first - 1].n_items : 0;
     THR_TRY(thr_index_commit_resize_live(c, c->manifest.n_rows, err));
@@ -113,7 +117,7 @@ static thr_status replace(thr_commit *c, uint32_t first, uint32_t end, const thr
         THR_TRY(thr_index_commit_append(c, index->manifest.segments + end, index->n_segments - end, err));
         memcpy(c->live + place / 64, live + old / 64, thr_bitmap_words(n_rows - old) * sizeof *live);
     }
-    return thr_index_commit_write_features(c, live, index->segments[first].first_row, NULL, err);
+    return thr_index_commit_write_features(c, live, run.begin, &run, NULL, err);
 }
 
 thr_status thr_index_commit_replace(thr_commit *commit, uint32_t first, uint32_t end, const thr_rewritten *made,
