@@ -82,6 +82,25 @@ class SameBits(WithCells):
                         self.check(one, many, queries, [i if ids is None else ids[i] for i in some])
         self.assertGreater(self.n_sure, 100)
 
+    def test_features_follow_the_order_of_cells(self) -> None:
+        x = clustered(N, DIMS, 1)
+        words = [[f"category={i % 7}", f"brand={i % 11}"] for i in range(N)]
+        bids = np.linspace(0.5, 2, N, dtype=np.float32)
+        ends = [0, *CUTS, N]
+        own: Any = [(words[a:b], bids[a:b]) for a, b in zip(ends, ends[1:])]
+        asked = [{f"category={q % 7}": 1.5, f"brand={q % 4}": -0.25} for q in range(19)] + [{}]
+        given: Any = {"features": [part[0] for part in own], "multipliers": [part[1] for part in own]}
+        with thresher.Index.build(self.path("one"), x, features=words, multipliers=bids) as one:
+            with shards.build(self.path("many"), parts_of(x), cells=CELLS, **given) as many:
+                self.assertGreater(many.info.n_cells, CELLS // 2)
+                for options in ({"exact": True}, {"n_survivors": N, "n_candidates": N}):
+                    found = [i.search(x[:20], K, features=asked, **options) for i in (one, many)]
+                    self.same(*found)
+                targeted = [i.search(x[:20], K, target="brand=3", exact=True) for i in (one, many)]
+                self.same(*targeted)
+                some, _ = many.search(x[:20], K, target="brand=3", recall=0.9)
+                self.assertTrue((some % 11 == 3).all())
+
     def test_items_by_id_and_name(self) -> None:
         x = clustered(N, DIMS, 1)
         numbers = [0, 1, 1499, 1505, 2000, N - 1]

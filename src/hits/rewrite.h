@@ -40,8 +40,8 @@ typedef struct thr_hits_run {
 } thr_hits_run;
 
 /*
- * Where items go. Bitmaps by row; the first bits of `filled` are the remaining items, in the order of their rows but for
- * those of the run, then the added ones.
+ * Where items go. Bitmaps by row; the first bits of `filled` are the remaining items, in the order of their rows except
+ * for those of the run, then the added ones.
  */
 typedef struct thr_hits_moves {
     const uint64_t *remaining; /* of the file's rows */

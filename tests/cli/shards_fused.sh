@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # A collection of shards with features gives the answers of one index: sums, targets, bids, explanations, unknown
-# features, and orders by a ranking model; and Roaring bitmaps of given ids.
+# features, and orders by a ranking model; and Roaring bitmaps of given ids. One of the collections has cells.
 set -eu
 . "$(dirname "$0")/lib.inc"
 
@@ -18,7 +18,9 @@ kind = sys.argv[1]
 n = 600
 x = np.random.default_rng(1).standard_normal((n, 16), np.float32)
 np.save("queries.npy", np.random.default_rng(2).standard_normal((20, 16), np.float32))
-ids = {"rows": None, "ids": np.random.default_rng(4).permutation(3 * n)[:n], "names": [f"item{i}" for i in range(n)]}[kind]
+some = np.random.default_rng(4).permutation(3 * n)[:n]
+ids = {"rows": None, "ids": some, "cells": some, "names": [f"item{i}" for i in range(n)]}[kind]
+cells = 40 if kind == "cells" else None
 # a feature of all items, some of some, one of the last shard only, one of one item, and items with none
 words = [[f"category={i % 7}", f"brand={i % 11}"] + ["late"] * (i > 550) + ["only"] * (i == 301) for i in range(n)]
 words[5] = words[6] = []
@@ -27,7 +29,8 @@ spans = list(zip(cuts, cuts[1:]))
 parts = [x[a:b] if ids is None else (x[a:b], ids[a:b]) for a, b in spans]
 bids = np.linspace(0.5, 2, n, dtype=np.float32)
 thresher.Index.build("one", x, ids=ids, features=words, multipliers=bids, replace=True)
-shards.build("many", parts, features=[words[a:b] for a, b in spans], multipliers=[bids[a:b] for a, b in spans], replace=True)
+own_words, own_bids = [words[a:b] for a, b in spans], [bids[a:b] for a, b in spans]
+shards.build("many", parts, features=own_words, multipliers=own_bids, cells=cells, replace=True)
 named = [str(i if ids is None else ids[i]) for i in range(n)]
 with open("bids.tsv", "w") as file:
     file.writelines(f"{name}\t{i % 5 + 0.5}\n" for i, name in enumerate(named) if i % 3)
@@ -61,12 +64,22 @@ equal() {
     same got_notes expected_notes
 }
 
-for kind in rows ids names; do
+for kind in rows ids cells names; do
     works python make.py $kind
+    offsets=offsets.npy
+    by_row="--rank-features columns.npy --rank-columns 3,score,1"
+    if [ $kind = cells ]; then
+        works "$THRESHER" shards info many
+        matches '^cells           [0-9]* in all shards' out
+        fails 1 'cells reorder items, so numbers have no order' \
+            "$THRESHER" shards search many queries.npy --features users.txt --offsets offsets.npy
+        offsets=bids.tsv
+        by_row="--rank-features columns.tsv --rank-items item --rank-columns price,score,age"
+    fi
     for how in "--exact -k 10" "--exact -k 700 --value sigmoid" "--survivors 600 --candidates 600 -k 10" \
         "--exact -k 10 --target late" "--exact -k 10 --target nothing=1" \
         "--exact -k 30 --target category=1_OR_NOT_brand=3 --filter allowed.txt" \
-        "--exact -k 10 --multipliers bids.tsv --offsets offsets.npy" "--exact -k 10 --offsets bids.tsv --explain"; do
+        "--exact -k 10 --multipliers bids.tsv --offsets $offsets" "--exact -k 10 --offsets bids.tsv --explain"; do
         # shellcheck disable=SC2086 # words
         set -- $how
         n=$#
@@ -83,8 +96,7 @@ for kind in rows ids names; do
     equal $(cat like) --exact -k 10 --target 'late OR category=3' --json
 
     # orders by a ranking model
-    for columns in "--rank-features columns.npy --rank-columns 3,score,1" \
-        "--rank-features columns.tsv --rank-items item --rank-columns age,score,price"; do
+    for columns in "$by_row" "--rank-features columns.tsv --rank-items item --rank-columns age,score,price"; do
         # shellcheck disable=SC2086 # words
         equal queries.npy --exact -k 10 --rank rank.model --rank-depth 40 $columns --json
         # shellcheck disable=SC2086

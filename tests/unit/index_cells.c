@@ -580,6 +580,28 @@ static void searches_without_features_skip_cells(void **state) {
     free(found);
 }
 
+/* Item i of the table below: found by its name, with its features, vector and id (NULL: none was given). */
+static void expect_item(thr_index *index, uint64_t i, const float *row, const uint64_t *given) {
+    const thr_hits *hits = thr_index_hits(index);
+    const uint64_t ends[] = {0, 1};
+    char name[32], word[32];
+    uint64_t id;
+    uint32_t feature;
+    uint8_t matched;
+    float vector[DIMS], share;
+    const thr_hits_queries one = {1, ends, &feature, NULL};
+    (void)snprintf(name, sizeof name, "item %d", (int)i);
+    (void)snprintf(word, sizeof word, "colour=%d", (int)i % 7);
+    assert_true(thr_hits_find(hits, name, &id) && thr_hits_feature(hits, word, &feature));
+    assert_string_equal(thr_hits_name(hits, id), name);
+    assert_true(given == NULL || id == *given);
+    expect_ok(thr_hits_explain(hits, id, &one, 0, &share, &matched, &error));
+    assert_int_equal(matched, 1);
+    expect_ok(thr_index_vector(index, id, vector, &error));
+    for (uint32_t d = 0; d < DIMS; d++)
+        assert_true(fabsf(vector[d] - row[d]) <= 1e-3f * (1 + fabsf(vector[d])));
+}
+
 /* Names of a table become those of the items; beside given ids they stay with the posting lists. */
 static void names_and_words_of_a_table_stay_with_their_items(void **state) {
     enum { FEW = 700 };
@@ -600,27 +622,9 @@ static void names_and_words_of_a_table_stay_with_their_items(void **state) {
         options.n_ids = given == 1 ? FEW : 0;
         options.segment_rows = 256;
         thr_index *index = build(*state, DIR_A, rows, FEW, options, 20);
-        thr_hits *hits = thr_index_hits(index);
         assert_true(thr_index_get_cells(index).n_cells > 0 && thr_index_get_info(index).has_names == (given == 0));
-        for (uint64_t i = 0; i < FEW; i++) {
-            char name[32], word[32];
-            const uint64_t ends[] = {0, 1};
-            uint64_t id;
-            uint32_t feature;
-            uint8_t matched;
-            float vector[DIMS], share;
-            const thr_hits_queries one = {1, ends, &feature, NULL};
-            (void)snprintf(name, sizeof name, "item %d", (int)i);
-            (void)snprintf(word, sizeof word, "colour=%d", (int)i % 7);
-            assert_true(thr_hits_find(hits, name, &id) && thr_hits_feature(hits, word, &feature));
-            assert_string_equal(thr_hits_name(hits, id), name);
-            assert_true(given == 0 || id == ids[i]);
-            expect_ok(thr_hits_explain(hits, id, &one, 0, &share, &matched, &error));
-            assert_int_equal(matched, 1);
-            expect_ok(thr_index_vector(index, id, vector, &error));
-            for (uint32_t d = 0; d < DIMS; d++)
-                assert_true(fabsf(vector[d] - rows[i * DIMS + d]) <= 1e-3f * (1 + fabsf(vector[d])));
-        }
+        for (uint64_t i = 0; i < FEW; i++)
+            expect_item(index, i, rows + i * DIMS, given == 1 ? &ids[i] : NULL);
         thr_index_free(index);
     }
     (void)unlink(table);

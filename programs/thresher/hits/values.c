@@ -33,9 +33,11 @@ typedef struct lookup {
 
 /* Updated lists have a fast lookup of names. Where an index has ids that are not rows, names cannot be read by row. */
 static bool look_up_themselves(const prog_hits_parts *parts) {
-    const thr_index *index = parts->parts[0].index;
     const thr_hits_info info = thr_hits_get_info(parts->parts[0].hits); /* shards are not updated */
-    return !info.has_names || info.n_added + info.n_removed > 0 || (index != NULL && thr_index_get_info(index).has_ids);
+    bool has_ids = false;
+    for (size_t i = 0; i < parts->n; i++)
+        has_ids = has_ids || (parts->parts[i].index != NULL && thr_index_get_info(parts->parts[i].index).has_ids);
+    return !info.has_names || info.n_added + info.n_removed > 0 || has_ids;
 }
 
 static const char *name_of_row(const prog_hits_parts *parts, size_t *part, uint64_t row) {
@@ -190,10 +192,12 @@ static int read_numbers(program *run, uint64_t n, const char *path, float *value
 
 /* Why rows are not in the order of items; NULL: they are. */
 static const char *reason_for_no_order(const prog_hits_parts *parts) {
-    const thr_index *index = parts->parts[0].index;
     if (prog_hits_parts_n_items(parts) != prog_hits_parts_n_rows(parts))
         return "items of the index were removed or added";
-    return index != NULL && thr_index_get_cells(index).n_cells > 0 ? "the index has cells" : NULL;
+    for (size_t i = 0; i < parts->n; i++)
+        if (parts->parts[i].index != NULL && thr_index_get_cells(parts->parts[i].index).n_cells > 0)
+            return "cells reorder items";
+    return NULL;
 }
 
 static int read_values(program *run, lookup *l, const char *path, float fallback, float **values) {

@@ -249,7 +249,7 @@ static int open_all(prog_shards_search *s) {
                                         .first_id = first_id,
                                         .least_id = shard->least_id,
                                         .greatest_id = shard->greatest_id};
-        s->lists[i] = (prog_hits_part){thr_index_hits(index), shard->first_row, first_id, NULL};
+        s->lists[i] = (prog_hits_part){thr_index_hits(index), shard->first_row, first_id, index};
     }
     s->items = (prog_items){.what = "collection",
                             .dir = s->values->dir,

@@ -13,8 +13,8 @@ thr_status thr_index_build_cells(thr_context *context, const thr_build_dir *dir,
                                  thr_manifest *manifest, thr_error *err);
 
 /*
- * The same with the number of cells that choose_cells.h finds, which is 0 with posting lists. Keeps the segments as they
- * are unless searches are expected to be clearly faster with cells.
+ * The same with the number of cells that choose_cells.h finds, which is 0 with posting lists. Keeps the segments as
+ * they are unless searches are expected to be clearly faster with cells.
  */
 thr_status thr_index_build_best_cells(thr_context *context, const thr_build_dir *dir, thr_manifest *manifest,
                                       thr_cells_choice *choice, thr_error *err);
