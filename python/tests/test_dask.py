@@ -165,6 +165,21 @@ class OnWorkers(Case):
         with shards.open(self.path("many")) as here, collections.open(self.path("many"), client=self.client) as there:
             self.same(here.search(x[:30], K), there.search(x[:30], K))
 
+    def test_cells(self) -> None:
+        x = random_vectors(N, DIMS)
+        index, parts = thresher.Index.build(self.path("one"), x), np.array_split(x, 5)
+        with collections.build(self.path("many"), parts, client=self.client, cells=40) as many:
+            self.assertGreater(many.info.n_cells, 20)
+            self.same(index.search(x[:30], K, exact=True), many.search(x[:30], K, exact=True))
+            with self.assertRaisesRegex(ValueError, "has cells"):
+                many.search(x[:3], K, filter=np.ones(N, bool))
+            with shards.open(self.path("many")) as here:
+                allowed, own = here.filter_ids(range(0, N, 3)), index.filter_ids(range(0, N, 3))
+                self.same(
+                    index.search(x[:9], K, exact=True, filter=own), many.search(x[:9], K, exact=True, filter=allowed)
+                )
+                self.same(here.search(x[:30], 1, recall=0.9), many.search(x[:30], 1, recall=0.9))
+
     def test_arrays_and_frames(self) -> None:
         x = random_vectors(N, DIMS)
         with thresher.Index.build(self.path("one"), x) as index:

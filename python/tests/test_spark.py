@@ -81,6 +81,13 @@ class OnSpark(Case):
             self.check(spark.search(queries, self.path("many"), K, by=by, exact=True), *wanted, range(30))
         with shards.open(self.path("many")) as many:
             self.check(spark.search(queries, self.path("many"), K), *many.search(x[:30], K), range(30))
+        info = spark.build(self.frame(x[1:1000], range(999), 3), id="id", path=self.path("cells"), cells=30)
+        self.assertGreater(info.n_cells, 20)
+        with thresher.Index.build(self.path("some"), x[1:1000]) as index:
+            wanted = index.search(x[1:21], 4, exact=True)
+        for by in ("queries", "shards"):
+            some = self.frame(x[1:21], range(20), 2)
+            self.check(spark.search(some, self.path("cells"), 4, by=by, exact=True), *wanted, range(20))
 
     def test_features_and_bids_of_items(self) -> None:
         x, rng = random_vectors(600, DIMS), np.random.default_rng(5)

@@ -13,6 +13,9 @@ Arrays go in and out as numpy arrays; whatever speaks DLPack on the CPU is taken
 
 from __future__ import annotations
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from ._about import LibraryInfo, info
 from ._beam import BeamSequence, beam_search
 from ._bleu import Bleu, bleu, sentence_bleu
@@ -48,6 +51,9 @@ from ._train import TowerEpoch, TowerQuality, TowerReport
 from ._translate import Alignment, Translation, TranslationTimes, Translator, train_alignment
 from ._words import join_words, split_words
 from ._writer import IndexWriter
+
+if TYPE_CHECKING:
+    from . import shards as shards
 
 NO_ID: int = _abi.NO_ID
 """Fills the end of an answer that has fewer than k items."""
@@ -117,3 +123,14 @@ __all__ = [
     "split_words",
     "train_alignment",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """thresher.shards, imported when it is first used."""
+    if name != "shards":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return importlib.import_module(f"{__name__}.{name}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), "shards"])

@@ -52,6 +52,8 @@ Items = Union[IdArray, "list[str]"]
 
 def as_items(items: Any) -> Items:
     """Items as they were given: by ids, of any shape, or by names."""
+    if isinstance(items, str):
+        raise TypeError(f"ids: the text {items!r} was given: expected integers, or a list of names: [{items!r}]")
     names = as_names(items)
     return as_ids(items, "ids") if names is None else names
 

@@ -153,9 +153,15 @@ class Changes(VectorCase):
             with self.assertRaisesRegex(ValueError, "has cells"):
                 cells.search(self.queries, 3, filter=np.ones(N, bool))
             self.assertEqual((cells.info.n_cells, cells.info.journal_bytes), (8, 0))
+            measured = cells.measure_cells()
+            self.assertEqual((measured.n_cells, measured.n_without_cell), (8, 0))
+            self.assertTrue(0 < measured.smallest <= N / 8 <= measured.largest)
             self.assertEqual(cells.search(self.queries[0], 1, filter=cells.filter_ids([7]))[0].tolist(), [7])
         with Index.build(self.path("chosen"), self.vectors, cells="auto", threads=2) as chosen:
             self.assertEqual(chosen.info.n_cells, 0)  # few items
+            self.assertEqual(chosen.measure_cells(), (0, 0, 0, 0, 0.0, 0.0))
+            with self.assertRaisesRegex(TypeError, r"or a list of names: \['seven'\]"):
+                chosen.vectors("seven")
         with self.assertRaisesRegex(TypeError, "cells"):
             Index.build(self.path("many"), self.vectors, cells="many")
 

@@ -6,6 +6,8 @@ from __future__ import annotations
 import os
 import pickle
 import shutil
+import subprocess
+import sys
 import unittest
 
 import numpy as np
@@ -32,6 +34,13 @@ class Open(Case):
         self.assertEqual(repr(index), f"<thresher.Index {self.path()!r}: 500 x 16, cosine, 3 bits, float16 kept>")
         index.close()
         self.assertIn("float16 kept, closed>", repr(index))
+
+    def test_collections_are_imported_when_they_are_used(self) -> None:
+        code = (
+            "import sys, thresher; assert 'thresher.shards' not in sys.modules and 'shards' in dir(thresher); "
+            "assert thresher.shards.Shards and not hasattr(thresher, 'nothing')"
+        )
+        subprocess.run([sys.executable, "-c", code], check=True)
 
     def test_what_cannot_be_opened(self) -> None:
         with self.assertRaises(FileNotFoundError) as missing:
