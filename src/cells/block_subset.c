@@ -3,7 +3,6 @@
 #include "cells/block_subset.h"
 
 #include "base/error.h"
-#include "scan/impl.h"
 #include "select/bitmap.h"
 
 /* A view of a segment's items from `item` on, a multiple of 64; at most n of them. */
@@ -40,7 +39,7 @@ thr_status thr_cells_subset_reserve(thr_context *context, size_t n_segments, uin
                                     thr_error *err) {
     THR_TRY(
         thr_grow(context, &part->segments, &part->segments_capacity, n_segments, sizeof *part->segments, WHAT, err));
-    THR_TRY(thr_grow(context, &part->firsts, &part->firsts_capacity, n_segments, sizeof *part->firsts, WHAT, err));
+    THR_TRY(thr_grow(context, &part->runs, &part->runs_capacity, n_segments, sizeof *part->runs, WHAT, err));
     return thr_grow(context, &part->words, &part->words_capacity, (size_t)n_blocks, sizeof *part->words, WHAT, err);
 }
 
@@ -54,7 +53,7 @@ static thr_status add_run(thr_context *context, const thr_scan_corpus *whole, th
         *segment = slice(whole, from, row - from->first_row, (run.end - run.first) * THR_BLOCK_ITEMS);
         const uint64_t n_blocks = thr_bitmap_words(segment->n_items);
         segment->first_row = part->corpus.n_rows;
-        part->firsts[part->n_segments++] = row;
+        part->runs[part->n_segments++] = (thr_block_range){run.first, run.first + n_blocks};
         part->corpus.n_rows += n_blocks * THR_BLOCK_ITEMS;
         for (uint64_t i = 0; filter != NULL && i < n_blocks; i++)
             part->words[at + i] = filter[run.first + i];
@@ -89,12 +88,25 @@ thr_status thr_cells_subset_make(thr_context *context, const thr_scan_corpus *wh
 
 void thr_cells_subset_free(thr_context *context, thr_cells_subset *part) {
     thr_release(context, part->segments);
-    thr_release(context, part->firsts);
+    thr_release(context, part->runs);
     thr_release(context, part->words);
     *part = (thr_cells_subset){.n_segments = 0};
 }
 
 uint64_t thr_cells_subset_row(const thr_cells_subset *part, uint64_t row) {
     const thr_segment *segment = thr_scan_segment_of(&part->corpus, row);
-    return part->firsts[segment - part->segments] + (row - segment->first_row);
+    return part->runs[segment - part->segments].first * THR_BLOCK_ITEMS + (row - segment->first_row);
+}
+
+uint64_t thr_cells_subset_place(const thr_cells_subset *part, uint64_t row) {
+    const uint64_t block = row / THR_BLOCK_ITEMS;
+    size_t low = 0, high = part->n_segments;
+    while (high - low > 1) {
+        const size_t mid = low + (high - low) / 2;
+        if (part->runs[mid].first <= block)
+            low = mid;
+        else
+            high = mid;
+    }
+    return part->segments[low].first_row + (row - part->runs[low].first * THR_BLOCK_ITEMS);
 }

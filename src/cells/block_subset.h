@@ -6,15 +6,15 @@
 #pragma once
 
 #include "base/memory.h"
-#include "scan/scan.h"
+#include "scan/impl.h"
 
 /* Initialise with zeros. Owns its arrays; corpus borrows all other data from the whole corpus. */
 typedef struct thr_cells_subset {
     thr_scan_corpus corpus;
     thr_segment *segments; /* one for each run of adjacent blocks */
-    uint64_t *firsts;      /* by segment: its first row, as numbered in the whole corpus */
+    thr_block_range *runs; /* by segment: its blocks, as numbered in the whole corpus */
     uint64_t *words;       /* filter, by row of the part */
-    size_t n_segments, segments_capacity, firsts_capacity, words_capacity;
+    size_t n_segments, segments_capacity, runs_capacity, words_capacity;
 } thr_cells_subset;
 
 /* Allocate for n_segments runs with n_blocks blocks in all; smaller parts then allocate nothing. THR_ENOMEM. */
@@ -29,5 +29,6 @@ thr_status thr_cells_subset_make(thr_context *context, const thr_scan_corpus *wh
                                  uint64_t n_blocks, const uint64_t *filter, thr_cells_subset *part, thr_error *err);
 void thr_cells_subset_free(thr_context *context, thr_cells_subset *part);
 
-/* The whole corpus's number of a row of the part. */
+/* The whole corpus's number of a row of the part, and the part's number of a row that is in it. */
 uint64_t thr_cells_subset_row(const thr_cells_subset *part, uint64_t row);
+uint64_t thr_cells_subset_place(const thr_cells_subset *part, uint64_t row);

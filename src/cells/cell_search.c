@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cell_search.c - searches of many queries, one after the other on each thread. */
+/* cell_search.c - searches of many queries: on the CPU one after the other on each thread. */
 #include "cells/cell_search.h"
 
 #include "base/error.h"
-#include "cells/workspace.h"
+#include "cells/device_search.h"
 #include "parallel/pool.h"
 #include "scan/radius_plan.h"
 
@@ -14,36 +14,18 @@ enum {
 
 static const double UNVISITED_SHARE = 0.65; /* of the allowed misses: those that may be in cells not visited */
 
-/* A plan, with what it reads and writes. */
-typedef struct cells_job {
-    thr_cells_plan plan;
-    thr_cells_workspace *workspace;
-    thr_scan *scan;
-    const thr_matrix *queries;
-    const thr_answers *answers;
-} cells_job;
-
+/* Search for one query on a thread. */
 static thr_status search_query(void *arg, size_t row, uint32_t worker, thr_error *err) {
-    const cells_job *job = arg;
-    thr_cells_visitor *visitor = &job->workspace->visitors[worker];
+    const thr_cells_job *job = arg;
     thr_cells_visit *visit = &job->workspace->visits[worker];
-    const thr_found *found = &visitor->found;
-    const size_t k = (size_t)job->answers->k;
-    thr_matrix query = *job->queries;
-    query.data = (const char *)job->queries->data + row * job->queries->stride;
-    query.n_rows = 1;
-    thr_cells_visit_begin(&job->plan, &query, &job->scan->lanes[worker], visitor, visit);
+    thr_cells_job_begin(job, row, worker);
     do {
         bool has_rows;
         THR_TRY(thr_cells_visit_start_pass(visit, &has_rows, err));
         if (has_rows)
             THR_TRY(thr_cells_visit_run_pass(visit, err));
     } while (thr_cells_visit_next(visit));
-    THR_TRY(thr_cells_visit_end(visit, err));
-    if (job->answers->n_read != NULL)
-        job->answers->n_read[row] = visit->n_read;
-    thr_select_answers_put(job->answers, row, found->items, found->n < k ? found->n : k);
-    return THR_OK;
+    return thr_cells_job_end(job, row, worker, err);
 }
 
 bool thr_cells_may_be_skipped(const thr_cells_corpus *corpus, const thr_search_options *options,
@@ -79,16 +61,19 @@ thr_status thr_cells_search(thr_scan *scan, thr_cells_workspace *workspace, cons
                             const thr_matrix *queries, const thr_search_options *options, const thr_answers *answers,
                             thr_error *err) {
     thr_context *context = workspace->context;
-    cells_job job = {.plan = plan_of(context, corpus, options, answers->k),
-                     .workspace = workspace,
-                     .scan = scan,
-                     .queries = queries,
-                     .answers = answers};
+    thr_cells_job job = {.plan = plan_of(context, corpus, options, answers->k),
+                         .workspace = workspace,
+                         .scan = scan,
+                         .queries = queries,
+                         .answers = answers};
     const thr_answers wanted = {.k = job.plan.wanted};
     job.plan.whole = thr_scan_job_make(context, corpus->scan, &job.plan.options, &wanted);
-    THR_TRY(thr_scan_make_room(scan, context->n_threads, 1, corpus->scan->quantiser->n_dims,
+    const bool on_devices = thr_cells_can_use_devices(&job.plan);
+    const uint32_t n_slots = on_devices ? thr_cells_device_slots(&job) : context->n_threads;
+    THR_TRY(thr_scan_make_room(scan, n_slots, 1, corpus->scan->quantiser->n_dims,
                                thr_scan_most_survivors(&job.plan.whole), err));
     THR_TRY(thr_scan_check_queries(scan, corpus->scan, queries, err));
-    THR_TRY(thr_cells_workspace_prepare(workspace, &job.plan, err));
-    return thr_parallel_try(context, (size_t)queries->n_rows, search_query, &job, err);
+    THR_TRY(thr_cells_workspace_prepare(workspace, &job.plan, n_slots, err));
+    return on_devices ? thr_cells_search_on_devices(&job, n_slots, err)
+                      : thr_parallel_try(context, (size_t)queries->n_rows, search_query, &job, err);
 }

@@ -33,8 +33,10 @@ bool thr_cells_may_be_skipped(const thr_cells_corpus *corpus, const thr_search_o
                               const thr_answers *answers);
 
 /*
- * As thr_scan_search, for options that thr_cells_may_be_skipped accepts. Each thread processes one query at a time, so
- * the answer to a query does not depend on the batch. After a first search of the same shape nothing is allocated.
+ * As thr_scan_search, for options that thr_cells_may_be_skipped accepts. If corpus->scan->store holds all codes in the
+ * memory of devices, these run the screens (device_search.h); THR_EDEVICE then. Each thread processes one query at a
+ * time, so the answer to a query does not depend on the batch, nor on devices. After a first search of the same shape
+ * nothing is allocated.
  */
 thr_status thr_cells_search(thr_scan *scan, thr_cells_workspace *workspace, const thr_cells_corpus *corpus,
                             const thr_matrix *queries, const thr_search_options *options, const thr_answers *answers,

@@ -117,8 +117,7 @@ thr_status thr_cells_visit_start_pass(thr_cells_visit *s, bool *has_rows, thr_er
     return THR_OK;
 }
 
-/* Take the best rows of the part, and prepare the radius of later passes. */
-static thr_status take_best(thr_cells_visit *s, thr_error *err) {
+thr_status thr_cells_visit_take_best(thr_cells_visit *s, thr_error *err) {
     thr_cells_visitor *v = s->v;
     const thr_cells_plan *plan = s->plan;
     const size_t before = v->found.n;
@@ -138,8 +137,7 @@ static thr_status take_best(thr_cells_visit *s, thr_error *err) {
     return THR_OK;
 }
 
-/* Take the rows of the part that reach the least score. */
-static thr_status take_found(thr_cells_visit *s, thr_error *err) {
+thr_status thr_cells_visit_take_found(thr_cells_visit *s, thr_error *err) {
     thr_cells_visitor *v = s->v;
     const size_t before = v->found.n;
     THR_TRY(thr_scan_found_append(s->plan->context, &v->found, s->lane->found.items, s->lane->found.n, err));
@@ -155,19 +153,23 @@ static void keep_best(const thr_cells_visit *s) {
     thr_select_candidates_sort(found->items, found->n);
 }
 
+void thr_cells_visit_end_pass(thr_cells_visit *s) {
+    s->n_read += s->lane->n_read;
+    keep_best(s);
+}
+
 thr_status thr_cells_visit_run_pass(thr_cells_visit *s, thr_error *err) {
     s->lane->n_read = 0;
     if (s->least == -INFINITY) {
         THR_TRY(thr_scan_search_one(&s->job, &s->query, s->lane, &s->margin, err));
-        THR_TRY(take_best(s, err));
+        THR_TRY(thr_cells_visit_take_best(s, err));
     } else {
         s->lane->found.n = 0;
         s->radius.least_score = s->least;
         THR_TRY(thr_scan_radius_one(&s->job, &s->query, &s->radius, s->lane, 1, &s->lane->found, err));
-        THR_TRY(take_found(s, err));
+        THR_TRY(thr_cells_visit_take_found(s, err));
     }
-    s->n_read += s->lane->n_read;
-    keep_best(s);
+    thr_cells_visit_end_pass(s);
     return THR_OK;
 }
 

@@ -72,3 +72,11 @@ thr_status thr_cells_visit_start_pass(thr_cells_visit *visit, bool *has_rows, th
 thr_status thr_cells_visit_run_pass(thr_cells_visit *visit, thr_error *err);
 bool thr_cells_visit_next(thr_cells_visit *visit);
 thr_status thr_cells_visit_end(thr_cells_visit *visit, thr_error *err);
+
+/*
+ * The steps of run_pass after a search elsewhere, which sets lane->n_read: take_best the rows in visitor->ids and
+ * visitor->scores, or, with a least score, take_found those in lane->found; end_pass. THR_ENOMEM.
+ */
+thr_status thr_cells_visit_take_best(thr_cells_visit *visit, thr_error *err);
+thr_status thr_cells_visit_take_found(thr_cells_visit *visit, thr_error *err);
+void thr_cells_visit_end_pass(thr_cells_visit *visit);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* workspace.c - memory that searches of one index use again. */
+/* workspace.c - memory that searches of one index use again, and the begin and end of a query in it. */
 #include "cells/workspace.h"
 
 #include "base/error.h"
@@ -11,10 +11,11 @@ thr_status thr_cells_workspace_make(thr_context *context, thr_cells_workspace **
 }
 
 static void empty(thr_cells_workspace *w) {
-    for (uint32_t i = 0; w->visitors != NULL && i < w->n_threads; i++)
+    for (uint32_t i = 0; w->visitors != NULL && i < w->n_slots; i++)
         thr_cells_visitor_free(w->context, &w->visitors[i]);
     thr_release(w->context, w->visitors);
     thr_release(w->context, w->visits);
+    thr_release(w->context, w->passes);
     thr_release(w->context, w->places);
     *w = (thr_cells_workspace){.context = w->context};
 }
@@ -36,41 +37,67 @@ static void place_cells(const thr_cells_workspace *w, const thr_cells_corpus *co
         }
 }
 
+thr_cells_capacity thr_cells_capacity_of(const thr_cells_plan *plan) {
+    return (thr_cells_capacity){.n_dims = plan->corpus->scan->quantiser->n_dims,
+                                .n_cells = plan->n_cells,
+                                .n_segments = plan->corpus->scan->n_segments,
+                                .n_blocks = plan->n_blocks,
+                                .wanted = plan->wanted};
+}
+
 /* Allocate for a plan, where the memory of earlier ones does not suffice. */
-static thr_status reserve(thr_cells_workspace *w, const thr_cells_plan *plan, thr_error *err) {
-    const thr_cells_capacity wanted = {.n_dims = plan->corpus->scan->quantiser->n_dims,
-                                       .n_cells = plan->n_cells,
-                                       .n_segments = plan->corpus->scan->n_segments,
-                                       .n_blocks = plan->n_blocks,
-                                       .wanted = plan->wanted};
-    if (w->is_ready && w->capacity.n_dims >= wanted.n_dims && w->capacity.n_cells >= wanted.n_cells &&
-        w->capacity.n_blocks >= wanted.n_blocks && w->capacity.wanted >= wanted.wanted)
+static thr_status reserve(thr_cells_workspace *w, const thr_cells_plan *plan, uint32_t n_slots, thr_error *err) {
+    static const char what[] = "a search of cells";
+    const thr_cells_capacity wanted = thr_cells_capacity_of(plan);
+    if (w->is_ready && w->n_slots >= n_slots && w->capacity.n_dims >= wanted.n_dims &&
+        w->capacity.n_cells >= wanted.n_cells && w->capacity.n_blocks >= wanted.n_blocks &&
+        w->capacity.wanted >= wanted.wanted)
         return THR_OK;
     empty(w);
     w->capacity = wanted;
     THR_TRY(thr_alloc(w->context, wanted.n_cells, sizeof *w->places, &w->places, "cells", err));
-    THR_TRY(
-        thr_alloc_zero(w->context, w->context->n_threads, sizeof *w->visitors, &w->visitors, "a search of cells", err));
-    THR_TRY(thr_alloc(w->context, w->context->n_threads, sizeof *w->visits, &w->visits, "a search of cells", err));
-    w->n_threads = w->context->n_threads;
-    for (uint32_t i = 0; i < w->n_threads; i++)
+    THR_TRY(thr_alloc_zero(w->context, n_slots, sizeof *w->visitors, &w->visitors, what, err));
+    w->n_slots = n_slots;
+    THR_TRY(thr_alloc(w->context, n_slots, sizeof *w->visits, &w->visits, what, err));
+    THR_TRY(thr_alloc(w->context, n_slots, sizeof *w->passes, &w->passes, what, err));
+    for (uint32_t i = 0; i < n_slots; i++)
         THR_TRY(thr_cells_visitor_reserve(w->context, &wanted, &w->visitors[i], err));
     place_cells(w, plan->corpus);
     w->is_ready = true;
     return THR_OK;
 }
 
-thr_status thr_cells_workspace_prepare(thr_cells_workspace *workspace, thr_cells_plan *plan, thr_error *err) {
-    THR_TRY(reserve(workspace, plan, err));
-    for (uint32_t i = 0; i < workspace->n_threads; i++)
+thr_status thr_cells_workspace_prepare(thr_cells_workspace *workspace, thr_cells_plan *plan, uint32_t n_slots,
+                                       thr_error *err) {
+    THR_TRY(reserve(workspace, plan, n_slots, err));
+    for (uint32_t i = 0; i < workspace->n_slots; i++)
         workspace->visitors[i].n_blocks = 0;
     plan->places = workspace->places;
     return THR_OK;
 }
 
+void thr_cells_job_begin(const thr_cells_job *job, uint64_t row, size_t slot) {
+    thr_matrix query = *job->queries;
+    query.data = (const char *)job->queries->data + row * job->queries->stride;
+    query.n_rows = 1;
+    thr_cells_visit_begin(&job->plan, &query, &job->scan->lanes[slot], &job->workspace->visitors[slot],
+                          &job->workspace->visits[slot]);
+}
+
+thr_status thr_cells_job_end(const thr_cells_job *job, uint64_t row, size_t slot, thr_error *err) {
+    thr_cells_visit *visit = &job->workspace->visits[slot];
+    const thr_found *found = &job->workspace->visitors[slot].found;
+    const size_t k = (size_t)job->answers->k;
+    THR_TRY(thr_cells_visit_end(visit, err));
+    if (job->answers->n_read != NULL)
+        job->answers->n_read[row] = visit->n_read;
+    thr_select_answers_put(job->answers, row, found->items, found->n < k ? found->n : k);
+    return THR_OK;
+}
+
 uint64_t thr_cells_blocks_visited(const thr_cells_workspace *workspace) {
     uint64_t n = 0;
-    for (uint32_t i = 0; i < workspace->n_threads; i++)
+    for (uint32_t i = 0; i < workspace->n_slots; i++)
         n += workspace->visitors[i].n_blocks;
     return n;
 }

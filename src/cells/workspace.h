@@ -1,18 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* workspace.h - the memory of searches of cells of one index. */
+/* workspace.h - the memory of searches of cells of one index, and a search that uses it. */
 #pragma once
 
 #include "cells/visit.h"
+#include "store/listed.h"
+
+/* A pass that a device screens. */
+typedef struct thr_cells_device_pass {
+    bool waits; /* for the device; false: the query's search has ended */
+    thr_scan_query screen;
+    thr_radius_plan plan; /* of passes with a least score */
+    thr_store_list list;
+} thr_cells_device_pass;
 
 struct thr_cells_workspace {
     thr_context *context;
-    uint32_t n_threads;
-    bool is_ready; /* all memory is there, and places are set */
+    uint32_t n_slots; /* queries that are searched at once: one per thread; with devices more */
+    bool is_ready;    /* all memory is there, and places are set */
     thr_cells_capacity capacity;
-    thr_cell_place *places;      /* capacity.n_cells */
-    thr_cells_visitor *visitors; /* one per thread */
-    thr_cells_visit *visits;     /* likewise */
+    thr_cell_place *places;        /* capacity.n_cells */
+    thr_cells_visitor *visitors;   /* n_slots */
+    thr_cells_visit *visits;       /* likewise */
+    thr_cells_device_pass *passes; /* likewise */
 };
 
-/* Make room for a plan, and set plan->places. All plans are searches of the same index. THR_ENOMEM. */
-thr_status thr_cells_workspace_prepare(thr_cells_workspace *workspace, thr_cells_plan *plan, thr_error *err);
+/* The memory that a query of a plan needs. */
+thr_cells_capacity thr_cells_capacity_of(const thr_cells_plan *plan);
+
+/*
+ * Make room for n_slots queries at once, and set plan->places. All plans are searches of the same index. THR_ENOMEM.
+ */
+thr_status thr_cells_workspace_prepare(thr_cells_workspace *workspace, thr_cells_plan *plan, uint32_t n_slots,
+                                       thr_error *err);
+
+/* A search of many queries, as its threads read it. */
+typedef struct thr_cells_job {
+    thr_cells_plan plan;
+    thr_cells_workspace *workspace;
+    thr_scan *scan;
+    const thr_matrix *queries;
+    const thr_answers *answers;
+} thr_cells_job;
+
+/* Begin the search of query number `row` in a slot, which has the lane of its number; end it, and write its answer. */
+void thr_cells_job_begin(const thr_cells_job *job, uint64_t row, size_t slot);
+thr_status thr_cells_job_end(const thr_cells_job *job, uint64_t row, size_t slot, thr_error *err);

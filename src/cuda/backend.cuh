@@ -53,6 +53,7 @@ static inline uint32_t loop_blocks(const thr_stream *stream, uint64_t n, uint64_
 
 thr_status thr_cuda_pack(thr_stream *stream, const thr_pack_op *op, thr_error *err);
 thr_status thr_cuda_screen(thr_stream *stream, const thr_screen_op *op, thr_error *err);
+thr_status thr_cuda_listed(thr_stream *stream, const thr_listed_op *op, thr_error *err);
 uint32_t thr_cuda_batch_limit(const thr_device *device, uint32_t n_dims, uint32_t n_planes, uint32_t query_bits);
 thr_status thr_cuda_batch(thr_stream *stream, const thr_batch_op *op, thr_error *err);
 thr_status thr_cuda_threshold(thr_stream *stream, const thr_threshold_op *op, thr_error *err);

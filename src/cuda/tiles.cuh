@@ -13,13 +13,24 @@
 
 enum { LANE_ITEMS = 4 }; /* items of a tile that a lane handles */
 
+/*
+ * Scan is thr_device_scan, or a struct with its members codes, filter, n_queries, query_bits and, if FAR, far_words.
+ * FAR query words are in device memory, others in the kernel's parameters.
+ */
+template <bool FAR, typename Scan> __device__ __forceinline__ const uint32_t *query_words(const Scan &scan) {
+    if constexpr (FAR)
+        return scan.far_words;
+    else
+        return scan.words;
+}
+
 /* A lane's items of a tile; bit i of rows: item i exists and passes the filter. */
 struct lane_tile {
     uint32_t tile, lane, rows;
 };
 
 /* Return four bits: which of a lane's items exist and pass the filter. */
-__device__ __forceinline__ uint32_t lane_rows(const thr_device_scan &scan, uint32_t tile, uint32_t lane) {
+template <typename Scan> __device__ __forceinline__ uint32_t lane_rows(const Scan &scan, uint32_t tile, uint32_t lane) {
     const uint64_t first = (uint64_t)tile * THR_DEVICE_TILE + LANE_ITEMS * lane;
     if (first >= scan.codes.n_items)
         return 0;
@@ -35,10 +46,10 @@ enum { BITS_AT_ONCE = 4 }; /* of a query; more take two passes */
 
 /*
  * Add the distances of words [w, w + WORDS) of four items for bits [j, j + BITS) of every query: x[i][u][p] is word w
- * + u of plane p of item i. FAR query words are in device memory, others in the kernel's parameters.
+ * + u of plane p of item i.
  */
-template <uint32_t WORDS, uint32_t BITS, bool FAR, uint32_t STEP, uint32_t PLANES, uint32_t QUERIES>
-__device__ __forceinline__ void add_bits(const thr_device_scan &scan, uint32_t n_words, uint32_t w, uint32_t j,
+template <uint32_t WORDS, uint32_t BITS, bool FAR, typename Scan, uint32_t STEP, uint32_t PLANES, uint32_t QUERIES>
+__device__ __forceinline__ void add_bits(const Scan &scan, uint32_t n_words, uint32_t w, uint32_t j,
                                          const uint32_t (&x)[LANE_ITEMS][STEP][PLANES],
                                          uint32_t (&distances)[QUERIES][LANE_ITEMS]) {
     const uint32_t weight = 1u << (scan.query_bits - j - BITS);
@@ -47,7 +58,7 @@ __device__ __forceinline__ void add_bits(const thr_device_scan &scan, uint32_t n
         if (q >= scan.n_queries)
             return;
         uint32_t words[WORDS][BITS];
-        const uint32_t *from = (FAR ? scan.far_words : scan.words) + (q * n_words + w) * scan.query_bits + j;
+        const uint32_t *from = query_words<FAR>(scan) + (q * n_words + w) * scan.query_bits + j;
 #pragma unroll
         for (uint32_t u = 0; u < WORDS; u++)
 #pragma unroll
@@ -60,8 +71,8 @@ __device__ __forceinline__ void add_bits(const thr_device_scan &scan, uint32_t n
 }
 
 /* Add the distances of words [w, w + n) for all bits; 1 <= n <= WORDS. */
-template <uint32_t WORDS, bool FAR, uint32_t STEP, uint32_t PLANES, uint32_t QUERIES>
-__device__ __forceinline__ void add_step(const thr_device_scan &scan, uint32_t n_words, uint32_t w, uint32_t n,
+template <uint32_t WORDS, bool FAR, typename Scan, uint32_t STEP, uint32_t PLANES, uint32_t QUERIES>
+__device__ __forceinline__ void add_step(const Scan &scan, uint32_t n_words, uint32_t w, uint32_t n,
                                          const uint32_t (&x)[LANE_ITEMS][STEP][PLANES],
                                          uint32_t (&distances)[QUERIES][LANE_ITEMS]) {
     if constexpr (WORDS > 1)
@@ -138,8 +149,8 @@ __device__ __forceinline__ void load_rest(const uint8_t *tile, uint32_t n_words,
 }
 
 /* Compute D of a lane's four items for every query. */
-template <uint32_t PLANES, uint32_t QUERIES, bool FAR>
-__device__ __forceinline__ void find_distances(const thr_device_scan &scan, uint32_t tile, uint32_t lane,
+template <uint32_t PLANES, uint32_t QUERIES, bool FAR, typename Scan>
+__device__ __forceinline__ void find_distances(const Scan &scan, uint32_t tile, uint32_t lane,
                                                uint32_t (&distances)[QUERIES][LANE_ITEMS]) {
     constexpr uint32_t STEP = STEP_WORDS<PLANES>;
     const uint32_t n_rows = (scan.codes.n_dims + 7) / 8, n_whole = n_rows / 4, n_words = (n_rows + 3) / 4;
@@ -266,10 +277,10 @@ __device__ __forceinline__ int32_t cosine_bound(const thr_device_query &query, u
  * Compute the scores of a lane's four items that are in rows and may reach `least`; return which they are. Every
  * other item scores less than `least`.
  */
-template <uint32_t PLANES>
-__device__ __forceinline__ uint32_t score_items(const thr_device_scan &scan, const thr_device_query &query,
-                                                const lane_tile &own, const uint32_t (&distances)[LANE_ITEMS],
-                                                const lane_numbers &numbers, float least, float (&scores)[LANE_ITEMS]) {
+template <uint32_t PLANES, typename Scan>
+__device__ __forceinline__ uint32_t score_items(const Scan &scan, const thr_device_query &query, const lane_tile &own,
+                                                const uint32_t (&distances)[LANE_ITEMS], const lane_numbers &numbers,
+                                                float least, float (&scores)[LANE_ITEMS]) {
     const bool cosine = scan.codes.block_norms != nullptr, offsets = has_offsets(scan.codes);
     uint32_t reached = 0;
     if (!cosine) {

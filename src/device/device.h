@@ -29,7 +29,7 @@ extern "C" {
 typedef struct thr_device thr_device; /* one GPU, opened */
 typedef struct thr_stream thr_stream;
 
-enum { THR_BACKEND_VERSION = 8 }; /* changes with this struct and the structs of ops.h and the other *_ops.h */
+enum { THR_BACKEND_VERSION = 9 }; /* changes with this struct and the structs of ops.h and the other *_ops.h */
 
 typedef struct thr_backend {
     uint32_t version;
@@ -63,6 +63,7 @@ typedef struct thr_backend {
 
     thr_status (*pack)(thr_stream *stream, const thr_pack_op *op, thr_error *err);
     thr_status (*screen)(thr_stream *stream, const thr_screen_op *op, thr_error *err);
+    thr_status (*listed)(thr_stream *stream, const thr_listed_op *op, thr_error *err);
     thr_status (*batch)(thr_stream *stream, const thr_batch_op *op, thr_error *err);
     thr_status (*threshold)(thr_stream *stream, const thr_threshold_op *op, thr_error *err);
     thr_status (*count_keys)(thr_stream *stream, const thr_count_op *op, thr_error *err);

@@ -95,6 +95,31 @@ typedef struct thr_screen_op {
     uint32_t capacity;
 } thr_screen_op;
 
+/* Blocks of 64 items that a query reads; block 0 is the first half of tile 0. */
+typedef struct thr_listed_run {
+    uint32_t query, first_block, n_blocks;
+} thr_listed_run;
+
+enum { THR_LISTED_BLOCKS = 16 }; /* of a run, at most, so that many warps share the work */
+
+/*
+ * The output of thr_screen_op without samples, but each query reads the blocks of its own runs only. Runs of one query
+ * have no block in common. words: as thr_device_scan.far_words, of all queries.
+ */
+typedef struct thr_listed_op {
+    thr_device_codes codes;
+    const uint64_t *filter; /* as thr_device_scan.filter */
+    uint32_t query_bits;
+    const uint32_t *words;
+    const thr_device_query *queries;
+    const thr_listed_run *runs;
+    uint32_t n_runs;
+    const uint64_t *thresholds;
+    thr_device_item *items;
+    uint32_t *counts;
+    uint32_t capacity;
+} thr_listed_op;
+
 /*
  * Several queries at once on tensor cores; the output is that of thr_screen_op without samples.
  *

@@ -103,6 +103,11 @@ thr_status thr_index_scan(thr_index *index, thr_scan *scan, const thr_matrix *qu
                           const thr_search_options *options, thr_scan_hits *hits, const thr_answers *answers,
                           thr_error *err);
 
+/* thr_cells_search, with the screens on GPUs likewise, where these hold all codes. */
+thr_status thr_index_scan_cells(thr_index *index, thr_scan *scan, thr_cells_workspace *workspace,
+                                const thr_matrix *queries, const thr_search_options *options,
+                                const thr_answers *answers, thr_error *err);
+
 /* The id of a row that has an item. */
 uint64_t thr_index_id_of(const thr_index *index, uint64_t row);
 

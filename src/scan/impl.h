@@ -224,6 +224,12 @@ thr_status thr_scan_collect(const thr_job *job, thr_scan_query *queries, size_t 
                             thr_error *err);
 
 /*
+ * The threshold of one query with which thr_scan_collect begins, for a screen that runs elsewhere. If fewer than
+ * job->n_survivors rows reach it, and it is above the lane's floor, it was too high. Leaves rows in lane's collector.
+ */
+float thr_scan_first_threshold(const thr_job *job, const thr_scan_query *query, thr_lane *lane);
+
+/*
  * Collect the first allowed rows: the answer for a query of length 0, whose cosine or inner product with every row is
  * 0.
  */

@@ -139,6 +139,14 @@ thr_scan_group thr_scan_group_make(const thr_job *job, const thr_scan_query *que
     return group;
 }
 
+float thr_scan_first_threshold(const thr_job *job, const thr_scan_query *query, thr_lane *lane) {
+    const thr_scan_group alone = thr_scan_group_make(job, query, 1, lane);
+    const float extra = 0;
+    float threshold;
+    first_thresholds(job, &alone, lane, &extra, &threshold);
+    return threshold;
+}
+
 /* One query on all lanes; once more from the lane's floor if the sampled threshold was too high. */
 static thr_status collect_one(const thr_job *job, const thr_scan_group *group, thr_lane *lanes, uint32_t n_lanes,
                               float extra, float threshold, thr_error *err) {

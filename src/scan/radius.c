@@ -252,13 +252,37 @@ thr_status thr_scan_radius(thr_scan *scan, const thr_scan_corpus *corpus, const 
     return status;
 }
 
+/* The job of one query of a search: it measures the query, and certifies nothing. */
+static thr_job job_of_one(const thr_job *job, thr_search_options *options) {
+    thr_job alone = *job;
+    *options = *job->options;
+    options->certified = NULL;
+    alone.options = options;
+    alone.measures_queries = true;
+    return alone;
+}
+
 thr_status thr_scan_radius_one(const thr_job *job, const thr_matrix *query, const thr_radius *radius, thr_lane *lanes,
                                uint32_t n_lanes, thr_found *found, thr_error *err) {
-    thr_search_options options = *job->options;
-    thr_job alone = *job;
-    options.certified = NULL;
-    alone.options = &options;
-    alone.measures_queries = true;
+    thr_search_options options;
+    const thr_job alone = job_of_one(job, &options);
     radius_search s = {.job = &alone, .queries = query, .radius = *radius, .group_size = 1, .found = found};
     return search_group(&s, 0, 1, lanes, n_lanes, err);
+}
+
+thr_status thr_scan_radius_begin(const thr_job *job, const thr_matrix *query, const thr_radius *radius, thr_lane *lane,
+                                 thr_scan_query *screen, thr_radius_plan *plan, thr_error *err) {
+    thr_search_options options;
+    const thr_job alone = job_of_one(job, &options);
+    const radius_search s = {.job = &alone, .queries = query, .radius = *radius, .group_size = 1};
+    lane->accepted.n = 0;
+    THR_TRY(start_query(&s, 0, lane, screen, plan, err));
+    return start_lanes(&s, lane, 1, plan->screened, err);
+}
+
+thr_status thr_scan_radius_finish(const thr_job *job, const thr_radius *radius, const thr_radius_plan *plan,
+                                  thr_lane *lane, thr_found *found, thr_error *err) {
+    const radius_search s = {.job = job, .radius = *radius, .group_size = 1, .found = found};
+    THR_TRY(accept_survivors(&s, plan, lane, err));
+    return finish(&s, 0, lane, 1, err);
 }

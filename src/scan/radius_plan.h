@@ -58,3 +58,14 @@ static inline size_t thr_scan_most_survivors(const thr_job *job) {
  */
 thr_status thr_scan_radius_one(const thr_job *job, const thr_matrix *query, const thr_radius *radius, thr_lane *lanes,
                                uint32_t n_lanes, thr_found *found, thr_error *err);
+
+/*
+ * The same on one lane, with a screen that runs elsewhere. begin makes *screen, the query that screens, and its plan.
+ * If screen->skips_screen is true, there is nothing to screen: use thr_scan_radius_one. Else the caller puts the rows
+ * whose estimates reach plan->screened, at most THR_RADIUS_ROWS, into the lane's collector, and finish appends those
+ * that reach the radius to *found. THR_ENOMEM.
+ */
+thr_status thr_scan_radius_begin(const thr_job *job, const thr_matrix *query, const thr_radius *radius, thr_lane *lane,
+                                 thr_scan_query *screen, thr_radius_plan *plan, thr_error *err);
+thr_status thr_scan_radius_finish(const thr_job *job, const thr_radius *radius, const thr_radius_plan *plan,
+                                  thr_lane *lane, thr_found *found, thr_error *err);

@@ -21,11 +21,7 @@
 #include <math.h>
 #include <string.h>
 
-enum {
-    SPARE_ITEMS = 4096,      /* capacity beyond the expected number of rows */
-    BATCH_BYTES = 256 << 20, /* of memory for the rows that pass, over a batch of queries */
-    SPARE_SHARE = 4          /* of the memory that a slice left free for searches, if that is less */
-};
+enum { SPARE_ITEMS = 4096 }; /* capacity beyond the expected number of rows */
 
 /* ----------------------------------------------------------------------------------------------- plans */
 
@@ -193,14 +189,10 @@ static thr_status collect_batch(const thr_collecting *c, const thr_slice_plan *p
 
 /* The number of queries whose passing rows fit the memory of every slice. */
 static uint32_t batch_size(const thr_store *store, const thr_slice_plan *plans) {
-    uint64_t size = THR_DEVICE_QUERIES;
-    for (uint32_t i = 0; i < store->n_slices; i++) {
-        const uint64_t spare = store->slices[i].spare_bytes / SPARE_SHARE,
-                       one = plans[i].capacity * sizeof(thr_device_item);
-        const uint64_t most = spare < BATCH_BYTES ? spare : BATCH_BYTES;
-        size = size * one > most ? most / one : size;
-    }
-    return size < 1 ? 1 : (uint32_t)size;
+    uint32_t size = THR_DEVICE_QUERIES;
+    for (uint32_t i = 0; i < store->n_slices; i++)
+        size = thr_store_fitting(&store->slices[i], size, plans[i].capacity * sizeof(thr_device_item));
+    return size;
 }
 
 /* Collect all queries, in batches. Runs with the store locked. */

@@ -16,13 +16,13 @@ enum {
     BATCH_LEAST = 5 /* fewest queries for which tensor cores are used */
 };
 
-static uint32_t count_words(const thr_query_code *code) {
+uint32_t thr_store_query_words(const thr_query_code *code) {
     return (code->n_dims + WORD_DIMS - 1) / WORD_DIMS * code->query_bits;
 }
 
-/* Pack the bits of the levels: 32 dimensions of a plane per word, the most significant plane first. */
-static void fill_words(const thr_query_code *code, uint32_t *words) {
-    memset(words, 0, count_words(code) * sizeof *words);
+/* 32 dimensions of a plane per word, the most significant plane first. */
+void thr_store_put_words(const thr_query_code *code, uint32_t *words) {
+    memset(words, 0, thr_store_query_words(code) * sizeof *words);
     for (uint32_t d = 0; d < code->n_dims; d++)
         for (uint32_t j = 0; j < code->query_bits; j++)
             words[d / WORD_DIMS * code->query_bits + j] |= (uint32_t)(code->levels[d] >> (code->query_bits - 1 - j) & 1)
@@ -65,12 +65,12 @@ thr_status thr_store_send_filter(const thr_collecting *c, thr_store_slice *slice
 /* Whether query codes are in device memory, because they are too long for an operation. */
 static bool queries_in_memory(const thr_collecting *c) {
     const uint32_t most = c->n < THR_SCREEN_QUERIES ? c->n : THR_SCREEN_QUERIES;
-    return (size_t)most * count_words(&c->queries[0]->code) > THR_SCREEN_WORDS;
+    return (size_t)most * thr_store_query_words(&c->queries[0]->code) > THR_SCREEN_WORDS;
 }
 
 /* Upload the code words of a batch's queries, if they are too long for the operations. */
 static thr_status send_words(const thr_collecting *c, thr_store_slice *slice, thr_error *err) {
-    const size_t n_words = count_words(&c->queries[0]->code), size = c->n * n_words * sizeof(uint32_t);
+    const size_t n_words = thr_store_query_words(&c->queries[0]->code), size = c->n * n_words * sizeof(uint32_t);
     uint32_t *host;
     void *memory;
     if (!queries_in_memory(c))
@@ -78,11 +78,11 @@ static thr_status send_words(const thr_collecting *c, thr_store_slice *slice, th
     THR_TRY(thr_store_grow(c->store, slice, THR_STORE_BUFFER_WORDS, size, &memory, err));
     THR_TRY(thr_store_grow(c->store, slice, THR_STORE_BUFFER_HOST_WORDS, size, &host, err));
     for (uint32_t q = 0; q < c->n; q++)
-        fill_words(&c->queries[q]->code, host + q * n_words);
+        thr_store_put_words(&c->queries[q]->code, host + q * n_words);
     return c->store->backend->upload(slice->stream, memory, host, size, err);
 }
 
-static thr_device_query device_query(const thr_scan_query *query) {
+thr_device_query thr_store_query(const thr_scan_query *query) {
     const thr_query_code *code = &query->code;
     /* sum includes what a margin added to the code's total (scan/margins/margin.h). */
     int32_t sum =
@@ -94,7 +94,7 @@ static thr_device_query device_query(const thr_scan_query *query) {
 
 void thr_store_make_scan(const thr_collecting *c, const thr_store_slice *slice, const thr_device_codes *codes,
                          uint32_t first, uint32_t n, thr_device_scan *scan) {
-    const size_t n_words = count_words(&c->queries[first]->code);
+    const size_t n_words = thr_store_query_words(&c->queries[first]->code);
     scan->codes = *codes;
     scan->filter = filter_of(c, slice, codes);
     scan->n_queries = n;
@@ -103,9 +103,9 @@ void thr_store_make_scan(const thr_collecting *c, const thr_store_slice *slice, 
         queries_in_memory(c) ? (const uint32_t *)slice->buffers[THR_STORE_BUFFER_WORDS].memory + first * n_words : NULL;
     for (uint32_t i = 0; i < n; i++) {
         const thr_scan_query *query = c->queries[first + i];
-        scan->queries[i] = device_query(query);
+        scan->queries[i] = thr_store_query(query);
         if (scan->far_words == NULL)
-            fill_words(&query->code, scan->words + i * n_words);
+            thr_store_put_words(&query->code, scan->words + i * n_words);
     }
 }
 
@@ -143,7 +143,7 @@ static thr_status send_digits(const thr_collecting *c, thr_store_slice *slice, u
     memset(digits, 0, n_groups * group);
     for (uint32_t q = 0; q < c->n; q++) {
         fill_digits(&c->queries[q]->code, q % size, thr_batch_columns(size), digits + q / size * group);
-        queries[q] = device_query(c->queries[q]);
+        queries[q] = thr_store_query(c->queries[q]);
     }
     THR_TRY(thr_store_grow(c->store, slice, THR_STORE_BUFFER_DIGITS, n_groups * group, &memory, err));
     THR_TRY(backend->upload(slice->stream, memory, digits, n_groups * group, err));

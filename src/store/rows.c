@@ -51,17 +51,18 @@ static const void *inverse_norms_of(const thr_segment *segment) {
     return segment->inverse_norms;
 }
 
-/* Copy the slice's rows from all segments that hold some of them. */
+/* Copy the slice's rows from all segments that hold some of them. Rows between segments are not written. */
 static thr_status copy_array(const thr_store *store, const thr_scan_corpus *corpus, const thr_store_slice *slice,
                              array_of get, size_t size, void *array, thr_error *err) {
     const uint64_t first = slice->first_block * THR_BLOCK_ITEMS, end = first + slice->codes.n_items;
     for (uint64_t row = first; row < end;) {
         const thr_segment *segment = thr_scan_segment_of(corpus, row);
         const uint64_t segment_end = segment->first_row + segment->n_items, to = segment_end < end ? segment_end : end;
+        const uint64_t n_blocks = (segment->n_items + (uint64_t)THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS;
         const char *from = (const char *)get(segment) + (row - segment->first_row) * size;
         THR_TRY(store->backend->upload(slice->stream, (char *)array + (row - first) * size, from,
                                        (size_t)(to - row) * size, err));
-        row = to;
+        row = segment->first_row + n_blocks * THR_BLOCK_ITEMS;
     }
     return THR_OK;
 }

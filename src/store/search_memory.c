@@ -5,6 +5,11 @@
 #include "base/error.h"
 #include "store/chunks.h"
 
+enum {
+    BATCH_BYTES = 256 << 20, /* of memory for the rows that pass, over a batch of queries */
+    SPARE_SHARE = 4          /* of the memory that a slice left free for searches, if that is less */
+};
+
 thr_status thr_store_grow(thr_store *store, thr_store_slice *slice, thr_store_buffer_name name, size_t size,
                           void *memory_out, thr_error *err) {
     thr_device_buffer *buffer = &slice->buffers[name];
@@ -14,6 +19,12 @@ thr_status thr_store_grow(thr_store *store, thr_store_slice *slice, thr_store_bu
     if (grows)
         slice->lacks = status == THR_ENOMEM && !buffer->pinned ? size : 0;
     return status;
+}
+
+uint32_t thr_store_fitting(const thr_store_slice *slice, uint32_t n, uint64_t size) {
+    const uint64_t spare = slice->spare_bytes / SPARE_SHARE, most = spare < BATCH_BYTES ? spare : BATCH_BYTES;
+    const uint64_t fitting = n * size > most ? most / size : n;
+    return fitting < 1 ? 1 : (uint32_t)fitting;
 }
 
 /*

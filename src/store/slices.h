@@ -28,6 +28,7 @@ typedef enum thr_store_buffer_name {
     THR_STORE_BUFFER_ROW_QUERIES, /* n: queries of these rows, to rescore */
     THR_STORE_BUFFER_ROW_VECTORS, /* n: their digits, to rescore, or float vectors, to refine */
     THR_STORE_BUFFER_SCORES,      /* float, of ROWS */
+    THR_STORE_BUFFER_RUNS,        /* thr_listed_run */
     THR_STORE_BUFFER_HOST_WORDS,
     THR_STORE_BUFFER_HOST_DIGITS,
     THR_STORE_BUFFER_HOST_QUERIES,
@@ -35,6 +36,8 @@ typedef enum thr_store_buffer_name {
     THR_STORE_BUFFER_HOST_ROW_QUERIES,
     THR_STORE_BUFFER_HOST_ROW_VECTORS,
     THR_STORE_BUFFER_HOST_SCORES,
+    THR_STORE_BUFFER_HOST_RUNS,
+    THR_STORE_BUFFER_HOST_THRESHOLDS,
     THR_STORE_BUFFER_HOST_FILTER,
     THR_STORE_BUFFER_HOST_COUNTS,
     THR_STORE_BUFFER_HOST_CHOSEN,

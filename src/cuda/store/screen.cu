@@ -7,53 +7,12 @@
  * bits the time is that of reading the codes; many concurrent warps hide the latency, so none prefetches.
  */
 #include "cuda/backend.cuh"
-#include "cuda/tiles.cuh"
+#include "cuda/store/emit.cuh"
 #include "select/sampled_threshold.h"
 
 static_assert(sizeof(thr_screen_op) <= 4096, "parameters of kernels have no more room");
 
 enum { SCREEN_THREADS = 256, SCREEN_BLOCKS_A_SM = 8 };
-
-/* Append a lane's hits to the items. All lanes must call it together. */
-__device__ __forceinline__ void emit(const thr_screen_op &op, uint32_t q, uint32_t tile, uint32_t lane, uint32_t hits,
-                                     const uint32_t (&distances)[LANE_ITEMS], const float (&scores)[LANE_ITEMS]) {
-    uint32_t before = (uint32_t)__popc(hits);
-    for (uint32_t step = 1; step < THR_WARP; step *= 2) {
-        const uint32_t other = __shfl_up_sync(THR_ALL_LANES, before, step);
-        before += lane >= step ? other : 0;
-    }
-    uint32_t first = 0;
-    if (lane == THR_WARP - 1)
-        first = atomicAdd(op.counts + q, before);
-    uint32_t place = __shfl_sync(THR_ALL_LANES, first, THR_WARP - 1) + before - (uint32_t)__popc(hits);
-    for (uint32_t i = 0; i < LANE_ITEMS; i++)
-        if ((hits >> i & 1) != 0) {
-            if (place < op.capacity) {
-                const uint32_t item = tile * THR_DEVICE_TILE + LANE_ITEMS * lane + i;
-                op.items[(size_t)q * op.capacity + place] = {key_of(op.scan.codes, scores[i], item),
-                                                             __float_as_uint(scores[i]), distances[i]};
-            }
-            place++;
-        }
-}
-
-template <uint32_t PLANES>
-__device__ __forceinline__ void let_through(const thr_screen_op &op, uint32_t q, const lane_tile &own,
-                                            const uint32_t (&distances)[LANE_ITEMS], const lane_numbers &numbers) {
-    const uint64_t threshold = op.thresholds[q];
-    const float least = least_score(threshold);
-    float scores[LANE_ITEMS];
-    uint32_t hits = score_items<PLANES>(op.scan, op.scan.queries[q], own, distances, numbers, least, scores);
-    if (__any_sync(THR_ALL_LANES, hits != 0) == 0)
-        return;
-    /* Among equal scores, keep smaller items. */
-    for (uint32_t i = 0; i < LANE_ITEMS; i++)
-        if ((hits >> i & 1) != 0 &&
-            key_of(op.scan.codes, scores[i], own.tile * THR_DEVICE_TILE + LANE_ITEMS * own.lane + i) < threshold)
-            hits &= ~(1u << i);
-    if (__any_sync(THR_ALL_LANES, hits != 0) != 0)
-        emit(op, q, own.tile, own.lane, hits, distances, scores);
-}
 
 template <uint32_t PLANES>
 __device__ __forceinline__ void keep_sample(const thr_screen_op &op, uint32_t q, uint32_t at, const lane_tile &own,
@@ -90,7 +49,7 @@ static __global__ void __launch_bounds__(SCREEN_THREADS, (SCREEN_LEAST_BLOCKS<PL
             if (op.samples != nullptr)
                 keep_sample<PLANES>(op, q, at, own, distances[q], numbers);
             else
-                let_through<PLANES>(op, q, own, distances[q], numbers);
+                let_through<PLANES>(op, op.scan, op.scan.queries[q], q, own, distances[q], numbers);
         }
     }
 }

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * policy.c - decides whether a search of an index runs on GPUs: of codes alone, or of codes and posting lists together.
+ * policy.c - decides whether a search of an index runs on GPUs: of codes alone, of some cells, or of codes and posting
+ * lists together.
  */
 #include "index/impl.h"
 
 #include "base/error.h"
 #include "store/store.h"
 
-static const double SCAN_RATE = 25e9; /* bytes of codes per second that a CPU is expected to scan */
+static const double SCAN_RATE = 25e9;  /* bytes of codes per second that a CPU is expected to scan */
+static const double CELLS_SHARE = 0.2; /* of the codes, that a search which skips cells is expected to scan */
 
 /* ------------------------------------------------------------------------------------------------ codes alone */
 
@@ -147,4 +149,24 @@ thr_status thr_index_scan(thr_index *index, thr_scan *scan, const thr_matrix *qu
         corpus.store = NULL;
     }
     return thr_scan_search(scan, &corpus, queries, options, answers, err);
+}
+
+thr_status thr_index_scan_cells(thr_index *index, thr_scan *scan, thr_cells_workspace *workspace,
+                                const thr_matrix *queries, const thr_search_options *options,
+                                const thr_answers *answers, thr_error *err) {
+    thr_error why = {.status = THR_OK};
+    thr_scan_corpus corpus = index->corpus;
+    const thr_cells_corpus cells = {&corpus, index->cells, index->n_segments};
+    thr_device_use use = use_of_codes(index, queries->n_rows);
+    bool done = false;
+    use.seconds *= CELLS_SHARE;
+    THR_TRY(thr_device_enter(&index->codes, &use, &corpus.store, err));
+    if (corpus.store != NULL) {
+        const thr_status status = thr_cells_search(scan, workspace, &cells, queries, options, answers, &why);
+        THR_TRY(thr_device_leave(&index->codes, status, &why, &done, err));
+        if (done)
+            return THR_OK;
+        corpus.store = NULL;
+    }
+    return thr_cells_search(scan, workspace, &cells, queries, options, answers, err);
 }

@@ -98,16 +98,12 @@ static thr_status make_cell_search(thr_context *context, void **piece, thr_error
     return status;
 }
 
-/*
- * Search some of the cells, on the CPU with every device: a GPU would scan all codes and could find more of the best k,
- * so answers would depend on the device.
- */
-static thr_status search_cells(thr_index *index, thr_scan *scan, const thr_cells_corpus *corpus,
-                               const thr_matrix *queries, const thr_search_options *options, const thr_answers *answers,
-                               thr_error *err) {
+/* Search some of the cells. */
+static thr_status search_cells(thr_index *index, thr_scan *scan, const thr_matrix *queries,
+                               const thr_search_options *options, const thr_answers *answers, thr_error *err) {
     void *workspace;
     THR_TRY(thr_idle_take(&index->root->cell_searches, make_cell_search, &workspace, err));
-    const thr_status status = thr_cells_search(scan, workspace, corpus, queries, options, answers, err);
+    const thr_status status = thr_index_scan_cells(index, scan, workspace, queries, options, answers, err);
     thr_idle_put(&index->root->cell_searches, workspace);
     return status;
 }
@@ -122,7 +118,7 @@ static thr_status search_vectors(thr_index *index, const thr_matrix *queries, th
     const bool skip = whole && hits == NULL && thr_cells_may_be_skipped(&cells, options, answers);
     const bool inputs = index->manifest.model.n_inputs != 0;
     const thr_status status = inputs  ? thr_index_search_model_codes(index, scan, queries, options, hits, answers, err)
-                              : skip  ? search_cells(index, scan, &cells, queries, options, answers, err)
+                              : skip  ? search_cells(index, scan, queries, options, answers, err)
                               : whole ? thr_index_scan(index, scan, queries, options, hits, answers, err)
                                       : thr_index_search_with_tail(index, scan, queries, options, answers, err);
     thr_idle_put(&index->root->scans, scan);

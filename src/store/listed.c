@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * listed.c - enqueues the screen of listed blocks: one operation for all queries of a batch on each device. Each device
+ * returns the best rows of its slice, as in collect.c.
+ */
+#include "store/listed.h"
+
+#include "base/error.h"
+#include "device/keys.h"
+#include "store/chunks.h"
+#include "store/queries.h"
+#include "store/screen_slice.h"
+#include "store/search_memory.h"
+
+#include <string.h>
+
+/* Rows of a query that a device has room for, at least: as many as blocks without a sampled threshold hold. */
+enum { LEAST_ROWS = THR_SAMPLE_LEAST * THR_SAMPLE_DIVISOR * THR_BLOCK_ITEMS };
+
+/* A batch of lists. */
+typedef struct listing {
+    thr_collecting c; /* its queries and lanes are not used */
+    thr_store_list *const *lists;
+    uint32_t capacity;
+} listing;
+
+/* Memory of a slice, and what it has to do. */
+typedef struct slice_work {
+    uint32_t n_runs, wanted; /* rows to choose for each query */
+    thr_slice_memory memory;
+} slice_work;
+
+/* ------------------------------------------------------------------------------------------------ lists */
+
+/* Cut the runs of all queries at the slice's ends, and into pieces. Returns their number; writes none to NULL. */
+static uint32_t cut_runs(const listing *l, const thr_store_slice *slice, thr_listed_run *to) {
+    const uint64_t begin = slice->first_block, slice_end = begin + slice->n_blocks;
+    uint32_t n = 0;
+    for (uint32_t q = 0; q < l->c.n; q++)
+        for (size_t i = 0; i < l->lists[q]->n_runs; i++) {
+            const thr_block_range *run = &l->lists[q]->runs[i];
+            const uint64_t end = run->end < slice_end ? run->end : slice_end;
+            for (uint64_t at = run->first > begin ? run->first : begin; at < end; n++) {
+                const uint64_t n_blocks = end - at < THR_LISTED_BLOCKS ? end - at : THR_LISTED_BLOCKS;
+                if (to != NULL)
+                    to[n] = (thr_listed_run){q, (uint32_t)(at - begin), (uint32_t)n_blocks};
+                at += n_blocks;
+            }
+        }
+    return n;
+}
+
+static uint64_t key_of(float threshold) {
+    uint32_t bits;
+    memcpy(&bits, &threshold, sizeof bits);
+    return thr_device_key_make(thr_device_score_order(bits), UINT32_MAX);
+}
+
+/* Memory of a buffer on the device that gets a copy of one on the host. */
+typedef struct copy {
+    thr_store_buffer_name on_host, on_device;
+    size_t size;
+} copy;
+
+static thr_status grow_both(const listing *l, thr_store_slice *slice, const copy *pair, void *host_out,
+                            void *device_out, thr_error *err) {
+    THR_TRY(thr_store_grow(l->c.store, slice, pair->on_host, pair->size, host_out, err));
+    return thr_store_grow(l->c.store, slice, pair->on_device, pair->size, device_out, err);
+}
+
+/* Enqueue the uploads of runs and queries, and fill in the operation. */
+static thr_status send_lists(const listing *l, thr_store_slice *slice, uint32_t n_runs, thr_listed_op *op,
+                             thr_error *err) {
+    const thr_backend *backend = l->c.store->backend;
+    const uint32_t n = l->c.n, n_words = thr_store_query_words(&l->lists[0]->query->code);
+    const copy runs = {THR_STORE_BUFFER_HOST_RUNS, THR_STORE_BUFFER_RUNS, n_runs * sizeof *op->runs},
+               words = {THR_STORE_BUFFER_HOST_WORDS, THR_STORE_BUFFER_WORDS, n * (size_t)n_words * sizeof *op->words},
+               queries = {THR_STORE_BUFFER_HOST_QUERIES, THR_STORE_BUFFER_QUERIES, n * sizeof *op->queries},
+               keys = {THR_STORE_BUFFER_HOST_THRESHOLDS, THR_STORE_BUFFER_THRESHOLDS, n * sizeof *op->thresholds};
+    thr_listed_run *host_runs;
+    uint32_t *host_words;
+    thr_device_query *host_queries;
+    uint64_t *host_keys;
+    THR_TRY(grow_both(l, slice, &runs, &host_runs, &op->runs, err));
+    THR_TRY(grow_both(l, slice, &words, &host_words, &op->words, err));
+    THR_TRY(grow_both(l, slice, &queries, &host_queries, &op->queries, err));
+    THR_TRY(grow_both(l, slice, &keys, &host_keys, &op->thresholds, err));
+    (void)cut_runs(l, slice, host_runs);
+    for (uint32_t q = 0; q < n; q++) {
+        thr_store_put_words(&l->lists[q]->query->code, host_words + q * (size_t)n_words);
+        host_queries[q] = thr_store_query(l->lists[q]->query);
+        host_keys[q] = key_of(l->lists[q]->threshold);
+    }
+    THR_TRY(backend->upload(slice->stream, (void *)op->runs, host_runs, runs.size, err));
+    THR_TRY(backend->upload(slice->stream, (void *)op->words, host_words, words.size, err));
+    THR_TRY(backend->upload(slice->stream, (void *)op->queries, host_queries, queries.size, err));
+    return backend->upload(slice->stream, (void *)op->thresholds, host_keys, keys.size, err);
+}
+
+/* ------------------------------------------------------------------------------------------------ steps */
+
+/* Enqueue the screen of a slice, and the download of the numbers of rows that pass. */
+static thr_status screen_slice(const listing *l, thr_store_slice *slice, slice_work *w, thr_error *err) {
+    thr_store *store = l->c.store;
+    const thr_backend *backend = store->backend;
+    const size_t n = l->c.n, counts = n * sizeof(uint32_t);
+    thr_slice_memory *m = &w->memory;
+    w->n_runs = cut_runs(l, slice, NULL);
+    if (w->n_runs == 0)
+        return THR_OK;
+    thr_listed_op op = {.codes = thr_store_tiles_view(slice, slice->resident, slice->n_tiles, 0, slice->n_tiles, 0),
+                        .filter =
+                            l->c.job->options->filter == NULL ? NULL : slice->buffers[THR_STORE_BUFFER_FILTER].memory,
+                        .query_bits = l->c.job->query_bits,
+                        .n_runs = w->n_runs,
+                        .capacity = l->capacity};
+    THR_TRY(thr_store_grow(store, slice, THR_STORE_BUFFER_ITEMS, n * l->capacity * sizeof *m->items, &m->items, err));
+    THR_TRY(thr_store_grow(store, slice, THR_STORE_BUFFER_COUNTS, 2 * counts, &m->counts, err));
+    THR_TRY(thr_store_grow(store, slice, THR_STORE_BUFFER_HOST_COUNTS, 2 * counts, &m->host_counts, err));
+    THR_TRY(send_lists(l, slice, w->n_runs, &op, err));
+    op.items = m->items;
+    op.counts = m->counts;
+    THR_TRY(backend->clear(slice->stream, m->counts, counts, err));
+    THR_TRY(backend->listed(slice->stream, &op, err));
+    return backend->download(slice->stream, m->host_counts, m->counts, counts, err);
+}
+
+/* Wait for the numbers, and enqueue the selection of the best rows and their download. */
+static thr_status choose(const listing *l, thr_store_slice *slice, slice_work *w, thr_error *err) {
+    thr_store *store = l->c.store;
+    thr_slice_memory *m = &w->memory;
+    const size_t item = sizeof(thr_device_item);
+    if (w->n_runs == 0)
+        return THR_OK;
+    THR_TRY(store->backend->wait(slice->stream, err));
+    for (uint32_t q = 0; q < l->c.n; q++) {
+        const uint32_t n = m->host_counts[q] < l->capacity ? m->host_counts[q] : l->capacity;
+        const uint32_t wanted = n < l->lists[q]->most ? n : (uint32_t)l->lists[q]->most;
+        l->lists[q]->n_reached += m->host_counts[q];
+        l->lists[q]->lost = l->lists[q]->lost || m->host_counts[q] > l->capacity;
+        w->wanted = wanted > w->wanted ? wanted : w->wanted;
+    }
+    if (w->wanted == 0)
+        return THR_OK;
+    const size_t size = (size_t)l->c.n * w->wanted * item;
+    const thr_slice_plan plan = {.wanted = w->wanted, .capacity = l->capacity};
+    THR_TRY(thr_store_grow(store, slice, THR_STORE_BUFFER_CHOSEN, size, &m->chosen, err));
+    THR_TRY(thr_store_grow(store, slice, THR_STORE_BUFFER_HOST_CHOSEN, size, &m->host_chosen, err));
+    return thr_store_choose(&l->c, slice, &plan, m, (thr_query_run){0, l->c.n}, err);
+}
+
+static thr_status take(const listing *l, thr_store_slice *slice, const slice_work *w, thr_error *err) {
+    const thr_slice_memory *m = &w->memory;
+    if (w->wanted == 0)
+        return THR_OK;
+    THR_TRY(l->c.store->backend->wait(slice->stream, err));
+    for (uint32_t q = 0; q < l->c.n; q++)
+        thr_store_push(slice, l->lists[q]->collector, m->host_chosen + (size_t)q * w->wanted,
+                       m->host_counts[l->c.n + q]);
+    return THR_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------ batches */
+
+static thr_status screen_batch(const listing *l, thr_error *err) {
+    thr_store *store = l->c.store;
+    slice_work work[THR_MAX_DEVICES] = {{.n_runs = 0}};
+    for (uint32_t i = 0; i < store->n_slices; i++)
+        THR_TRY(screen_slice(l, &store->slices[i], &work[i], err));
+    for (uint32_t i = 0; i < store->n_slices; i++)
+        THR_TRY(choose(l, &store->slices[i], &work[i], err));
+    for (uint32_t i = 0; i < store->n_slices; i++)
+        THR_TRY(take(l, &store->slices[i], &work[i], err));
+    return THR_OK;
+}
+
+/* The rows that a batch's buffer holds for each query. A list that finds more is lost. */
+static uint32_t capacity_of(thr_store_list *const *lists, size_t n) {
+    uint64_t capacity = 1;
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t most = 2 * (uint64_t)lists[i]->most > LEAST_ROWS ? 2 * (uint64_t)lists[i]->most : LEAST_ROWS;
+        const uint64_t own = lists[i]->n_rows < most ? lists[i]->n_rows : most;
+        capacity = own > capacity ? own : capacity;
+    }
+    return capacity < UINT32_MAX ? (uint32_t)capacity : UINT32_MAX;
+}
+
+static thr_status screen_lists(listing *l, size_t n, thr_error *err) {
+    thr_store *store = l->c.store;
+    thr_store_list *const *lists = l->lists;
+    uint32_t size = (uint32_t)n;
+    l->capacity = capacity_of(lists, n);
+    for (uint32_t i = 0; i < store->n_slices; i++) {
+        size = thr_store_fitting(&store->slices[i], size, l->capacity * sizeof(thr_device_item));
+        THR_TRY(thr_store_send_filter(&l->c, &store->slices[i], err));
+    }
+    for (size_t i = 0; i < n; i++) {
+        lists[i]->n_reached = 0;
+        lists[i]->lost = false;
+    }
+    for (size_t first = 0; first < n; first += size) {
+        l->lists = lists + first;
+        l->c.n = n - first < size ? (uint32_t)(n - first) : size;
+        THR_TRY(screen_batch(l, err));
+    }
+    return THR_OK;
+}
+
+static bool is_resident(const thr_store *store) {
+    for (uint32_t i = 0; i < store->n_slices; i++)
+        if (store->slices[i].chunks.n > 0)
+            return false;
+    return true;
+}
+
+bool thr_store_is_resident(thr_store *store) {
+    (void)pthread_mutex_lock(&store->mutex);
+    const bool resident = is_resident(store);
+    (void)pthread_mutex_unlock(&store->mutex);
+    return resident;
+}
+
+thr_status thr_store_screen_lists(thr_store *store, const thr_job *job, thr_store_list *const *lists, size_t n,
+                                  bool *done, thr_error *err) {
+    listing l = {.c = {.store = store, .job = job, .n = (uint32_t)n}, .lists = lists};
+    thr_status status = THR_OK;
+    (void)pthread_mutex_lock(&store->mutex);
+    *done = is_resident(store);
+    if (*done && n > 0)
+        status = screen_lists(&l, n, err);
+    /* Copies of a failed attempt may still read memory that the next search overwrites; no codes move for it. */
+    for (uint32_t i = 0; i < store->n_slices && status != THR_OK; i++) {
+        (void)store->backend->wait(store->slices[i].stream, NULL);
+        store->slices[i].lacks = 0;
+    }
+    (void)pthread_mutex_unlock(&store->mutex);
+    *done = *done && status == THR_OK;
+    return status == THR_ENOMEM ? THR_OK : status;
+}
