@@ -57,8 +57,9 @@ class Probing(Exhaustive):
     name, title, family = "rabitqlib-ivf", "rabitqlib IVF, some clusters, + refine", CLUSTERS
 
     def variants(self, data):
-        usual = 1024 if len(data.base) > 200_000 else 256
-        return [{"clusters": root(data) if is_huge(data) else usual, "bits": PROBE_BITS}]
+        """Near the root of the number of items, and a quarter of that, as for Thresher's cells."""
+        sizes = [root(data)] if is_huge(data) else [root(data), root(data) // 4]
+        return [{"clusters": clusters, "bits": PROBE_BITS} for clusters in sizes]
 
     def settings(self, clusters):
         return [{"probes": max(1, int(share * clusters)), "factor": f} for f in PROBE_FACTORS for share in PROBES]

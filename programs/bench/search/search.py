@@ -14,7 +14,7 @@ import sys
 import time
 from functools import partial
 
-from bench.shared.common import Kept, child, cpu, names_of, parser_of  # first: one thread, and numpy is there
+from bench.shared.common import Kept, cache_bytes, child, cpu, names_of, parser_of  # first: one thread, and numpy is there
 
 from bench.search import datasets, faiss_codes, faiss_exact, graphs, measure, rabitqlib_ivf, report, thresher_peer
 from bench.search import usearch_exact
@@ -36,7 +36,14 @@ PEERS = [
     graphs.HnswLib(),
     graphs.SymphonyQG(),
 ]
-CELLS_PEERS = [thresher_peer.Thresher(), thresher_peer.ThresherCells(), rabitqlib_ivf.Probing()]
+CELLS_PEERS = [
+    thresher_peer.Thresher(),
+    thresher_peer.ThresherCells(),
+    rabitqlib_ivf.Probing(),
+    faiss_codes.PQFastScan(),
+    graphs.HnswLib(),
+    graphs.SymphonyQG(),
+]
 BY_NAME = {peer.name: peer for peer in PEERS + CELLS_PEERS}
 
 QUICK_DATA = ["books100d", "fashion64", "synthetic64"]
@@ -133,7 +140,8 @@ def summary(kept):
 def run(arguments):
     kept = Kept(arguments.out, empty_results(), arguments.again)
     results = kept.results
-    results["machine"] = {"cpu": cpu(), "n_cpus": os.cpu_count(), "python": sys.version.split()[0]}
+    machine = {"cpu": cpu(), "n_cpus": os.cpu_count(), "python": sys.version.split()[0], "cache_bytes": cache_bytes()}
+    results["machine"] = machine
     for name in arguments.data:
         among = results["results"].setdefault(name, {})
         try:
@@ -153,7 +161,7 @@ def parse():
     add("--data", type=names_of(names, "data set"), metavar="NAME,...")
     add("--peers", type=names_of(list(BY_NAME), "peer"), metavar="NAME,...")
     add("--graphs", action="store_true", help="build graphs of a million items too, for tens of minutes")
-    add("--cells", action="store_true", help="compare indexes with cells, without, and the clusters of rabitqlib only")
+    add("--cells", action="store_true", help="compare indexes with cells and without with clusters, graphs and Faiss's fastest codes")
     add("--budget", type=float, metavar="S", help="seconds for a timing (default: 0.6; --quick: 0.15)")
     add("--encoder", default=datasets.ENCODER, metavar="DIR", help="of a sentence model's files, for sentences384")
     add("--one", nargs=2, help=argparse.SUPPRESS)

@@ -9,7 +9,13 @@ from bench.search.pick import fastest, points_of, setting_name
 OVER_FLAT = {"synthetic200": (15, 5), "books100d": (8, 5)}  # one query, batches of 64
 OVER_CODES = {"qps": 1.5, "qps_batch": 1.2}
 CELLS_OVER_ONE = {"synthetic96x10": 8}  # times the speed of an index without cells, one query, recall .95
-CELLS_OVER_CLUSTERS, HUGE_OVER_CLUSTERS = 1.5, 1.3
+OVER_PEERS = {  # by peer: the least quotient of speeds, by recall
+    "rabitqlib-ivf": {0.95: 1.5, 0.99: 1.5},
+    "hnswlib": {0.95: 1.0, 0.99: 1.3},
+    "rabitqlib-graph": {0.95: 1.0, 0.99: 1.3},
+    "faiss-pq": {0.95: 1.3, 0.99: 1.3},
+}
+HUGE_OVER_PEERS = {"rabitqlib-ivf": {0.95: 1.3}}
 SPEEDS = {"qps": "one query", "qps_batch": "batches of 64"}
 DEFAULT_BITS = 3
 K_TARGETS = {1000: 2, 10_000: 5}
@@ -96,36 +102,74 @@ def promises(data, kept, points):
         yield figure(data, "largest shortfall of the measured recall", most, setting_name(point), most=0.005)
 
 
-def over_clusters(data, kept, points):
-    cells = [p for p in points if p["peer"] == "thresher-cells"]
+def own_points(points):
+    """Of Thresher, with cells and without."""
+    return [p for p in points if p["peer"] in ("thresher", "thresher-cells")]
+
+
+def over_peers(data, kept, points):
+    """The fastest setting of Thresher, with cells or without, over the fastest of each peer."""
     huge = data in CELLS_OVER_ONE
-    for recall in (0.95, 0.99):
-        for speed, words in SPEEDS.items():
-            best = fastest(cells, recall, speed)
-            judged = recall == 0.95 or not huge
-            for peer, name, least in (
-                ("rabitqlib-ivf", "the clusters of RaBitQ-Library", HUGE_OVER_CLUSTERS if huge else CELLS_OVER_CLUSTERS),
-                ("thresher", "an index without cells", CELLS_OVER_ONE.get(data) if speed == "qps" else None),
-            ):
+    for peer, targets in HUGE_OVER_PEERS.items() if huge else OVER_PEERS.items():
+        for recall in (0.95, 0.99):
+            for speed, words in SPEEDS.items():
+                best = fastest(own_points(points), recall, speed)
                 rival = fastest([p for p in points if p["peer"] == peer], recall, speed)
                 if best and rival:
-                    words_of = f"{words}, recall {recall}: times the speed of {name}"
+                    name = f"{words}, recall {recall}: times the speed of {rival['title']}"
                     against = f"{setting_name(best)} and {setting_name(rival)}"
-                    yield figure(data, words_of, best[speed] / rival[speed], against, least if judged else None)
+                    yield figure(data, name, best[speed] / rival[speed], against, targets.get(recall))
+
+
+def over_one_cell(data, kept, points):
+    for recall in (0.95, 0.99):
+        for speed, words in SPEEDS.items():
+            best = fastest([p for p in points if p["peer"] == "thresher-cells"], recall, speed)
+            plain = fastest([p for p in points if p["peer"] == "thresher"], recall, speed)
+            if best and plain:
+                name = f"{words}, recall {recall}: with cells, times the speed without"
+                least = CELLS_OVER_ONE.get(data) if (recall, speed) == (0.95, "qps") else None
+                against = f"{setting_name(best)} and {setting_name(plain)}"
+                yield figure(data, name, best[speed] / plain[speed], against, least)
+
+
+def batches(data, kept, points):
+    """Codes that exceed the last level cache are read from memory by every single query, and once by a batch."""
+    for recall in (0.95, 0.99):
+        best = fastest(own_points(points), recall)
+        if best:
+            in_cache = best["bytes_per_item"] * best["n_items"] <= best["cache_bytes"]
+            name = f"recall {recall}: speed of batches of 64 over that of single queries"
+            where = "fit into the last level cache" if in_cache else "exceed the last level cache"
+            against = f"{setting_name(best)}; codes {where}"
+            yield figure(data, name, best["qps_batch"] / best["qps"], against, 1 if in_cache else 2)
 
 
 def cells_build(data, kept, points):
-    ours = {peer: [p for p in points if p["peer"] == peer and p["variant"]["bits"] == 3] for peer in ("thresher", "thresher-cells")}
-    if all(ours.values()):
-        cells = max(ours["thresher-cells"], key=lambda p: p["variant"]["cells"])
-        plain = ours["thresher"][0]
-        against = f"{cells['build_s']:.1f} s with {cells['variant']['cells']} cells, {plain['build_s']:.1f} s without"
-        yield figure(data, "build time over that without cells", cells["build_s"] / plain["build_s"], against, most=3)
+    cells, plain = (
+        [p for p in points if p["peer"] == peer and p["variant"]["bits"] == DEFAULT_BITS]
+        for peer in ("thresher-cells", "thresher")
+    )
+    graph = next((p for p in points if p["peer"] == "hnswlib"), None)
+    if not cells:
+        return
+    most = max(cells, key=lambda p: p["variant"]["cells"])
+    ours = f"{most['build_s']:.1f} s with {most['variant']['cells']} cells"
+    if plain:
+        against = f"{ours}, {plain[0]['build_s']:.1f} s without"
+        yield figure(data, "build time with cells over that without", most["build_s"] / plain[0]["build_s"], against, most=3)
+    if graph:
+        against = f"{ours}, {graph['build_s']:.0f} s by hnswlib"
+        name = "build time with cells over that of HNSW (M 32)"
+        yield figure(data, name, most["build_s"] / graph["build_s"], against, most=0.03)
 
 
 def all_figures(results, cells=False):
-    for section in (over_clusters, cells_build) if cells else (over_flat, over_codes, scaling, build, promises):
+    cells_sections = (over_peers, over_one_cell, batches, cells_build)
+    cache_bytes = results["machine"].get("cache_bytes", 0)
+    for section in cells_sections if cells else (over_flat, over_codes, scaling, build, promises):
         for data, kept in results["results"].items():
-            points = points_of(kept)
-            n_dims = results["data"].get(data, {}).get("n_dims", 0)
-            yield from section(data, kept, [{**p, "float_bytes_per_item": 4 * n_dims} for p in points])
+            about = results["data"].get(data, {})
+            sizes = {"float_bytes_per_item": 4 * about.get("n_dims", 0), "n_items": about.get("n_items", 0)}
+            sizes["cache_bytes"] = cache_bytes
+            yield from section(data, kept, [{**p, **sizes} for p in points_of(kept)])

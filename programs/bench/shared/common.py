@@ -2,6 +2,7 @@
 """What all comparisons share: one thread, Markdown tables, the marked parts of docs/benchmarks.md, kept results."""
 
 import argparse
+import glob
 import json
 import os
 import subprocess
@@ -79,6 +80,12 @@ def spread(values, digits=4):
 def cpu():
     with open("/proc/cpuinfo") as file:
         return next((line.split(":", 1)[1].strip() for line in file if line.startswith("model name")), "unknown CPU")
+
+
+def cache_bytes():
+    """Of the last level cache of the first CPU; 0 if unknown."""
+    sizes = [Path(path).read_text().strip() for path in glob.glob("/sys/devices/system/cpu/cpu0/cache/index*/size")]
+    return max((int(size[:-1]) << {"K": 10, "M": 20}[size[-1]] for size in sizes), default=0)
 
 
 def machine():
