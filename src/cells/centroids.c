@@ -13,11 +13,16 @@
 enum {
     STRIP_ROWS = 1024, /* compared with a group of centroids at once, at most */
     CHUNK = 16,        /* values compared at once */
-    ONE_GROUP_IN = 4,  /* is searched for a row */
+    PIECE_ROWS = 256,  /* compared with all centroids at once */
+    ONE_GROUP_IN = 4,  /* is searched for a row at first */
+    GROUP_SIZE = 64,   /* centroids, on average: products of fewer waste vector registers */
     GROUP_STEPS = 4,   /* of Lloyd's algorithm, for the groups */
 };
 
 static const char WHAT[] = "centroids";
+
+/* Rows whose squared distance from their centroid is more than this many times the mean are compared with all. */
+static const double FAR = 1.3;
 
 /* ------------------------------------------------------------------------------------------------ products */
 
@@ -84,8 +89,8 @@ static void compare(const thr_kernels *kernels, const column_run *run, const flo
 
 /* The memory of one thread. */
 typedef struct scratch {
-    float *products;  /* STRIP_ROWS x the centroids of the largest group, or the number of groups */
-    float *gathered;  /* STRIP_ROWS x n_dims: rows that search a group */
+    float *products;  /* STRIP_ROWS x the centroids of the largest group or the number of groups; PIECE_ROWS x n */
+    float *gathered;  /* STRIP_ROWS x n_dims: rows that are compared together */
     float *best;      /* STRIP_ROWS: the largest product of each row */
     uint32_t *groups; /* STRIP_ROWS x n_near: the groups that each row searches */
     uint32_t *rows;   /* the same by group: rows of the strip, ascending */
@@ -96,7 +101,7 @@ typedef struct search {
     const thr_centroids *of;
     const float *rows;
     size_t n_rows;
-    uint32_t n_near; /* groups that a row searches */
+    uint32_t n_near; /* groups that a row searches at first */
     uint32_t *nearest;
     scratch *scratch; /* of each thread */
 } search;
@@ -118,10 +123,6 @@ static void find_largest(const float *values, uint32_t n, uint32_t n_largest, ui
 static void find_groups(const search *s, const float *rows, uint32_t n_rows, const scratch *mine) {
     const thr_centroids *of = s->of;
     const column_run means = {of->group_columns, of->group_halves, of->n_groups, of->n_dims, of->n_groups};
-    if (of->n_groups == 1) {
-        memset(mine->groups, 0, n_rows * sizeof *mine->groups);
-        return;
-    }
     compare(of->context->kernels, &means, rows, n_rows, mine->products);
     for (uint32_t i = 0; i < n_rows; i++)
         find_largest(mine->products + (size_t)i * of->n_groups, of->n_groups, s->n_near,
@@ -140,30 +141,74 @@ static void sort_rows(const search *s, uint32_t n_rows, const scratch *mine) {
         mine->rows[mine->ends[mine->groups[i]]++] = i / s->n_near;
 }
 
-/* Copy rows of the strip side by side; not if these are all its rows. */
-static const float *gather(const search *s, const float *strip, uint32_t n_strip, const uint32_t *rows, uint32_t n,
-                           float *gathered) {
-    const uint32_t n_dims = s->of->n_dims;
-    if (n == n_strip)
-        return strip;
-    for (uint32_t i = 0; i < n; i++)
-        memcpy(gathered + (size_t)i * n_dims, strip + (size_t)rows[i] * n_dims, n_dims * sizeof *gathered);
-    return gathered;
+/* The rows of a strip that are compared with the same centroids. */
+typedef struct row_list {
+    const float *strip;
+    uint32_t *nearest;    /* of the strip */
+    const uint32_t *rows; /* numbers in the strip */
+    uint32_t n;
+} row_list;
+
+/* Compare listed rows with the centroids in places first to first + size - 1. */
+static void search_run(const thr_centroids *of, uint32_t first, uint32_t size, const row_list *list,
+                       const scratch *mine) {
+    const column_run run = {of->columns + first, of->halves + first, size, of->n_dims, of->n};
+    if (size == 0 || list->n == 0)
+        return;
+    for (uint32_t i = 0; i < list->n; i++)
+        memcpy(mine->gathered + (size_t)i * of->n_dims, list->strip + (size_t)list->rows[i] * of->n_dims,
+               of->n_dims * sizeof(float));
+    compare(of->context->kernels, &run, mine->gathered, list->n, mine->products);
+    for (uint32_t i = 0; i < list->n; i++) {
+        const float *products = mine->products + (size_t)i * size;
+        const uint32_t at = largest_of(products, size), row = list->rows[i], number = of->numbers[first + at];
+        if (products[at] > mine->best[row] || (products[at] == mine->best[row] && number < list->nearest[row])) {
+            mine->best[row] = products[at];
+            list->nearest[row] = number;
+        }
+    }
 }
 
-/* Compare n gathered rows with the centroids of a group. */
-static void search_group(const thr_centroids *of, uint32_t group, const float *gathered, const uint32_t *rows,
-                         uint32_t n, const scratch *mine, uint32_t *nearest) {
-    const uint32_t first = of->starts[group], size = of->starts[group + 1] - first;
-    const column_run run = {of->columns + first, of->halves + first, size, of->n_dims, of->n};
-    compare(of->context->kernels, &run, gathered, n, mine->products);
-    for (uint32_t i = 0; i < n; i++) {
-        const float *products = mine->products + (size_t)i * size;
-        const uint32_t at = largest_of(products, size), row = rows[i], number = of->numbers[first + at];
-        if (products[at] > mine->best[row] || (products[at] == mine->best[row] && number < nearest[row])) {
-            mine->best[row] = products[at];
-            nearest[row] = number;
-        }
+static void search_near_groups(const search *s, const float *strip, uint32_t n_rows, uint32_t *nearest,
+                               const scratch *mine) {
+    const thr_centroids *of = s->of;
+    find_groups(s, strip, n_rows, mine);
+    sort_rows(s, n_rows, mine);
+    for (uint32_t g = 0, at = 0; g < of->n_groups; at = mine->ends[g++]) {
+        const row_list list = {strip, nearest, mine->rows + at, mine->ends[g] - at};
+        search_run(of, of->starts[g], of->starts[g + 1] - of->starts[g], &list, mine);
+    }
+}
+
+/* List the rows that are far from the nearest centroid of their groups. */
+static uint32_t list_far(const thr_centroids *of, const float *strip, uint32_t n_rows, const scratch *mine) {
+    double sum = 0;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < n_rows; i++) {
+        const double square = of->context->kernels->sum_squares(strip + (size_t)i * of->n_dims, of->n_dims);
+        mine->best[i] = (float)(square - 2 * (double)mine->best[i]);
+        sum += (double)mine->best[i];
+    }
+    for (uint32_t i = 0; i < n_rows; i++)
+        if (!((double)mine->best[i] <= FAR * sum / n_rows))
+            mine->rows[n++] = i;
+    return n;
+}
+
+static uint32_t list_all(uint32_t n_rows, const scratch *mine) {
+    for (uint32_t i = 0; i < n_rows; i++)
+        mine->rows[i] = i;
+    return n_rows;
+}
+
+/* Compare the listed rows with all centroids. */
+static void search_all(const thr_centroids *of, const float *strip, uint32_t n_rows, uint32_t *nearest,
+                       const scratch *mine) {
+    for (uint32_t at = 0; at < n_rows; at += PIECE_ROWS) {
+        const row_list list = {strip, nearest, mine->rows + at, n_rows - at < PIECE_ROWS ? n_rows - at : PIECE_ROWS};
+        for (uint32_t i = 0; i < list.n; i++)
+            mine->best[list.rows[i]] = -INFINITY;
+        search_run(of, 0, of->n, &list, mine);
     }
 }
 
@@ -174,17 +219,16 @@ static void search_strip(void *arg, size_t strip, uint32_t worker) {
     const size_t first = strip * STRIP_ROWS;
     const uint32_t n = (uint32_t)(s->n_rows - first < STRIP_ROWS ? s->n_rows - first : STRIP_ROWS);
     const float *rows = s->rows + first * of->n_dims;
-    memset(s->nearest + first, 0, n * sizeof *s->nearest); /* also where products are not finite */
+    uint32_t *nearest = s->nearest + first;
+    memset(nearest, 0, n * sizeof *nearest); /* also where products are not finite */
+    if (of->n_groups == 1) {
+        search_all(of, rows, list_all(n, mine), nearest, mine);
+        return;
+    }
     for (uint32_t i = 0; i < n; i++)
         mine->best[i] = -INFINITY;
-    find_groups(s, rows, n, mine);
-    sort_rows(s, n, mine);
-    for (uint32_t g = 0, at = 0; g < of->n_groups; at = mine->ends[g++])
-        if (mine->ends[g] > at && of->starts[g + 1] > of->starts[g]) {
-            const uint32_t n_group = mine->ends[g] - at;
-            const float *gathered = gather(s, rows, n, mine->rows + at, n_group, mine->gathered);
-            search_group(of, g, gathered, mine->rows + at, n_group, mine, s->nearest + first);
-        }
+    search_near_groups(s, rows, n, nearest, mine);
+    search_all(of, rows, list_far(of, rows, n, mine), nearest, mine);
 }
 
 static uint32_t largest_group(const thr_centroids *of) {
@@ -197,7 +241,10 @@ static uint32_t largest_group(const thr_centroids *of) {
 static thr_status reserve(const search *s, scratch *mine, thr_error *err) {
     const thr_centroids *of = s->of;
     const size_t n_pairs = (size_t)STRIP_ROWS * s->n_near;
-    THR_TRY(thr_alloc(of->context, (size_t)STRIP_ROWS * largest_group(of), sizeof(float), &mine->products, WHAT, err));
+    const size_t by_group = of->n_groups > 1 ? (size_t)STRIP_ROWS * largest_group(of) : 0;
+    const size_t by_piece = (size_t)PIECE_ROWS * of->n;
+    THR_TRY(
+        thr_alloc(of->context, by_group > by_piece ? by_group : by_piece, sizeof(float), &mine->products, WHAT, err));
     THR_TRY(thr_alloc(of->context, (size_t)STRIP_ROWS * of->n_dims, sizeof(float), &mine->gathered, WHAT, err));
     THR_TRY(thr_alloc(of->context, STRIP_ROWS, sizeof(float), &mine->best, WHAT, err));
     THR_TRY(thr_alloc(of->context, n_pairs, sizeof(uint32_t), &mine->groups, WHAT, err));
@@ -315,7 +362,7 @@ thr_status thr_cells_centroids_make(thr_context *context, const float *rows, uin
     thr_status status = THR_OK;
     *c = (thr_centroids){.context = context, .n = n, .n_dims = n_dims, .n_groups = 1};
     if (n >= THR_CENTROIDS_GROUPED)
-        c->n_groups = (uint32_t)lrint(sqrt(n));
+        c->n_groups = n / GROUP_SIZE;
     THR_TRY_OUT(thr_alloc(context, n, sizeof *c->numbers, &c->numbers, WHAT, err));
     THR_TRY_OUT(thr_alloc(context, (size_t)c->n_groups + 1, sizeof *c->starts, &c->starts, WHAT, err));
     THR_TRY_OUT(thr_alloc(context, (size_t)n * n_dims, sizeof *c->columns, &c->columns, WHAT, err));

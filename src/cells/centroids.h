@@ -3,9 +3,10 @@
  * centroids.h - the nearest centroid of each of many rows.
  *
  * A row x belongs to its nearest centroid c, the one with the largest <x, c> - |c|^2 / 2, computed by the kernel
- * matmul; if several are as near, to the first of them. Many centroids are in groups of neighbours, and a row is
- * compared with those of the quarter of the groups whose means are the nearest. So the nearest centroid is missed for a
- * few rows, which then belong to one that is hardly farther. The bits do not depend on CPU or threads.
+ * matmul; if several are as near, to the first of them. Many centroids are in groups of neighbours. A row is compared
+ * with those of the quarter of the groups whose means are the nearest, and with all others if it is then far from its
+ * centroid. So some rows belong to a centroid that is a little farther than the nearest. The bits do not depend on CPU
+ * or threads.
  */
 #pragma once
 

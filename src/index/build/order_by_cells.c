@@ -10,6 +10,7 @@
 
 enum {
     SAMPLE_A_CELL = 64,     /* rows; centroids of more are hardly better */
+    SAMPLE_PARTS = 4,       /* kmeans.h wants good quarters */
     CHUNK_ROWS = 8192,      /* read and assigned at once */
     SAMPLE_FLOATS = 1 << 26 /* at most, but for one row per cell */
 };
@@ -33,7 +34,7 @@ thr_cell_items thr_index_cell_items(const thr_index_cell_rows *rows, uint32_t n)
     return (thr_cell_items){rows, read_row, n, rows->index->manifest.quantiser.n_dims};
 }
 
-/* Find centroids from rows at equal distances. */
+/* Find centroids from rows at equal distances; each part of the sample is such rows, too. */
 static thr_status train(thr_context *context, const thr_cell_items *items, uint32_t n_cells, thr_centroids *centroids,
                         thr_error *err) {
     const uint64_t most = SAMPLE_FLOATS / items->n_dims, wanted = (uint64_t)n_cells * SAMPLE_A_CELL;
@@ -43,8 +44,9 @@ static thr_status train(thr_context *context, const thr_cell_items *items, uint3
     n = n < items->n ? n : items->n;
     THR_TRY_OUT(thr_alloc(context, (size_t)n * items->n_dims, sizeof *rows, &rows, WHAT, err));
     THR_TRY_OUT(thr_alloc(context, (size_t)n_cells * items->n_dims, sizeof *found, &found, WHAT, err));
-    for (uint64_t i = 0; i < n; i++)
-        items->read(items->object, (uint32_t)(i * items->n / n), rows + i * items->n_dims);
+    for (uint64_t part = 0, at = 0; part < SAMPLE_PARTS; part++)
+        for (uint64_t i = part; i < n; i += SAMPLE_PARTS)
+            items->read(items->object, (uint32_t)(i * items->n / n), rows + at++ * items->n_dims);
     const thr_kmeans_sample sample = {rows, (size_t)n, items->n_dims};
     THR_TRY_OUT(thr_cells_kmeans(context, &sample, n_cells, found, err));
     status = thr_cells_centroids_make(context, found, n_cells, items->n_dims, centroids, err);
