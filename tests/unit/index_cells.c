@@ -11,7 +11,7 @@
 static thr_error error;
 static const char DIR_A[] = "index-cells", DIR_B[] = "index-no-cells";
 
-enum { N = 12000, DIMS = 24, K = 10, QUERIES = 120, CELLS = 60 };
+enum { N = 12000, DIMS = 24, K = 10, QUERIES = 240, CELLS = 60 };
 
 /* Rows about 50 centres, with some that are far from all. */
 static float *clustered_rows(uint64_t n, uint64_t seed) {
