@@ -4,7 +4,7 @@
 
 #include "base/memory.h"
 
-/* n_rows dense rows of n_dims finite floats. The first quarter of them is as good a sample: early steps use it alone. */
+/* n_rows dense rows of n_dims finite floats. The first quarter of them is a good sample, too: early steps use it. */
 typedef struct thr_kmeans_sample {
     const float *rows;
     size_t n_rows;

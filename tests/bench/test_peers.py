@@ -197,11 +197,14 @@ class Report(unittest.TestCase):
         cells = {**made["results"]["books100d"]["thresher"]}
         cells["points"] = [{**cells["points"][0], "variant": {"bits": 2, "cells": 64}}]
         made["results"]["books100d"]["thresher-cells"] = cells
+        made["machine"]["cache_bytes"] = 1000
         words = report.text(made, plots=True, cells=True)
         self.assertIn("## ./run bench search --cells", words)
         self.assertIn("| books100d | 2, cells 64 | 0.99 | 0.9940 | 0.0000 | 200 |", words)
         self.assertIn("cells-books100d.svg", words)
-        self.assertIn("| books100d | one query, recall 0.99: times the speed of an index without cells | - |", words)
+        self.assertIn("| books100d | one query, recall 0.99: with cells, times the speed without | - | 1 |", words)
+        self.assertIn("| books100d | one query, recall 0.95: times the speed of pq | >= 1.3 | 1.333 | yes |", words)
+        self.assertIn("| books100d | recall 0.99: speed of batches of 64 over that of single queries | >= 2 | 2 | yes |", words)
         self.assertNotIn("Faiss IndexFlat", words)
         self.assertEqual(set(report.plots(made, "cells")), {"cells-books100d.svg", "cells-build.svg"})
 

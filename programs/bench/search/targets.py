@@ -138,11 +138,10 @@ def batches(data, kept, points):
     for recall in (0.95, 0.99):
         best = fastest(own_points(points), recall)
         if best:
-            in_cache = best["bytes_per_item"] * best["n_items"] <= best["cache_bytes"]
+            exceed = 0 < best["cache_bytes"] < best["bytes_per_item"] * best["n_items"]
             name = f"recall {recall}: speed of batches of 64 over that of single queries"
-            where = "fit into the last level cache" if in_cache else "exceed the last level cache"
-            against = f"{setting_name(best)}; codes {where}"
-            yield figure(data, name, best["qps_batch"] / best["qps"], against, 1 if in_cache else 2)
+            against = setting_name(best) + "; codes exceed the last level cache" * exceed
+            yield figure(data, name, best["qps_batch"] / best["qps"], against, 2 if exceed else 1)
 
 
 def cells_build(data, kept, points):
@@ -157,7 +156,8 @@ def cells_build(data, kept, points):
     ours = f"{most['build_s']:.1f} s with {most['variant']['cells']} cells"
     if plain:
         against = f"{ours}, {plain[0]['build_s']:.1f} s without"
-        yield figure(data, "build time with cells over that without", most["build_s"] / plain[0]["build_s"], against, most=3)
+        name = "build time with cells over that without"
+        yield figure(data, name, most["build_s"] / plain[0]["build_s"], against, most=3)
     if graph:
         against = f"{ours}, {graph['build_s']:.0f} s by hnswlib"
         name = "build time with cells over that of HNSW (M 32)"
