@@ -203,6 +203,18 @@ class Promise(Case):
                 rows = x[np.argsort(x[:, 0])] if by_topic else x
                 self.keeps(rows, ("cosine", "ip") if by_topic else ("l2",))
 
+    def test_the_best_of_items_of_various_lengths(self) -> None:
+        rng = np.random.default_rng(1)
+        x = (clustered(24_000, 32, 1) * rng.lognormal(0, 0.5, (24_000, 1))).astype(np.float32)
+        queries = (x[rng.integers(0, len(x), 500)] + rng.standard_normal((500, 32)) * 0.3).astype(np.float32)
+        with shards.build(self.path(), np.array_split(x, 4), metric="ip", cells=160, calibration_queries=100) as many:
+            for k in (1, 2):
+                truth, _ = many.search(queries, k, exact=True)
+                for recall in (0.9, 0.99):
+                    found, _ = many.search(queries, k, recall=recall)
+                    reached = float(np.mean([np.isin(a, b).mean() for a, b in zip(truth, found)]))
+                    self.assertGreaterEqual(reached, recall - 0.01, f"{k} {recall}")
+
     def keeps(self, x: Any, metrics: Any) -> None:
         rng = np.random.default_rng(4)
         near = x[rng.integers(0, len(x), 200)] + rng.standard_normal((200, x.shape[1])) * 0.2
