@@ -4,13 +4,12 @@
 
 #include "base/clock.h"
 #include "base/rng.h"
+#include "files.h"
 #include "support.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static const struct {
     uint64_t n_items;
@@ -26,7 +25,7 @@ enum { MOST_REPEATS = 15, BATCH = 16, K = 100, FEATURES = 200, BITS = 2 };
 typedef struct job {
     gcheck *g;
     gcheck_vectors vectors;
-    char dir[512];
+    char dir[GCHECK_PLACE_SIZE];
     thr_context *contexts[2];
     thr_index *indexes[2];
     uint64_t offsets[BATCH + 1];
@@ -36,32 +35,8 @@ typedef struct job {
     float values[2][BATCH * K];
 } job;
 
-static void find_place(job *j) {
-    const char *where = getenv("TMPDIR");
-    (void)snprintf(j->dir, sizeof j->dir, "%s/thresher-gcheck-XXXXXX", where == NULL ? "/tmp" : where);
-    if (mkdtemp(j->dir) == NULL) {
-        perror(j->dir);
-        exit(1);
-    }
-}
-
-static void forget_place(const job *j) {
-    char path[1024];
-    DIR *dir = opendir(j->dir);
-    for (struct dirent *e; dir != NULL && (e = readdir(dir)) != NULL;) {
-        (void)snprintf(path, sizeof path, "%s/%s", j->dir, e->d_name);
-        (void)unlink(path);
-    }
-    if (dir != NULL)
-        (void)closedir(dir);
-    (void)rmdir(j->dir);
-}
-
 static void build(job *j, const gcheck_items *items) {
-    const thr_matrix rows = thr_matrix_f32(j->vectors.items, j->vectors.n_items, j->vectors.n_dims);
     thr_index_build_options options;
-    thr_reader *reader = NULL;
-    thr_error err;
     thr_index_build_options_init(&options);
     options.metric = THR_METRIC_IP;
     options.keep = THR_DTYPE_NONE;
@@ -69,18 +44,7 @@ static void build(job *j, const gcheck_items *items) {
     options.calibration_queries = 0;
     options.features = &items->view;
     options.replace = true;
-    gcheck_must(thr_reader_from_matrix(j->g->context, &rows, &reader, &err), &err, "reading vectors");
-    gcheck_must(thr_index_build(j->g->context, j->dir, reader, &options, &err), &err, "building an index");
-    thr_reader_free(reader);
-}
-
-static void open_index(job *j, int which, const char *device) {
-    thr_context_options options;
-    thr_error err;
-    thr_context_options_init(&options);
-    options.device = device;
-    gcheck_must(thr_context_create(&options, &j->contexts[which], &err), &err, device);
-    gcheck_must(thr_index_open(j->contexts[which], j->dir, &j->indexes[which], &err), &err, "opening an index");
+    gcheck_build_index(j->g, j->dir, &j->vectors, &options);
 }
 
 /* The first n queries, with features or by vectors alone. */
@@ -98,11 +62,6 @@ static double search(job *j, int which, uint64_t n, bool with_features) {
     return thr_clock() - start;
 }
 
-static int by_size(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* The median, after a search that counts for nothing. */
 static double time_search(job *j, int which, uint64_t n, bool with_features) {
     const int repeats = SIZES[j->g->effort].repeats;
@@ -110,8 +69,7 @@ static double time_search(job *j, int which, uint64_t n, bool with_features) {
     (void)search(j, which, n, with_features);
     for (int i = 0; i < repeats; i++)
         seconds[i] = search(j, which, n, with_features);
-    qsort(seconds, (size_t)repeats, sizeof *seconds, by_size);
-    return seconds[repeats / 2];
+    return gcheck_median(seconds, (size_t)repeats);
 }
 
 static void compare(job *j) {
@@ -152,11 +110,11 @@ void gcheck_fused(gcheck *g, bool timed) {
         j->features[i] = gcheck_draw_feature(SIZES[effort].n_kinds, &rng);
         j->weights[i] = test_normal(&rng);
     }
-    find_place(j);
+    gcheck_make_place(j->dir);
     build(j, &items);
     gcheck_items_free(&items);
-    open_index(j, 0, "cpu");
-    open_index(j, 1, "cuda:0");
+    gcheck_open_index(j->dir, "cpu", &j->contexts[0], &j->indexes[0]);
+    gcheck_open_index(j->dir, "cuda:0", &j->contexts[1], &j->indexes[1]);
     gcheck_figure(g, (double)SIZES[effort].n_items, "both.items");
     compare(j);
     if (timed)
@@ -165,7 +123,7 @@ void gcheck_fused(gcheck *g, bool timed) {
         thr_index_free(j->indexes[which]);
         thr_context_free(j->contexts[which]);
     }
-    forget_place(j);
+    test_remove_directory(j->dir);
     gcheck_vectors_free(&j->vectors);
     free(j);
 }

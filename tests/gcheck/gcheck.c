@@ -3,7 +3,7 @@
  * gcheck - tests searches on GPUs, and the operations of training, against the same on the CPU, and times them.
  *
  *   gcheck --test  [--quick|--small] [--seed N] [--rounds N] [--seconds S] [--json]
- *   gcheck --bench [--quick|--small] [--json] [--only scale|recall|learn|hits|heads|rank|whole]
+ *   gcheck --bench [--quick|--small] [--json] [--only scale|recall|learn|hits|cells|heads|rank|whole]
  *
  * Devices are found as the library finds them, so the environment variable THR_CUDA_LIBRARY may name the backend that
  * was compiled for the emulator; sizes are then small and times mean nothing.
@@ -180,8 +180,9 @@ typedef struct words {
 
 static int usage(void) {
     (void)fprintf(
-        stderr, "usage: gcheck --test  [--quick|--small] [--seed N] [--rounds N] [--seconds S] [--json]\n"
-                "       gcheck --bench [--quick|--small] [--json] [--only scale|recall|learn|hits|heads|rank|whole]\n");
+        stderr,
+        "usage: gcheck --test  [--quick|--small] [--seed N] [--rounds N] [--seconds S] [--json]\n"
+        "       gcheck --bench [--quick|--small] [--json] [--only scale|recall|learn|hits|cells|heads|rank|whole]\n");
     return 2;
 }
 
@@ -214,7 +215,7 @@ static bool read_words(int argc, char **argv, gcheck *g, words *w) {
             return false;
     }
     return w->test != w->bench && (wants(w, "scale") || wants(w, "recall") || wants(w, "learn") || wants(w, "hits") ||
-                                   wants(w, "heads") || wants(w, "rank") || wants(w, "whole"));
+                                   wants(w, "cells") || wants(w, "heads") || wants(w, "rank") || wants(w, "whole"));
 }
 
 int main(int argc, char **argv) {
@@ -238,6 +239,8 @@ int main(int argc, char **argv) {
     if (w.test)
         gcheck_fused(&g, false);
     if (w.test)
+        gcheck_cells(&g, false);
+    if (w.test)
         gcheck_heads(&g, false);
     if (w.test)
         gcheck_rank(&g, false);
@@ -255,6 +258,8 @@ int main(int argc, char **argv) {
         gcheck_features(&g, true);
     if (w.bench && wants(&w, "hits"))
         gcheck_fused(&g, true);
+    if (w.bench && wants(&w, "cells"))
+        gcheck_cells(&g, true);
     if (w.bench && wants(&w, "heads"))
         gcheck_heads(&g, true);
     if (w.bench && wants(&w, "rank"))

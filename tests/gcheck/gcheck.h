@@ -135,6 +135,20 @@ typedef struct gcheck_coded {
 void gcheck_vectors_encode(gcheck *g, const gcheck_vectors *vectors, uint32_t bits, uint32_t lead, gcheck_coded *coded);
 void gcheck_coded_free(gcheck *g, gcheck_coded *coded);
 
+/* ------------------------------------------------------------------------------------- indexes in files */
+
+enum { GCHECK_PLACE_SIZE = 512 };
+
+/* Make a folder in TMPDIR, or in /tmp, or end the program. test_remove_directory removes it. */
+void gcheck_make_place(char dir[GCHECK_PLACE_SIZE]);
+
+/* Build an index of the items in a folder, which options.replace allows to exist. */
+void gcheck_build_index(gcheck *g, const char *dir, const gcheck_vectors *vectors,
+                        const thr_index_build_options *options);
+
+/* Open an index in a context of its own, which uses this device. Both are to be freed. */
+void gcheck_open_index(const char *dir, const char *device, thr_context **context, thr_index **index);
+
 /* --------------------------------------------------------------------------------------------- measuring */
 
 /* One kind of search over one corpus. Figures are called NAME.what. */
@@ -148,6 +162,9 @@ typedef struct gcheck_case {
 
 /* The median time of searches of so many queries at once, after warming up. */
 double gcheck_time(gcheck *g, const gcheck_case *c, uint64_t batch);
+
+/* The median of n > 0 numbers, which it sorts; the larger one of the two in the middle. */
+double gcheck_median(double *numbers, size_t n);
 
 /* NAME.one_s; NAME.batch.N_per_s for N of 1, 4, 16, 64 and 256, where there are so many queries. */
 void gcheck_time_batches(gcheck *g, const gcheck_case *c);
@@ -218,6 +235,15 @@ void gcheck_features(gcheck *g, bool timed);
 void gcheck_fused(gcheck *g, bool timed);
 
 /*
+ * Searches that skip cells beside the CPU's, for the best 10 with recall .95: cells.items, cells.dims, cells.cells,
+ * cells.compared and cells.wrong; and, where they are timed, cells.screened_share of the rows, on average; and of CASE
+ * 1, 64 and 256 queries at once, and filter, 64 at once of which one row in four passes: cells.CASE.gpu_per_s and
+ * .cpu_per_s, queries; the GPU's .rounds, and the time of a search in each operation, which is waited for: .screen_s,
+ * .select_s, .copies_s and .host_s.
+ */
+void gcheck_cells(gcheck *g, bool timed);
+
+/*
  * Queries of a head by every screen, full, frequent, wta and planes, beside the CPU's: heads.words, heads.head_bytes,
  * heads.workspace_bytes, heads.compared and heads.wrong; and, where they are timed, heads.SCREEN.one_s of one state,
  * .beam_s of twelve that share their .candidates, .cpu_s of these on the CPU, and of these the time in each operation,
@@ -250,13 +276,16 @@ typedef struct gcheck_stages {
 
 /* Operations so far, of timed devices: those that not every search takes. */
 typedef struct gcheck_calls {
-    uint64_t sample, screen, batch, count, rescore, refine;
+    uint64_t sample, screen, listed, batch, count, rescore, refine;
 } gcheck_calls;
 
 gcheck_calls gcheck_count_calls(void);
 
 /* Make a copy of devices whose operations can be timed. */
 thr_devices gcheck_timed_devices(const thr_devices *devices);
+
+/* The same for the devices of a context that uses GPUs, before objects are copied to them. */
+void gcheck_time_context(thr_context *context);
 
 /* From start to stop every operation is waited for. */
 void gcheck_stages_start(void);

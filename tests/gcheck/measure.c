@@ -39,6 +39,11 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
+double gcheck_median(double *numbers, size_t n) {
+    qsort(numbers, n, sizeof *numbers, ascending);
+    return numbers[n / 2];
+}
+
 double gcheck_time(gcheck *g, const gcheck_case *c, uint64_t batch) {
     double times[REPEATS_MOST], sum = 0;
     uint64_t *rows = test_array(batch * c->k, sizeof *rows);
@@ -53,10 +58,9 @@ double gcheck_time(gcheck *g, const gcheck_case *c, uint64_t batch) {
         if (g->effort == GCHECK_SMALL)
             break;
     }
-    qsort(times, n, sizeof *times, ascending);
     free(rows);
     free(scores);
-    return times[n / 2];
+    return gcheck_median(times, n);
 }
 
 void gcheck_time_batches(gcheck *g, const gcheck_case *c) {

@@ -394,6 +394,35 @@ function features(    i, n, sizes, name, text) {
     print "\ncuSPARSE, a prepared product of 5 M x 200,000 in CSR with 200 weights, sums alone: " text "."
 }
 
+# --------------------------------------------------------------------------------------------------- cells
+
+function per_second(name) {
+    return has(name) ? (v[name] >= 100 ? thousands(v[name]) : three(v[name])) " queries/s" : NONE
+}
+
+function cells(    i, j, n, m, cases, words, parts, text) {
+    if (has("cells.items")) {
+        text = v["cells.wrong"] > 0 ? "; **answers differ**" : has("cells.compared") ? "" : "; answers not compared"
+        if (has("cells.screened_share"))
+            text = "; a search screens " three(v["cells.screened_share"] * 100) " % of the items" text
+        printf "%s items of %d dimensions, %s cells%s.\n\n", thousands(v["cells.items"]), v["cells.dims"], \
+               thousands(v["cells.cells"]), text
+    }
+    print "| best 10, recall .95 | GPU | the CPU | of the GPU's: rounds | screen | choosing | copies | host |"
+    print "|---|---|---|---|---|---|---|---|"
+    n = split("1 64 256 filter", cases, " ")
+    split("one query|64 queries at once|256 queries at once|64 at once, of one row in four", words, "|")
+    m = split("screen select copies host", parts, " ")
+    for (i = 1; i <= n; i++) {
+        text = "cells." cases[i]
+        printf "| %s | %s | %s | %s |", words[i], per_second(text ".gpu_per_s"), per_second(text ".cpu_per_s"), \
+               has(text ".rounds") ? three(v[text ".rounds"]) : NONE
+        for (j = 1; j <= m; j++)
+            printf " %s |", ms(text "." parts[j] "_s")
+        print ""
+    }
+}
+
 # --------------------------------------------------------------------------------------------------- heads
 
 function heads(    i, j, n, m, screens, parts, name, text) {
@@ -518,6 +547,8 @@ END {
     baselines()
     print "\n### Memory\n"
     memory()
+    print "\n### Cells\n"
+    cells()
     print "\n### Posting lists\n"
     features()
     print "\n### Heads\n"

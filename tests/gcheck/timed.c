@@ -3,6 +3,7 @@
 #include "gcheck.h"
 
 #include "base/clock.h"
+#include "device/gpus.h"
 
 static const thr_backend *inner;
 static thr_backend outer;
@@ -39,6 +40,12 @@ static thr_status screen(thr_stream *stream, const thr_screen_op *op, thr_error 
     calls.screen += op->samples == NULL;
     return note(stream, start, op->samples != NULL ? &stages.sample : &stages.screen, inner->screen(stream, op, err),
                 err);
+}
+
+static thr_status listed(thr_stream *stream, const thr_listed_op *op, thr_error *err) {
+    const double start = thr_clock();
+    calls.listed++;
+    return note(stream, start, &stages.screen, inner->listed(stream, op, err), err);
 }
 
 static thr_status batch(thr_stream *stream, const thr_batch_op *op, thr_error *err) {
@@ -118,6 +125,7 @@ thr_devices gcheck_timed_devices(const thr_devices *devices) {
     outer.download = download;
     outer.clear = clear;
     outer.screen = screen;
+    outer.listed = listed;
     outer.batch = batch;
     outer.threshold = threshold;
     outer.count_keys = count_keys;
@@ -133,6 +141,10 @@ thr_devices gcheck_timed_devices(const thr_devices *devices) {
     outer.head_best = head_best;
     timed.backend = &outer;
     return timed;
+}
+
+void gcheck_time_context(thr_context *context) {
+    *context->gpus->devices = gcheck_timed_devices(context->gpus->devices);
 }
 
 void gcheck_stages_start(void) {
