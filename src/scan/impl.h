@@ -52,11 +52,6 @@ typedef struct thr_job {
      * the numbers of survivors and candidates determine the recall.
      */
     double screen_z, rescore_z;
-    /*
-     * The search whose rows are sampled for the noise of estimates; NULL: this one. Searches of parts of an index
-     * sample the whole index: always the same rows, so the processor's caches have them.
-     */
-    const struct thr_job *sampled;
 } thr_job;
 
 /*

@@ -151,23 +151,20 @@ static double standard_error(const float *errors, size_t n) {
 
 thr_noise thr_scan_noise_measure(const thr_job *job, const thr_scan_query *screen, const thr_scan_query *rescoring,
                                  thr_lane *lane) {
-    const thr_job *sampled = job->sampled == NULL ? job : job->sampled;
-    const thr_scan_corpus *corpus = sampled->corpus;
-    thr_scan_query by_screen = *screen, by_records = *rescoring;
-    by_screen.corpus = by_records.corpus = corpus;
+    const thr_scan_corpus *corpus = job->corpus;
     const bool nested = thr_is_nested(corpus), vectors = corpus->keep != THR_DTYPE_NONE;
     thr_candidate *items = lane->collector.items;
     float screened[THR_NOISE_ROWS], rescored[THR_NOISE_ROWS];
-    size_t n = take_sample(sampled, &by_screen, lane), used = 0;
+    size_t n = take_sample(job, screen, lane), used = 0;
     thr_noise noise = {.known = false};
     for (size_t i = 0; i < n; i++)
-        screened[i] = thr_scan_estimate_score(&by_screen, items[i].score);
+        screened[i] = thr_scan_estimate_score(screen, items[i].score);
     if (nested)
-        thr_scan_rescore(&by_records, items, n);
+        thr_scan_rescore(rescoring, items, n);
     for (size_t i = 0; i < n; i++)
-        rescored[i] = nested ? thr_scan_estimate_score(&by_records, items[i].score) : screened[i];
+        rescored[i] = nested ? thr_scan_estimate_score(rescoring, items[i].score) : screened[i];
     if (vectors)
-        thr_scan_refine(&by_screen, lane, items, n);
+        thr_scan_refine(screen, lane, items, n);
     for (size_t i = 0; i < n; i++) {
         const double factor = thr_scan_screen_factor(corpus, items[i].row);
         const double record = nested ? thr_scan_record_factor(corpus, items[i].row) : factor;
@@ -182,6 +179,6 @@ thr_noise thr_scan_noise_measure(const thr_job *job, const thr_scan_query *scree
         return noise;
     noise.screened = standard_error(screened, used);
     noise.rescored = standard_error(rescored, used);
-    noise.query = query_noise(&by_screen);
+    noise.query = query_noise(screen);
     return noise;
 }
