@@ -109,7 +109,7 @@ typedef struct thr_index_build_options {
      * cells. THR_CELLS_AUTO: the build makes cells where it expects searches to be clearly faster, and else none; none
      * with features. Cells need kept vectors, and codes that a quantiser made of them. Rows are then in the order of
      * cells, so the rows of items without given ids differ from their ids: make filters with thr_bitmap_from_ids, and
-     * set values by the rows of thr_index_rows.
+     * look up rows with thr_index_rows to set values.
      */
     uint32_t cells;
     /*

@@ -29,6 +29,6 @@ thr_status thr_cells_subset_make(thr_context *context, const thr_scan_corpus *wh
                                  uint64_t n_blocks, const uint64_t *filter, thr_cells_subset *part, thr_error *err);
 void thr_cells_subset_free(thr_context *context, thr_cells_subset *part);
 
-/* The whole corpus's number of a row of the part, and the part's number of a row that is in it. */
+/* Map a row of the part to the whole corpus; and a row of the whole corpus, which must be in the part, to the part. */
 uint64_t thr_cells_subset_row(const thr_cells_subset *part, uint64_t row);
 uint64_t thr_cells_subset_place(const thr_cells_subset *part, uint64_t row);

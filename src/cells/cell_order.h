@@ -24,9 +24,9 @@ typedef struct thr_cell_order {
 } thr_cell_order;
 
 /*
- * Order items by group, then by item number. groups[i] is the group of item i, below n_groups. A group becomes a cell;
- * a group without items has none; a group with more than THR_CELLS_LARGEST times the items of the mean group that
- * has any becomes several cells of about equal size. THR_ENOMEM.
+ * Order items by group, then by item number. groups[i] is the group of item i, below n_groups. Each group with items
+ * becomes a cell. A group with more than THR_CELLS_LARGEST times the mean number of items (over groups with items) is
+ * divided into cells of about equal size. THR_ENOMEM.
  */
 thr_status thr_cells_order_make(thr_context *context, const thr_cell_items *items, const uint32_t *groups,
                                 uint32_t n_groups, thr_cell_order *order, thr_error *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cell_search.c - searches of many queries: on the CPU one after the other on each thread. */
+/* cell_search.c - searches for many queries; on the CPU each thread processes one at a time. */
 #include "cells/cell_search.h"
 
 #include "base/error.h"

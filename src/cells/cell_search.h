@@ -26,17 +26,17 @@ thr_status thr_cells_workspace_make(thr_context *context, thr_cells_workspace **
 void thr_cells_workspace_free(thr_cells_workspace *workspace);
 
 /*
- * Whether a search with these options may skip cells: there are any, the recall is above 0 and below 1, margins keep it
- * (scan/margins/margin.h), the search is not exact, and answers->certified is NULL.
+ * Whether a search with these options may skip cells: a segment has cells, the recall is above 0 and below 1, margins
+ * keep it (scan/margins/margin.h), the search is not exact, and answers->certified is NULL.
  */
 bool thr_cells_may_be_skipped(const thr_cells_corpus *corpus, const thr_search_options *options,
                               const thr_answers *answers);
 
 /*
- * As thr_scan_search, for options that thr_cells_may_be_skipped accepts. If corpus->scan->store holds all codes in the
- * memory of devices, these run the screens (device_search.h); THR_EDEVICE then. Each thread processes one query at a
- * time, so the answer to a query does not depend on the batch, nor on devices. After a first search of the same shape
- * nothing is allocated.
+ * As thr_scan_search, for options that thr_cells_may_be_skipped accepts. If corpus->scan->store holds all codes in
+ * device memory, the devices run the screens (device_search.h), and THR_EDEVICE is possible. Each query has passes of
+ * its own, so its answer depends neither on the batch nor on devices. A second search of the same shape allocates
+ * nothing.
  */
 thr_status thr_cells_search(thr_scan *scan, thr_cells_workspace *workspace, const thr_cells_corpus *corpus,
                             const thr_matrix *queries, const thr_search_options *options, const thr_answers *answers,

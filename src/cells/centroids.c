@@ -11,22 +11,22 @@
 #include <string.h>
 
 enum {
-    STRIP_ROWS = 1024, /* compared with a group of centroids at once, at most */
+    STRIP_ROWS = 1024, /* rows that are searched together */
     CHUNK = 16,        /* values compared at once */
-    PIECE_ROWS = 256,  /* compared with all centroids at once */
-    ONE_GROUP_IN = 4,  /* is searched for a row at first */
-    GROUP_SIZE = 64,   /* centroids, on average: products of fewer waste vector registers */
+    PIECE_ROWS = 256,  /* rows that are multiplied with all centroids at once */
+    ONE_GROUP_IN = 4,  /* the share of the groups that a row searches first */
+    GROUP_SIZE = 64,   /* mean number of centroids; products of fewer leave vector registers unused */
     GROUP_STEPS = 4,   /* of Lloyd's algorithm, for the groups */
 };
 
 static const char WHAT[] = "centroids";
 
-/* Rows whose squared distance from their centroid is more than this many times the mean are compared with all. */
+/* Rows whose squared distance from their centroid exceeds this many times the strip's mean are compared with all. */
 static const double FAR = 1.3;
 
 /* ------------------------------------------------------------------------------------------------ products */
 
-/* The largest of CHUNK values. Compilers turn its loops into vector instructions. */
+/* The largest of CHUNK values. Compilers vectorise these loops. */
 static float largest_in_chunk(const float *values) {
     float most[CHUNK / 4];
     for (int i = 0; i < CHUNK / 4; i++)
@@ -40,7 +40,7 @@ static float largest_in_chunk(const float *values) {
     return most[0];
 }
 
-/* The first of the largest values. */
+/* The place of the largest value, the first of equal ones. */
 static uint32_t largest_of(const float *values, uint32_t n) {
     const uint32_t n_whole = n - n % CHUNK;
     float most = -INFINITY;
@@ -89,7 +89,7 @@ static void compare(const thr_kernels *kernels, const column_run *run, const flo
 
 /* The memory of one thread. */
 typedef struct scratch {
-    float *products;  /* STRIP_ROWS x the centroids of the largest group or the number of groups; PIECE_ROWS x n */
+    float *products;  /* the larger of STRIP_ROWS x largest_group(of) and PIECE_ROWS x n */
     float *gathered;  /* STRIP_ROWS x n_dims: rows that are compared together */
     float *best;      /* STRIP_ROWS: the largest product of each row */
     uint32_t *groups; /* STRIP_ROWS x n_near: the groups that each row searches */
@@ -106,7 +106,7 @@ typedef struct search {
     scratch *scratch; /* of each thread */
 } search;
 
-/* The numbers of the n_largest largest of n values. */
+/* The places of the n_largest largest of n values, the largest first. */
 static void find_largest(const float *values, uint32_t n, uint32_t n_largest, uint32_t *largest) {
     uint32_t n_found = 0;
     for (uint32_t i = 0; i < n; i++) {
@@ -180,7 +180,7 @@ static void search_near_groups(const search *s, const float *strip, uint32_t n_r
     }
 }
 
-/* List the rows that are far from the nearest centroid of their groups. */
+/* List the rows that are far from the centroids found. mine->best becomes squared distances. */
 static uint32_t list_far(const thr_centroids *of, const float *strip, uint32_t n_rows, const scratch *mine) {
     double sum = 0;
     uint32_t n = 0;
@@ -220,7 +220,7 @@ static void search_strip(void *arg, size_t strip, uint32_t worker) {
     const uint32_t n = (uint32_t)(s->n_rows - first < STRIP_ROWS ? s->n_rows - first : STRIP_ROWS);
     const float *rows = s->rows + first * of->n_dims;
     uint32_t *nearest = s->nearest + first;
-    memset(nearest, 0, n * sizeof *nearest); /* also where products are not finite */
+    memset(nearest, 0, n * sizeof *nearest); /* rows whose products are all NaN keep this */
     if (of->n_groups == 1) {
         search_all(of, rows, list_all(n, mine), nearest, mine);
         return;
@@ -231,6 +231,7 @@ static void search_strip(void *arg, size_t strip, uint32_t worker) {
     search_all(of, rows, list_far(of, rows, n, mine), nearest, mine);
 }
 
+/* The centroids of the largest group, or the number of groups if that is larger. */
 static uint32_t largest_group(const thr_centroids *of) {
     uint32_t most = of->n_groups;
     for (uint32_t g = 0; g < of->n_groups; g++)
@@ -278,7 +279,7 @@ static void halve_squares(const thr_kernels *kernels, const float *rows, uint32_
         halves[i] = (float)(-0.5 * kernels->sum_squares(rows + (size_t)i * n_dims, n_dims));
 }
 
-/* The group of each centroid: that of the nearest of n_groups rows. products: n_groups floats. */
+/* Find each centroid's group, the one with the nearest mean. products is scratch memory of n_groups floats. */
 static void assign_groups(const thr_centroids *of, const float *rows, float *products, uint32_t *groups) {
     const column_run run = {of->group_columns, of->group_halves, of->n_groups, of->n_dims, of->n_groups};
     for (uint32_t i = 0; i < of->n; i++) {
@@ -310,7 +311,7 @@ static void set_means(const thr_centroids *of, const float *means) {
     halve_squares(of->context->kernels, means, of->n_groups, of->n_dims, of->group_halves);
 }
 
-/* Group centroids by a few steps of Lloyd's algorithm, from centroids at equal distances. */
+/* Group centroids by a few steps of Lloyd's algorithm, starting from evenly spaced centroids. */
 static thr_status make_groups(thr_centroids *c, const float *rows, uint32_t *groups, thr_error *err) {
     thr_context *context = c->context;
     const size_t n_floats = (size_t)c->n_groups * c->n_dims;

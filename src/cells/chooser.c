@@ -10,16 +10,17 @@
 #include <math.h>
 #include <string.h>
 
-static const double FIRST_DEVIATIONS = 2; /* of the order by inner product: mean scores plus so many deviations */
+static const double FIRST_DEVIATIONS = 2; /* by inner product, the order is by mean score plus so many deviations */
 /*
  * The order alone ends a search after at least one in this many of all rows. With one in 64, searches for negated items
  * on books100d find .83 of the ten best where .9 is promised.
  */
 enum { ORDER_ONE_IN = 20 };
 /*
- * The first cells have one in this many of all rows, or fewer if the next centroid is far behind the first: by more
- * than so many standard deviations of a cell's scores, if residuals were isotropic. A search that ends after fewer rows
- * needs more proof, since the model is fitted to few cells: if it read 1/r of them, 1/r^2 of the misses are allowed.
+ * The first cells have one in FIRST_ONE_IN of all rows, or fewer if the next centroid is far behind the first: by more
+ * than FAR_BEHIND standard deviations of a cell's scores, if residuals were isotropic. A search that ends after fewer
+ * rows needs more proof, since the model is fitted to few cells: if it read 1/r of them, 1/r^2 of the misses are
+ * allowed.
  */
 enum { FIRST_ONE_IN = 64 };
 static const double FAR_BEHIND = 3;
@@ -256,7 +257,10 @@ static double expected_by_order(const thr_cells_plan *plan, const thr_cells_choo
     return least * (double)plan->k / (double)plan->wanted;
 }
 
-/* Queue the cells that are not chosen by the share of their rows that the model expects to be among the best. */
+/*
+ * Queue the cells that are not chosen, by the share of their rows that the model expects to be among the best. Returns
+ * the number of the best rows that it expects in them.
+ */
 static double expect_rest(const thr_cells_plan *plan, double spread, double kth, thr_cells_chooser *chooser) {
     double sum = 0;
     size_t n = 0;
@@ -292,7 +296,7 @@ static bool choose_likeliest(const thr_cells_plan *plan, double left, double n_r
     return true;
 }
 
-/* Advance the front to a position, and by one cell that is not yet chosen at least. */
+/* Advance the front to a position or farther, and past at least one cell that was not chosen. */
 static void choose_next(double position, thr_cells_chooser *chooser) {
     const size_t before = chooser->n_chosen;
     while (chooser->order.n > 0 && (chooser->front < position || chooser->n_chosen == before))
@@ -309,6 +313,7 @@ bool thr_cells_chooser_next(const thr_cells_plan *plan, const thr_found *found, 
     count_found(plan, found, chooser);
     while (chooser->n_chosen > chooser->n_front && chooser->is_chosen[thr_cells_queue_first(&chooser->order)])
         advance(chooser);
+    /* The order ends no search before least_front rows: until then `behind` exceeds plan->allowed. */
     double behind = fmax(expected_by_order(plan, chooser), plan->allowed * least_front / chooser->front);
     if (behind <= plan->allowed) {
         const double spread = thr_cells_fit_mean_spread(chooser->counts, chooser->n_chosen, worst, n_dims);

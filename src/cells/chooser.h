@@ -5,8 +5,10 @@
  * The first cells are those with the best centroids. Two models then estimate how many of the best rows are elsewhere:
  * order_model.h, by the positions of the rows found so far in the order of cells, and score_model.h, by their scores.
  * The search ends when one of them expects few enough misses. Until then, each pass reads the cells of the one that
- * needs fewer rows. The order ends a search only if the scores do not contradict it by far, and never with inner
- * products, where it is wrong for negated items: their best rows are in most cells.
+ * needs fewer rows. The *front* is a position in the order: all cells before it are chosen.
+ *
+ * The order ends a search only if the scores do not contradict it by far, and never with inner products, where it is
+ * wrong for negated items: their best rows are in most cells.
  */
 #pragma once
 

@@ -6,14 +6,14 @@
 #include "parallel/pool.h"
 #include "select/bitmap.h"
 
-enum { SLOT_BYTES = 256 << 20 }; /* of the host's memory for all slots, more or less */
+enum { SLOT_BYTES = 256 << 20 }; /* host memory for all slots, roughly */
 
 /* Queries that are searched at once: slot i has query first + i. */
 typedef struct flight {
     const thr_cells_job *job;
     uint64_t first;
-    bool begins; /* no query has begun */
-    bool done;   /* devices have screened the passes that wait for them */
+    bool begins; /* in the first round, before which no query has begun */
+    bool done;   /* devices have screened the passes of the last round */
 } flight;
 
 bool thr_cells_can_use_devices(const thr_cells_plan *plan) {
@@ -36,7 +36,7 @@ uint32_t thr_cells_device_slots(const thr_cells_job *job) {
 
 /* ------------------------------------------------------------------------------------------------ passes */
 
-/* Prepare a pass for the best rows. Does not wait if there is nothing to screen. */
+/* Prepare a pass for the best rows. p->waits stays false if there is nothing to screen. */
 static thr_status prepare_best(thr_cells_visit *s, thr_cells_device_pass *p, thr_error *err) {
     thr_scan_query_prepare(&s->job, &s->query, 0, s->lane, &p->screen);
     if (p->screen.norm == 0 && s->job.corpus->metric != THR_METRIC_L2)
@@ -59,7 +59,7 @@ static thr_status prepare_radius(thr_cells_visit *s, thr_cells_device_pass *p, t
     return THR_OK;
 }
 
-/* Prepare a pass that was started. p->waits: devices screen its blocks. */
+/* Prepare a pass that was started. p->waits becomes true if devices are to screen its blocks. */
 static thr_status prepare(thr_cells_visit *s, thr_cells_device_pass *p, thr_error *err) {
     p->waits = false;
     if (s->job.exact)
@@ -107,7 +107,7 @@ static thr_status finish(thr_cells_visit *s, const thr_cells_device_pass *p, thr
 
 /* ------------------------------------------------------------------------------------------------ rounds */
 
-/* Bring the query of a slot to its next pass that waits for devices, or to its end. */
+/* Finish the pass of a slot that waited for devices, and bring the query to its next such pass, or to its end. */
 static thr_status advance(void *arg, size_t slot, uint32_t worker, thr_error *err) {
     const flight *f = arg;
     thr_cells_visit *s = &f->job->workspace->visits[slot];

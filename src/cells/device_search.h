@@ -11,10 +11,10 @@
 
 #include "cells/workspace.h"
 
-/* Whether a search with this plan uses devices: the corpus has a store that holds all codes in their memory. */
+/* Whether a search with this plan uses devices: its screens have margins, and devices hold all codes of the corpus. */
 bool thr_cells_can_use_devices(const thr_cells_plan *plan);
 
-/* The number of queries to search at once: as many as devices take, if their memory on the host is not too much. */
+/* The number of queries to search at once: at most THR_DEVICE_QUERIES, fewer where that takes much host memory. */
 uint32_t thr_cells_device_slots(const thr_cells_job *job);
 
 /* Search for all queries of a job, whose workspace and lanes have n_slots slots. THR_ENOMEM; THR_EDEVICE. */

@@ -8,8 +8,11 @@
 
 #include <string.h>
 
-/* Steps of Lloyd's algorithm with a quarter of the sample, then with all of it; further ones move few rows. */
-enum { EARLY_STEPS = 6, STEPS = 10, EARLY_SHARE = 4, EARLY_ROWS = 8 /* a centroid, at least */ };
+/*
+ * Steps of Lloyd's algorithm. The first EARLY_STEPS of the STEPS use 1 / EARLY_SHARE of the sample, if that is enough
+ * rows; the others use all of it. Further steps would move few rows.
+ */
+enum { EARLY_STEPS = 6, STEPS = 10, EARLY_SHARE = 4, EARLY_ROWS = 8 /* per centroid, at least */ };
 
 static const uint64_t SEED = 1; /* arbitrary: the same rows have the same centroids */
 

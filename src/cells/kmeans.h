@@ -4,7 +4,10 @@
 
 #include "base/memory.h"
 
-/* n_rows dense rows of n_dims finite floats. The first quarter of them is a good sample, too: early steps use it. */
+/*
+ * n_rows dense rows of n_dims finite floats. Early steps use the first quarter of them alone, so it must represent all
+ * rows, too.
+ */
 typedef struct thr_kmeans_sample {
     const float *rows;
     size_t n_rows;
@@ -12,8 +15,8 @@ typedef struct thr_kmeans_sample {
 } thr_kmeans_sample;
 
 /*
- * Find n centroids (1 to n_rows) of a sample, and write them as dense rows. The first ones are rows of the sample. Sums
- * are in double and in row order, so the bits do not depend on CPU or threads. THR_ENOMEM.
+ * Find n centroids (1 to n_rows) of a sample, and write them as dense rows. The initial centroids are random rows of
+ * the sample. Sums are in double and in row order, so the bits do not depend on CPU or threads. THR_ENOMEM.
  */
 thr_status thr_cells_kmeans(thr_context *context, const thr_kmeans_sample *sample, uint32_t n, float *centroids,
                             thr_error *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan.h - what all queries of a search of cells have in common. */
+/* plan.h - the parameters that all queries of a search share. */
 #pragma once
 
 #include "cells/cell_search.h"
@@ -34,6 +34,6 @@ typedef struct thr_cells_plan {
     thr_job whole;                /* of a search of all rows with them */
     const thr_cell_place *places; /* n_cells, by row */
     size_t n_cells;
-    uint64_t n_blocks, k, wanted; /* wanted: rows that every pass finds, k or more */
+    uint64_t n_blocks, k, wanted; /* k: best rows whose misses are estimated; wanted: rows of a pass, k or more */
     double allowed;               /* expected number of the best k that may be in cells not visited */
 } thr_cells_plan;

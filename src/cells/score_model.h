@@ -8,10 +8,10 @@
  * share of the residuals' length along the query. A cell's size is the mean of the largest |r| and the root mean square
  * of |r|, because items far from the centroid decide how many reach a high score.
  *
- * The spread is fitted to the number of items above a high score that were found in visited cells. So the model is
- * right for the tail of the distribution, which matters, and for queries of any kind. Cells differ in their spread,
- * and the unvisited ones resemble the visited ones with a low mean score. So the spread is fitted a second time, to
- * these alone, and the larger of the two is used. (Compare adaptive partition
+ * The spread is fitted to the number of items above a high score that were found in visited cells. So the model fits
+ * the tail of the distribution, for queries of any kind. Cells differ in their spread, and the unvisited ones resemble
+ * the visited ones with a low mean score. So the spread is also fitted to the visited cells whose mean is more than 0,
+ * 1, 2 and 3 standard deviations below the score, and the largest of these spreads is used. (Compare adaptive partition
  * scanning in Quake, OSDI 2025, which models cells as balls cut by a plane.)
  *
  * The lengths of items vary, so residuals along the centroid are longer than across it, and the shortest or longest
@@ -48,8 +48,8 @@ typedef struct thr_cell_visited {
 
 /*
  * The largest of the spreads at which the model predicts as many items as were found: in all n cells, and in those
- * whose mean is far below the score. The result is at least half the spread of isotropic residuals, 1 / (2
- * sqrt(n_dims)), and at most 1. Reorders cells.
+ * whose mean is more than 0, 1, 2 and 3 standard deviations below the score. The result is at least half the spread of
+ * isotropic residuals, 1 / (2 sqrt(n_dims)), and at most 1. Reorders cells.
  */
 double thr_cells_fit_spread(thr_cell_visited *cells, size_t n, double score, double n_dims);
 

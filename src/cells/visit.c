@@ -65,7 +65,7 @@ static bool has_no_cells(const thr_cells_plan *plan, size_t segment) {
 /*
  * Whether a query visits all blocks. With inner products, one long item can be the best one of very many queries. If
  * items without cells score nearly as much, a search for any of these queries ends before it reaches that item's cell:
- * with 1,000 words added to 12,000, 96 of 1,000 queries missed the same item where .99 of the best ones were promised.
+ * with 1,000 words added to 12,000, 96 of 1,000 queries missed the same item at recall .99.
  */
 static bool visits_all(const thr_cells_plan *plan) {
     bool all = false;
@@ -145,7 +145,7 @@ thr_status thr_cells_visit_take_found(thr_cells_visit *s, thr_error *err) {
     return THR_OK;
 }
 
-/* Keep the best plan->wanted of the rows found, sorted. */
+/* Keep the best plan->wanted rows found, sorted. */
 static void keep_best(const thr_cells_visit *s) {
     thr_found *found = &s->v->found;
     const size_t wanted = (size_t)s->plan->wanted;

@@ -36,8 +36,8 @@ void thr_cells_visitor_free(thr_context *context, thr_cells_visitor *visitor);
 
 typedef enum thr_cells_stage {
     THR_CELLS_ALL,     /* one pass over all blocks */
-    THR_CELLS_WITHOUT, /* the first pass, over the segments without cells */
-    THR_CELLS_FIRST    /* passes over cells */
+    THR_CELLS_WITHOUT, /* the first pass: over the segments without cells */
+    THR_CELLS_FIRST    /* all later passes: over cells */
 } thr_cells_stage;
 
 /* The search of one query in progress, and its current pass. Borrows all pointers. */
@@ -59,10 +59,15 @@ typedef struct thr_cells_visit {
 } thr_cells_visit;
 
 /*
- * The search of a query, a matrix of one row, with the memory of one thread: begin; then passes, each start_pass and,
- * if it has rows, run_pass; next chooses the blocks of the next pass, or returns false; end. Then visitor->found has
- * the best plan->wanted rows that were found, or fewer, sorted, and visit->n_read is the number of rows scored by more
- * than their leading planes. After an error visitor->found is of no use.
+ * The search of a query, a matrix of one row, with the memory of one thread:
+ *
+ *     begin
+ *     do { start_pass; if (has_rows) run_pass; } while (next)
+ *     end
+ *
+ * next chooses the blocks of the next pass, or returns false. After end, visitor->found has the best plan->wanted rows
+ * found, or fewer, sorted; visit->n_read is the number of rows scored by more than their leading planes. After an error
+ * visitor->found is undefined.
  *
  * Errors are those of thr_scan_search_one and thr_scan_radius_one.
  */

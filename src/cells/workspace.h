@@ -15,7 +15,7 @@ typedef struct thr_cells_device_pass {
 
 struct thr_cells_workspace {
     thr_context *context;
-    uint32_t n_slots; /* queries that are searched at once: one per thread; with devices more */
+    uint32_t n_slots; /* queries that are searched at once: one per thread, or more on devices */
     bool is_ready;    /* all memory is there, and places are set */
     thr_cells_capacity capacity;
     thr_cell_place *places;        /* capacity.n_cells */
@@ -42,6 +42,6 @@ typedef struct thr_cells_job {
     const thr_answers *answers;
 } thr_cells_job;
 
-/* Begin the search of query number `row` in a slot, which has the lane of its number; end it, and write its answer. */
+/* Begin the search of query number `row` in a slot; slot i uses lane i. End it, and write its answer. */
 void thr_cells_job_begin(const thr_cells_job *job, uint64_t row, size_t slot);
 thr_status thr_cells_job_end(const thr_cells_job *job, uint64_t row, size_t slot, thr_error *err);

@@ -100,11 +100,11 @@ typedef struct thr_listed_run {
     uint32_t query, first_block, n_blocks;
 } thr_listed_run;
 
-enum { THR_LISTED_BLOCKS = 16 }; /* of a run, at most, so that many warps share the work */
+enum { THR_LISTED_BLOCKS = 16 }; /* in a run, at most, so that many warps share the work */
 
 /*
- * The output of thr_screen_op without samples, but each query reads the blocks of its own runs only. Runs of one query
- * have no block in common. words: as thr_device_scan.far_words, of all queries.
+ * As thr_screen_op without samples, but each query reads only the blocks of its own runs, which do not overlap. words:
+ * as thr_device_scan.far_words, of all queries.
  */
 typedef struct thr_listed_op {
     thr_device_codes codes;

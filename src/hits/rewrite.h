@@ -32,16 +32,16 @@ thr_status thr_hits_added_open(const thr_hits *hits, const thr_hits_changes *opt
                                thr_error *err);
 void thr_hits_added_free(thr_hits_added *added);
 
-/* Rows of the file whose items change their order: those that remain follow in the order of `rows`, which has them. */
+/* Rows of the file whose items are reordered. */
 typedef struct thr_hits_run {
-    uint64_t begin, end; /* the rows */
-    const uint64_t *rows;
+    uint64_t begin, end;  /* the old rows */
+    const uint64_t *rows; /* those that remain, in their new order */
     uint64_t n_rows;
 } thr_hits_run;
 
 /*
- * Where items go. Bitmaps by row; the first bits of `filled` are the remaining items, in the order of their rows except
- * for those of the run, then the added ones.
+ * Where items go, as bitmaps by row. The remaining items fill the first set bits of `filled`, in the order of their old
+ * rows except for those of run; the added ones fill the others.
  */
 typedef struct thr_hits_moves {
     const uint64_t *remaining; /* of the file's rows */
@@ -50,7 +50,7 @@ typedef struct thr_hits_moves {
     /* 0: write all rows; the number of rows of the first file: these stay there, and a second file gets the rest. */
     uint64_t first;
     const thr_hits_run *run; /* NULL: all items keep their order */
-    bool names;              /* keep the names of a file that is not joined; all its items remain, and fill all rows */
+    bool names;              /* keep names; the file is not joined, all its items remain, and they fill all rows */
 } thr_hits_moves;
 
 /*

@@ -28,8 +28,8 @@ thr_status thr_index_hits_build(const thr_build_dir *dir, const thr_index_build_
                                 thr_error *err);
 
 /*
- * Replace the file that thr_index_hits_build wrote, for rows in another order: row i is rows[i] of the n_rows rows
- * there, all of which have an item. *listed receives its line of the manifest. As thr_hits_rewrite.
+ * Rewrite the file that thr_index_hits_build wrote for rows in another order: new row i is old row rows[i]. All n_rows
+ * rows have an item. *listed receives the file's line of the manifest. Returns as thr_hits_rewrite.
  */
 thr_status thr_index_hits_reorder(const thr_build_dir *dir, const uint64_t *rows, uint64_t n_rows,
                                   thr_manifest_hits *listed, thr_error *err);

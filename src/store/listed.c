@@ -14,7 +14,7 @@
 
 #include <string.h>
 
-/* Rows of a query that a device has room for, at least: as many as blocks without a sampled threshold hold. */
+/* Rows per query that a device has room for, at least: those of a list too short for a sampled threshold. */
 enum { LEAST_ROWS = THR_SAMPLE_LEAST * THR_SAMPLE_DIVISOR * THR_BLOCK_ITEMS };
 
 /* A batch of lists. */
@@ -24,7 +24,7 @@ typedef struct listing {
     uint32_t capacity;
 } listing;
 
-/* Memory of a slice, and what it has to do. */
+/* The memory and the work of a slice. */
 typedef struct slice_work {
     uint32_t n_runs, wanted; /* rows to choose for each query */
     thr_slice_memory memory;
@@ -32,7 +32,7 @@ typedef struct slice_work {
 
 /* ------------------------------------------------------------------------------------------------ lists */
 
-/* Cut the runs of all queries at the slice's ends, and into pieces. Returns their number; writes none to NULL. */
+/* Cut the runs of all queries at the slice's ends, and into pieces. Returns their number; with NULL only counts. */
 static uint32_t cut_runs(const listing *l, const thr_store_slice *slice, thr_listed_run *to) {
     const uint64_t begin = slice->first_block, slice_end = begin + slice->n_blocks;
     uint32_t n = 0;
@@ -56,7 +56,7 @@ static uint64_t key_of(float threshold) {
     return thr_device_key_make(thr_device_score_order(bits), UINT32_MAX);
 }
 
-/* Memory of a buffer on the device that gets a copy of one on the host. */
+/* A buffer on the host, and one of the same size on the device that it is copied to. */
 typedef struct copy {
     thr_store_buffer_name on_host, on_device;
     size_t size;
@@ -99,7 +99,7 @@ static thr_status send_lists(const listing *l, thr_store_slice *slice, uint32_t 
 
 /* ------------------------------------------------------------------------------------------------ steps */
 
-/* Enqueue the screen of a slice, and the download of the numbers of rows that pass. */
+/* Enqueue the screen of a slice, and the download of the counts of rows that pass. */
 static thr_status screen_slice(const listing *l, thr_store_slice *slice, slice_work *w, thr_error *err) {
     thr_store *store = l->c.store;
     const thr_backend *backend = store->backend;
@@ -125,7 +125,7 @@ static thr_status screen_slice(const listing *l, thr_store_slice *slice, slice_w
     return backend->download(slice->stream, m->host_counts, m->counts, counts, err);
 }
 
-/* Wait for the numbers, and enqueue the selection of the best rows and their download. */
+/* Wait for the counts, and enqueue the selection of the best rows and their download. */
 static thr_status choose(const listing *l, thr_store_slice *slice, slice_work *w, thr_error *err) {
     thr_store *store = l->c.store;
     thr_slice_memory *m = &w->memory;
@@ -228,7 +228,7 @@ thr_status thr_store_screen_lists(thr_store *store, const thr_job *job, thr_stor
     *done = is_resident(store);
     if (*done && n > 0)
         status = screen_lists(&l, n, err);
-    /* Copies of a failed attempt may still read memory that the next search overwrites; no codes move for it. */
+    /* Copies of a failed attempt may still read memory that the next search overwrites. No codes move to make room. */
     for (uint32_t i = 0; i < store->n_slices && status != THR_OK; i++) {
         (void)store->backend->wait(store->slices[i].stream, NULL);
         store->slices[i].lacks = 0;

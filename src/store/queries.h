@@ -28,7 +28,7 @@ thr_status thr_store_send_queries(const thr_collecting *c, thr_store_slice *slic
 void thr_store_make_scan(const thr_collecting *c, const thr_store_slice *slice, const thr_device_codes *codes,
                          uint32_t first, uint32_t n, thr_device_scan *scan);
 
-/* The words of a query's code (thr_device_scan.words), their number, and its other numbers. */
+/* Count the words of a query's code; write them (thr_device_scan.words); return the query's other numbers. */
 uint32_t thr_store_query_words(const thr_query_code *code);
 void thr_store_put_words(const thr_query_code *code, uint32_t *words);
 thr_device_query thr_store_query(const thr_scan_query *query);

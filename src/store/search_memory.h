@@ -14,7 +14,7 @@
 thr_status thr_store_grow(thr_store *store, thr_store_slice *slice, thr_store_buffer_name name, size_t size,
                           void *memory_out, thr_error *err);
 
-/* How many of n queries, at least one, may find so many rows at once that each needs `size` bytes for them. */
+/* How many of n queries, at least one, fit in a batch if each needs `size` bytes for the rows that it finds. */
 uint32_t thr_store_fitting(const thr_store_slice *slice, uint32_t n, uint64_t size);
 
 /* The work of a search, or of a step of it, on devices. It is repeated from its beginning after codes were moved. */

@@ -9,7 +9,7 @@ from bench.search.pick import fastest, points_of, setting_name
 OVER_FLAT = {"synthetic200": (15, 5), "books100d": (8, 5)}  # one query, batches of 64
 OVER_CODES = {"qps": 1.5, "qps_batch": 1.2}
 CELLS_OVER_ONE = {"synthetic96x10": 8}  # times the speed of an index without cells, one query, recall .95
-OVER_PEERS = {  # by peer: the least quotient of speeds, by recall
+OVER_PEERS = {  # by peer and recall: the least ratio of speeds
     "rabitqlib-ivf": {0.95: 1.5, 0.99: 1.5},
     "hnswlib": {0.95: 1.0, 0.99: 1.3},
     "rabitqlib-graph": {0.95: 1.0, 0.99: 1.3},
@@ -103,7 +103,7 @@ def promises(data, kept, points):
 
 
 def own_points(points):
-    """Of Thresher, with cells and without."""
+    """The points of Thresher, with cells and without."""
     return [p for p in points if p["peer"] in ("thresher", "thresher-cells")]
 
 

@@ -83,7 +83,7 @@ def cpu():
 
 
 def cache_bytes():
-    """Of the last level cache of the first CPU; 0 if unknown."""
+    """The size of the first CPU's last level cache; 0 if unknown."""
     sizes = [Path(path).read_text().strip() for path in glob.glob("/sys/devices/system/cpu/cpu0/cache/index*/size")]
     return max((int(size[:-1]) << {"K": 10, "M": 20}[size[-1]] for size in sizes), default=0)
 

@@ -135,7 +135,7 @@ static int take_value(parser *p, field *f) {
             return wrong(p, f->key, "a whole number in its range");
         *(uint64_t *)f->place = count;
         return PROG_DONE;
-    case FIELD_COUNT_OR_AUTO: /* which only changes use */
+    case FIELD_COUNT_OR_AUTO: /* validated, not kept: only changes use it, in Python */
         skip_blanks(p);
         if (*p->next == '"' ? take_text(p, text, sizeof text) && strcmp(text, "auto") == 0
                             : take_count(p, &count) && count >= f->low && count <= f->high)

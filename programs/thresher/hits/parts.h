@@ -7,7 +7,7 @@
 typedef struct prog_hits_part {
     thr_hits *hits;
     uint64_t first_row;     /* the rows of the parts before */
-    uint64_t first_id;      /* what an item's id is greater than its id in the lists */
+    uint64_t first_id;      /* added to an id in the lists, gives the item's id */
     const thr_index *index; /* whose lists these are; NULL: those of a file */
 } prog_hits_part;
 

@@ -58,7 +58,7 @@ void prog_json_cells(prog_json *json, const thr_cells_choice *cells) {
     prog_json_key_real(json, "cells_speed", (double)cells->speed);
 }
 
-/* Say what --cells auto chose, and why. */
+/* Report what --cells auto chose, and why. */
 static void note_cells(const thr_index *index, const thr_cells_choice *cells) {
     const thr_index_info info = thr_index_get_info(index);
 

@@ -112,7 +112,7 @@ static int wrong_mask(const char *path, thr_reader_shape shape, const prog_items
 
 /* Whether row numbers are the places of items in the build's source, which a mask is written in. */
 static bool rows_are_in_order(const prog_items *items) {
-    const thr_index *first = items->parts[0].index; /* shards do not change */
+    const thr_index *first = items->parts[0].index; /* only a single index can have changes */
     return thr_index_n_rows(first) == thr_index_get_info(first).n_items && thr_index_n_commits(first) == 0 &&
            !prog_items_have_cells(items);
 }

@@ -234,9 +234,9 @@ def build(
                   directory first. ids are distinct integers, or names; without them an item's id is its row, counted
                   over all parts
     sample_rows   rows, spread over all parts, from which the quantiser learns
-    cells         store the items in about so many cells of neighbours, counted over all shards, which get their shares
-                  by their items; "auto": each shard decides whether it has cells, as Index.build does. Without ids the
-                  items' rows become given ids; filters are made by filter_ids()
+    cells         store the items in about so many cells of neighbours, counted over all shards; each shard gets a share
+                  in proportion to its items. "auto": decided for each shard, as Index.build does. Without ids the
+                  items' rows become given ids; make filters with filter_ids()
     calibration_queries   items of a shard that calibrate it, as for Index.build
     model         the model whose item side produced the vectors, as for Index.build; every shard stores a copy, and
                   queries may be texts

@@ -135,7 +135,7 @@ def add(
                 + ("was built without ids: give none" if ids is not None else "items have ids or names: give ids")
             )
         _check_names(directory, manifest, ids)
-        if manifest.cells is not None:  # whose number depends on the rows
+        if manifest.cells is not None:  # the number of cells depends on the number of rows
             vectors = load(vectors, len(manifest.shards)).vectors
         made = _part_like(
             directory,

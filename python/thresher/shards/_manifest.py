@@ -69,7 +69,7 @@ class Manifest(NamedTuple):
 
 
 def cells_of_share(cells: int | str | None, n_items: int, n_all: int) -> int | str | None:
-    """The share of n_items items in the cells of n_all items; 1 for none. None and "auto" stay as they are."""
+    """The cells of n_items items, if n_all items have `cells`; 1 means none. None and "auto" are returned unchanged."""
     return cells if cells is None or isinstance(cells, str) else min(max(round(cells * n_items / n_all), 1), n_items)
 
 

@@ -71,7 +71,7 @@ def publish(
     replaces a collection that is there; searches that are open go on with the old one. Directories of shards that are
     not in it are deleted, also those of builds that were stopped. distinct_names: the caller has checked that no name is
     in two shards, which takes a microsecond a name. given_ids: ids were given, although no shard may store any, because
-    they are 0, 1, 2, ... cells: of all shards, for changes, as for build(); None: as many as they have.
+    they are 0, 1, 2, ... cells: as for build(), kept for later changes; None: as many as the shards have.
 
     Raises MismatchError (shards of different metric, dimensions, quantiser, model or format); FormatError (rows of
     shards that overlap or leave a gap, or a shard twice); ArgumentError (an id or a name in two shards); FileError. Then nothing

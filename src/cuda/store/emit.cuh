@@ -33,6 +33,7 @@ __device__ __forceinline__ void emit(const Op &op, const thr_device_codes &codes
         }
 }
 
+/* Score a lane's items, and append those that reach the query's threshold. All lanes must call it together. */
 template <uint32_t PLANES, typename Op, typename Scan>
 __device__ __forceinline__ void let_through(const Op &op, const Scan &scan, const thr_device_query &query, uint32_t q,
                                             const lane_tile &own, const uint32_t (&distances)[LANE_ITEMS],

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The screen of some blocks only, which each query lists: a warp takes a run of one query's blocks, and emits the rows
- * that reach the query's threshold. Runs are short, so that those of a single query keep many multiprocessors busy.
+ * The screen of the blocks that each query lists: a warp takes a run of one query's blocks, and appends the rows that
+ * reach the query's threshold. Runs are short, so that those of a single query keep many multiprocessors busy.
  */
 #include "cuda/backend.cuh"
 #include "cuda/store/emit.cuh"

@@ -89,7 +89,7 @@ static thr_status take_model(builder *b, thr_index_build_options *o, thr_error *
     return THR_OK;
 }
 
-/* Searches skip cells by their centroids and by the errors of estimates, which are those of the vectors. */
+/* A search that skips cells needs kept vectors, and codes that estimate their scores: it measures the errors. */
 static thr_status check_cells(const builder *b, thr_error *err) {
     const thr_index_build_options *o = b->options;
     if (!demands_cells(o))

@@ -11,8 +11,8 @@
 #include <string.h>
 
 /*
- * Every segment has its share of the cells. The old files, which no manifest names, are deleted when one is published.
- * Segments keep their sizes, so their rows keep their numbers: order, unless NULL, receives the old row of each.
+ * Every segment gets its share of the cells. The old files, which no manifest names, are deleted when one is published.
+ * Segments keep their sizes and first rows. order, unless NULL, receives the old row of each new row.
  */
 static thr_status write_all(thr_segment_copy *copy, uint32_t n_cells, uint64_t *order, thr_error *err) {
     const thr_index *index = copy->index;
@@ -91,7 +91,7 @@ out:
     return status;
 }
 
-/* Choose by searches of the files that were written. */
+/* Decide by searches of the files written. */
 static thr_status measure(thr_context *context, const thr_build_dir *dir, const thr_manifest *written,
                           thr_cells_choice *choice, thr_error *err) {
     thr_index *index = NULL;

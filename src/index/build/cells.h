@@ -5,9 +5,9 @@
 #include "index/build/directory.h"
 
 /*
- * Write the segments of an unpublished manifest again, cell by cell, with about n_cells cells in all, and list the new
- * ones instead; and its posting lists, if there are any, for the new rows. Ids are then no longer row numbers.
- * THR_EINVAL for more cells than items; THR_ECANCELED; THR_ENOSPACE; THR_EIO; THR_ENOMEM.
+ * Rewrite the segments of an unpublished manifest cell by cell, with about n_cells cells in all, and list the new files
+ * instead. Rewrites its posting lists, if it has any, for the new rows. Ids are then no longer row numbers. THR_EINVAL
+ * for more cells than items; THR_ECANCELED; THR_ENOSPACE; THR_EIO; THR_ENOMEM.
  */
 thr_status thr_index_build_cells(thr_context *context, const thr_build_dir *dir, uint32_t n_cells,
                                  thr_manifest *manifest, thr_error *err);

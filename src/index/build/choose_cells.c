@@ -5,7 +5,7 @@
  * The model counts what a search reads: blocks that it screens, rows that it scores by all planes, and cells. Its
  * constants are the same on every machine, so the same rows get the same index everywhere. They were fitted to searches
  * on one core (AMD Zen 3, AVX2) of 60,000 to 1,000,000 vectors of 96 to 784 dimensions, which take 170 to 1,500
- * microseconds; wrong ones change the time, not the answers.
+ * microseconds; wrong ones change the time, not the recall.
  */
 #include "index/build/choose_cells.h"
 
@@ -50,7 +50,7 @@ static double centroids_ns(const thr_manifest *m, double n_cells) {
     return vector_bytes(m, n_cells) / CENTROID_BYTES_A_NS;
 }
 
-/* The time of a search of cells that screens so many blocks and scores n_read rows. */
+/* The time of a search of cells that screens n_blocks and scores n_read rows. */
 static double cells_ns(const thr_manifest *m, double n_cells, double n_blocks, double n_read) {
     return CELLS_NS + centroids_ns(m, n_cells) + code_bytes(m, n_blocks) / CELL_CODE_BYTES_A_NS +
            vector_bytes(m, n_read) / ROW_BYTES_A_NS;
@@ -71,7 +71,7 @@ bool thr_index_cells_are_worth(float speed) {
 
 /* ------------------------------------------------------------------------------------------------ measure */
 
-/* Items at equal distances, which searches filter out: so they are queries like the items. */
+/* Evenly spaced items. A filter excludes them, so as queries they are like the items but not among them. */
 typedef struct sample {
     float *vectors;
     uint64_t *filter; /* of all rows */

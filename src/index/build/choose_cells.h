@@ -5,11 +5,13 @@
 #include "index/manifest.h"
 
 /*
- * The number of cells that a build with THR_CELLS_AUTO tries: a power of two. 0 if the index has so few rows that cells
- * cannot be clearly faster, however few a search reads; if it has posting lists, with which searches read all of them;
- * or if it cannot have cells.
+ * The number of cells that a build with THR_CELLS_AUTO tries, a power of two; 0 if the index
+ *
+ *   - has so few rows that cells cannot be clearly faster, however few a search reads;
+ *   - has posting lists, since searches with features read all cells; or
+ *   - cannot have cells.
  */
 uint32_t thr_index_cells_to_try(const thr_manifest *manifest);
 
-/* Whether cells whose search is this many times as fast as that of all rows are kept. */
+/* Whether a build keeps cells with which searches are `speed` times as fast as without. */
 bool thr_index_cells_are_worth(float speed);

@@ -10,9 +10,9 @@
 
 enum {
     SAMPLE_A_CELL = 64,     /* rows; centroids of more are hardly better */
-    SAMPLE_PARTS = 4,       /* kmeans.h wants good quarters */
+    SAMPLE_PARTS = 4,       /* the first quarter must represent all rows (kmeans.h) */
     CHUNK_ROWS = 8192,      /* read and assigned at once */
-    SAMPLE_FLOATS = 1 << 26 /* at most, but for one row per cell */
+    SAMPLE_FLOATS = 1 << 26 /* at most, unless one row per cell is more */
 };
 
 static const char WHAT[] = "cells";
@@ -34,7 +34,7 @@ thr_cell_items thr_index_cell_items(const thr_index_cell_rows *rows, uint32_t n)
     return (thr_cell_items){rows, read_row, n, rows->index->manifest.quantiser.n_dims};
 }
 
-/* Find centroids from rows at equal distances; each part of the sample is such rows, too. */
+/* Train on evenly spaced rows. They are read part by part, and each part is evenly spaced, too. */
 static thr_status train(thr_context *context, const thr_cell_items *items, uint32_t n_cells, thr_centroids *centroids,
                         thr_error *err) {
     const uint64_t most = SAMPLE_FLOATS / items->n_dims, wanted = (uint64_t)n_cells * SAMPLE_A_CELL;

@@ -21,8 +21,8 @@ thr_status thr_index_commit_read_features(const thr_commit *commit, const thr_hi
 
 /*
  * Write the posting lists of the commit's live rows: the old rows whose bit in `remaining` is set, then those of added
- * (NULL: none). Rows below first_moved have not moved; those of run (NULL: none), which are not below it, change their
- * order. If all rows of the first file are below first_moved, that file stays and only the second one is written
+ * (NULL: none). Rows below first_moved have not moved. Rows of run (NULL: none) are reordered; none of them is below
+ * first_moved. If all rows of the first file are below first_moved, that file stays and only the second one is written
  * (hits/join.c); once the second is large, one file is written for all. Does nothing in an index without features.
  * Returns as thr_hits_rewrite.
  */
