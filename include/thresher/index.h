@@ -131,7 +131,8 @@ THR_API void thr_index_build_options_init(thr_index_build_options *options);
  * Build an index in directory dir (created if missing) from all rows of vectors. options may be NULL for the defaults.
  *
  * Rows are streamed: the build needs memory for one segment's codes and some MiB; with ids or names, for these and 32
- * bytes per item; with cells, 24 bytes per row of a segment and up to 256 MiB, with features 8 bytes per item more.
+ * bytes per item; with cells, 24 bytes per row of a segment, up to 256 MiB, four copies of the centroids, and 16 MiB
+ * per thread; with features, 8 bytes per item more.
  * Readers of dir see the old index until the build renames the new manifest into place at the end. A failed, cancelled
  * or killed build leaves the old index.
  *

@@ -13,13 +13,14 @@
 enum {
     STRIP_ROWS = 1024, /* rows that are searched together */
     CHUNK = 16,        /* values compared at once */
-    PIECE_ROWS = 256,  /* rows that are multiplied with all centroids at once */
+    LEAST_ROWS = 64,   /* rows that are multiplied with centroids at once, if there are so many */
     ONE_GROUP_IN = 4,  /* the share of the groups that a row searches first */
     GROUP_SIZE = 64,   /* mean number of centroids; products of fewer leave vector registers unused */
     GROUP_STEPS = 4,   /* of Lloyd's algorithm, for the groups */
 };
 
 static const char WHAT[] = "centroids";
+static const size_t MOST_PRODUCTS = (size_t)1 << 22; /* at once, unless LEAST_ROWS rows have more */
 
 /* Rows whose squared distance from their centroid exceeds this many times the strip's mean are compared with all. */
 static const double FAR = 1.3;
@@ -89,7 +90,7 @@ static void compare(const thr_kernels *kernels, const column_run *run, const flo
 
 /* The memory of one thread. */
 typedef struct scratch {
-    float *products;  /* the larger of STRIP_ROWS x largest_group(of) and PIECE_ROWS x n */
+    float *products;  /* capacity_for(n) */
     float *gathered;  /* STRIP_ROWS x n_dims: rows that are compared together */
     float *best;      /* STRIP_ROWS: the largest product of each row */
     uint32_t *groups; /* STRIP_ROWS x n_near: the groups that each row searches */
@@ -149,23 +150,38 @@ typedef struct row_list {
     uint32_t n;
 } row_list;
 
-/* Compare listed rows with the centroids in places first to first + size - 1. */
-static void search_run(const thr_centroids *of, uint32_t first, uint32_t size, const row_list *list,
-                       const scratch *mine) {
-    const column_run run = {of->columns + first, of->halves + first, size, of->n_dims, of->n};
-    if (size == 0 || list->n == 0)
-        return;
+/* The number of products that are computed at once. */
+static size_t capacity_for(uint32_t n) {
+    const size_t all = (size_t)STRIP_ROWS * n, least = (size_t)LEAST_ROWS * n;
+    return all < MOST_PRODUCTS ? all : least > MOST_PRODUCTS ? least : MOST_PRODUCTS;
+}
+
+/* Compare n listed rows with the centroids of a run that begins in place first. */
+static void search_rows(const thr_centroids *of, uint32_t first, const column_run *run, const row_list *list,
+                        const scratch *mine) {
     for (uint32_t i = 0; i < list->n; i++)
         memcpy(mine->gathered + (size_t)i * of->n_dims, list->strip + (size_t)list->rows[i] * of->n_dims,
                of->n_dims * sizeof(float));
-    compare(of->context->kernels, &run, mine->gathered, list->n, mine->products);
+    compare(of->context->kernels, run, mine->gathered, list->n, mine->products);
     for (uint32_t i = 0; i < list->n; i++) {
-        const float *products = mine->products + (size_t)i * size;
-        const uint32_t at = largest_of(products, size), row = list->rows[i], number = of->numbers[first + at];
+        const float *products = mine->products + (size_t)i * run->n;
+        const uint32_t at = largest_of(products, run->n), row = list->rows[i], number = of->numbers[first + at];
         if (products[at] > mine->best[row] || (products[at] == mine->best[row] && number < list->nearest[row])) {
             mine->best[row] = products[at];
             list->nearest[row] = number;
         }
+    }
+}
+
+/* Compare listed rows with the centroids in places first to first + size - 1. */
+static void search_run(const thr_centroids *of, uint32_t first, uint32_t size, const row_list *list,
+                       const scratch *mine) {
+    const column_run run = {of->columns + first, of->halves + first, size, of->n_dims, of->n};
+    const uint32_t most = size == 0 ? 0 : (uint32_t)(capacity_for(of->n) / size);
+    for (uint32_t at = 0; size > 0 && at < list->n; at += most) {
+        const uint32_t n = list->n - at < most ? list->n - at : most;
+        const row_list part = {list->strip, list->nearest, list->rows + at, n};
+        search_rows(of, first, &run, &part, mine);
     }
 }
 
@@ -201,15 +217,13 @@ static uint32_t list_all(uint32_t n_rows, const scratch *mine) {
     return n_rows;
 }
 
-/* Compare the listed rows with all centroids. */
-static void search_all(const thr_centroids *of, const float *strip, uint32_t n_rows, uint32_t *nearest,
+/* Compare n listed rows with all centroids. */
+static void search_all(const thr_centroids *of, const float *strip, uint32_t n, uint32_t *nearest,
                        const scratch *mine) {
-    for (uint32_t at = 0; at < n_rows; at += PIECE_ROWS) {
-        const row_list list = {strip, nearest, mine->rows + at, n_rows - at < PIECE_ROWS ? n_rows - at : PIECE_ROWS};
-        for (uint32_t i = 0; i < list.n; i++)
-            mine->best[list.rows[i]] = -INFINITY;
-        search_run(of, 0, of->n, &list, mine);
-    }
+    const row_list list = {strip, nearest, mine->rows, n};
+    for (uint32_t i = 0; i < n; i++)
+        mine->best[list.rows[i]] = -INFINITY;
+    search_run(of, 0, of->n, &list, mine);
 }
 
 static void search_strip(void *arg, size_t strip, uint32_t worker) {
@@ -232,20 +246,10 @@ static void search_strip(void *arg, size_t strip, uint32_t worker) {
 }
 
 /* The centroids of the largest group, or the number of groups if that is larger. */
-static uint32_t largest_group(const thr_centroids *of) {
-    uint32_t most = of->n_groups;
-    for (uint32_t g = 0; g < of->n_groups; g++)
-        most = of->starts[g + 1] - of->starts[g] > most ? of->starts[g + 1] - of->starts[g] : most;
-    return most;
-}
-
 static thr_status reserve(const search *s, scratch *mine, thr_error *err) {
     const thr_centroids *of = s->of;
     const size_t n_pairs = (size_t)STRIP_ROWS * s->n_near;
-    const size_t by_group = of->n_groups > 1 ? (size_t)STRIP_ROWS * largest_group(of) : 0;
-    const size_t by_piece = (size_t)PIECE_ROWS * of->n;
-    THR_TRY(
-        thr_alloc(of->context, by_group > by_piece ? by_group : by_piece, sizeof(float), &mine->products, WHAT, err));
+    THR_TRY(thr_alloc(of->context, capacity_for(of->n), sizeof(float), &mine->products, WHAT, err));
     THR_TRY(thr_alloc(of->context, (size_t)STRIP_ROWS * of->n_dims, sizeof(float), &mine->gathered, WHAT, err));
     THR_TRY(thr_alloc(of->context, STRIP_ROWS, sizeof(float), &mine->best, WHAT, err));
     THR_TRY(thr_alloc(of->context, n_pairs, sizeof(uint32_t), &mine->groups, WHAT, err));

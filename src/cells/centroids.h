@@ -3,7 +3,7 @@
  * centroids.h - the nearest centroid of each of many rows.
  *
  * A row x belongs to its nearest centroid c, the one with the largest <x, c> - |c|^2 / 2, computed by the kernel
- * matmul; if several are equally near, to the first of them. THR_CENTROIDS_GROUPED centroids or more are divided into
+ * matmul; if several are equally near, to one of them. THR_CENTROIDS_GROUPED centroids or more are divided into
  * groups of neighbours. A row is compared with the centroids of the quarter of the groups whose means are nearest. If
  * it is far from the one found, it is compared with all. So some rows get a centroid that is slightly farther than the
  * nearest. The bits do not depend on CPU or threads.

@@ -26,7 +26,7 @@ uint32_t thr_cells_device_slots(const thr_cells_job *job) {
     const uint64_t per_cell = sizeof(thr_segment) + sizeof(thr_block_range) + sizeof(thr_cell_score_model) +
                               sizeof(thr_cell_visited) + 8 * sizeof(double);
     const uint64_t size = (own.n_cells + own.n_segments) * per_cell + own.n_blocks * sizeof(uint64_t) +
-                          4 * THR_RADIUS_ROWS * sizeof(thr_candidate);
+                          4 * (own.wanted + THR_RADIUS_ROWS) * sizeof(thr_candidate);
     uint64_t n = SLOT_BYTES / size;
     n = n < job->plan.context->n_threads ? job->plan.context->n_threads : n;
     n = n < THR_DEVICE_QUERIES ? n : THR_DEVICE_QUERIES;

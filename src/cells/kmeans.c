@@ -9,10 +9,10 @@
 #include <string.h>
 
 /*
- * Steps of Lloyd's algorithm. The first EARLY_STEPS of the STEPS use 1 / EARLY_SHARE of the sample, if that is enough
+ * Steps of Lloyd's algorithm. The first EARLY_STEPS use 1 / THR_KMEANS_EARLY_SHARE of the sample, if that is enough
  * rows; the others use all of it. Further steps would move few rows.
  */
-enum { EARLY_STEPS = 6, STEPS = 10, EARLY_SHARE = 4, EARLY_ROWS = 8 /* per centroid, at least */ };
+enum { EARLY_STEPS = 6, STEPS = 10, EARLY_ROWS = 8 /* per centroid, at least */ };
 
 static const uint64_t SEED = 1; /* arbitrary: the same rows have the same centroids */
 
@@ -93,7 +93,7 @@ static void refill(kmeans *k) {
 
 static thr_status improve(kmeans *k, thr_error *err) {
     const thr_kmeans_sample *sample = k->sample;
-    const size_t few = sample->n_rows / EARLY_SHARE;
+    const size_t few = sample->n_rows / THR_KMEANS_EARLY_SHARE;
     for (int step = 0; step < STEPS; step++) {
         thr_centroids centroids;
         k->n_rows = step < EARLY_STEPS && few >= (size_t)EARLY_ROWS * k->n ? few : sample->n_rows;

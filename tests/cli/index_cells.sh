@@ -26,7 +26,7 @@ works "$THRESHER" index info a.index
 ! grep -q '^without a cell' out || die "compact left items without cells"
 
 works "$THRESHER" index build base.fvecs --cells auto -o b.index
-matches 'no cells: a search of 3,000 items is short without them' err
+matches 'no cells: a search of 3,000 items is fast without them' err
 works "$THRESHER" index info b.index
 matches '^cells           none' out
 works "$THRESHER" index build base.fvecs --cells auto --codes-only --json -o c.index
@@ -73,7 +73,7 @@ head -2999 ads.tsv >short.tsv
 fails 1 '2999 names for the 3000 rows' "$THRESHER" index build base.fvecs --features short.tsv --cells 20 -o x.index
 random_rows 3000 1 3 | to_fvecs >numbers.fvecs
 works "$THRESHER" index build base.fvecs --features ads.tsv --cells 20 -o ads.index --force
-fails 1 'cells reorder items, so numbers have no order' \
+fails 1 'cells reorder items, so numbers cannot be matched to them by row' \
     "$THRESHER" index search ads.index more.fvecs --features users.txt --multipliers numbers.fvecs -k 5
 
 fails 2 '--cells takes auto or a whole number from 1 to 65536, not "many"' \

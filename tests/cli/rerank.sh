@@ -107,7 +107,7 @@ works "$THRESHER" index build base.fvecs --ids names.txt --cells 8 -o cells.inde
 works "$THRESHER" index search cells.index queries.fvecs -k 20 --exact --rank-columns price,score,clicks \
     --rank-features items.tsv --rank-items id -o again.svm
 same found.svm again.svm
-fails 1 'items.tsv: cells reorder items, so rows have no order: name the column of items with --rank-items' \
+fails 1 'items.tsv: cells reorder items, so rows cannot be matched to them: name the column of items with --rank-items' \
     "$THRESHER" index search cells.index queries.fvecs -k 5 --rank-columns score,price --rank-features items.tsv \
     -o none.svm
 
@@ -116,7 +116,7 @@ cp -r named.index changed.index
 works "$THRESHER" index remove changed.index --name item3 --name item299
 search="$THRESHER index search changed.index queries.fvecs -k 5 --exact --rank m.safetensors --rank-columns price,score,clicks"
 # shellcheck disable=SC2086 # words
-fails 1 'rows have no order: name the column of items with --rank-items' $search --rank-features items.tsv
+fails 1 'rows cannot be matched to them: name the column of items with --rank-items' $search --rank-features items.tsv
 grep -vw -e item3 -e item299 items.tsv >fewer.tsv
 # shellcheck disable=SC2086
 works $search --rank-features fewer.tsv --rank-items id -o changed.trec

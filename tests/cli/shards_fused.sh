@@ -71,7 +71,7 @@ for kind in rows ids cells names; do
     if [ $kind = cells ]; then
         works "$THRESHER" shards info many
         matches '^cells           [0-9]* in all shards' out
-        fails 1 'cells reorder items, so numbers have no order' \
+        fails 1 'cells reorder items, so numbers cannot be matched to them by row' \
             "$THRESHER" shards search many queries.npy --features users.txt --offsets offsets.npy
         offsets=bids.tsv
         by_row="--rank-features columns.tsv --rank-items item --rank-columns price,score,age"

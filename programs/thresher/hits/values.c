@@ -208,7 +208,7 @@ static int read_values(program *run, lookup *l, const char *path, float fallback
         (*values)[i] = fallback;
     const char *reason = l->parts == NULL ? NULL : reason_for_no_order(l->parts);
     if (reason != NULL && !prog_ends_unpacked(path, ".tsv")) {
-        prog_error("%s: %s, so numbers have no order: give .tsv of items and numbers", path, reason);
+        prog_error("%s: %s, so numbers cannot be matched to them by row: give .tsv of items and numbers", path, reason);
         return PROG_FAILED;
     }
     const int rc =

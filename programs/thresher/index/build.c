@@ -110,8 +110,8 @@ static const prog_option options[] = {
          "cells", "N|auto", offsetof(build_values, cells),
          "store items in about N cells of neighbours; searches with a recall of at most 0.999 then read "
          "only cells that are likely to hold answers. Faster where vectors form clusters. Not with --codes-only or "
-         "codes of a model; searches with features read all cells. auto: searches of some items decide between cells "
-         "and none, and an index with features has none (default: 1)"),
+         "codes of a model; searches with features read all cells. auto: the build measures searches and makes cells "
+         "only if they are faster; never with features (default: 1)"),
      .least = 1, .most = 65536, .word = "auto"},
     PROG_OPTIONS_END,
 };

@@ -67,9 +67,9 @@ static void note_cells(const thr_index *index, const thr_cells_choice *cells) {
     else if (cells->n_cells == 0 && prog_takes_vectors(thr_index_tower(index)))
         prog_note("no cells: they are not supported with a model's codes");
     else if (cells->n_cells == 0 && info.has_features)
-        prog_note("no cells: searches with features read all items (--cells N makes some, for searches without)");
+        prog_note("no cells: searches with features read all items; for searches without features give --cells N");
     else if (cells->n_cells == 0)
-        prog_note("no cells: a search of %s is short without them", prog_counted(info.n_items, "item").text);
+        prog_note("no cells: a search of %s is fast without them", prog_counted(info.n_items, "item").text);
     else
         prog_note("%s: a search reads %.1f%% of the items with %" PRIu32 " cells, and is expected to be %.2f times as "
                   "fast as without",

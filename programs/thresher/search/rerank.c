@@ -339,7 +339,7 @@ static int check_order(const prog_items *items, const char *path) {
 
     if (!changed && !prog_items_have_cells(items))
         return PROG_DONE;
-    prog_error("%s: %s, so rows have no order: name the column of items with --rank-items", path,
+    prog_error("%s: %s, so rows cannot be matched to them: name the column of items with --rank-items", path,
                changed ? "items of the index were removed or added" : "cells reorder items");
     return PROG_FAILED;
 }

@@ -101,7 +101,7 @@ static thr_status check_cells(const builder *b, thr_error *err) {
     if (b->model.codes)
         return thr_fail(err, THR_EUNSUPPORTED,
                         "%s: cells of a model's codes are not supported, because these do not estimate the scores of "
-                        "the vectors: leave out one of them",
+                        "the vectors: leave out the cells or the model",
                         o->model);
     if (o->keep == THR_DTYPE_NONE)
         return thr_fail(err, THR_EUNSUPPORTED, "cells need kept vectors: keep them as float32, float16 or int8");

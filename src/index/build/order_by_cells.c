@@ -10,7 +10,6 @@
 
 enum {
     SAMPLE_A_CELL = 64,     /* rows; centroids of more are hardly better */
-    SAMPLE_PARTS = 4,       /* the first quarter must represent all rows (kmeans.h) */
     CHUNK_ROWS = 8192,      /* read and assigned at once */
     SAMPLE_FLOATS = 1 << 26 /* at most, unless one row per cell is more */
 };
@@ -44,8 +43,8 @@ static thr_status train(thr_context *context, const thr_cell_items *items, uint3
     n = n < items->n ? n : items->n;
     THR_TRY_OUT(thr_alloc(context, (size_t)n * items->n_dims, sizeof *rows, &rows, WHAT, err));
     THR_TRY_OUT(thr_alloc(context, (size_t)n_cells * items->n_dims, sizeof *found, &found, WHAT, err));
-    for (uint64_t part = 0, at = 0; part < SAMPLE_PARTS; part++)
-        for (uint64_t i = part; i < n; i += SAMPLE_PARTS)
+    for (uint64_t part = 0, at = 0; part < THR_KMEANS_EARLY_SHARE; part++)
+        for (uint64_t i = part; i < n; i += THR_KMEANS_EARLY_SHARE)
             items->read(items->object, (uint32_t)(i * items->n / n), rows + at++ * items->n_dims);
     const thr_kmeans_sample sample = {rows, (size_t)n, items->n_dims};
     THR_TRY_OUT(thr_cells_kmeans(context, &sample, n_cells, found, err));
