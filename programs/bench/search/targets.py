@@ -15,7 +15,7 @@ OVER_PEERS = {  # by peer and recall: the least ratio of speeds
     "rabitqlib-graph": {0.95: 1.0, 0.99: 1.3},
     "faiss-pq": {0.95: 1.3, 0.99: 1.3},
 }
-HUGE_OVER_PEERS = {"rabitqlib-ivf": {0.95: 1.3}}
+HUGE_OVER_PEERS = {"rabitqlib-ivf": {0.95: 1.3}, "faiss-pq": {0.95: 1.3, 0.99: 1.3}}
 SPEEDS = {"qps": "one query", "qps_batch": "batches of 64"}
 DEFAULT_BITS = 3
 K_TARGETS = {1000: 2, 10_000: 5}
