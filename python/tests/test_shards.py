@@ -626,6 +626,18 @@ class Fetched(Case):
             shards.fetch("memory://bucket/my.shards", self.path("other"))
         self.assertFalse(os.path.exists(self.path("other")))
 
+    def test_a_list_that_is_no_file(self) -> None:
+        self.put([self.x])
+        os.mkdir(self.path("pipe"))
+        os.mkfifo(self.path("pipe/shards.json"))
+        os.makedirs(self.path("folder/shards.json"))
+        for source in ("pipe", "folder"):
+            with self.assertRaisesRegex(thresher.FormatError, f"{source}/shards.json: is no file"):
+                shards.fetch(self.path(source), self.path("here"))
+            self.assertFalse(os.path.exists(self.path("here")))
+        fetched = shards.fetch("memory://bucket/my.shards", self.path("pipe"), replace=True)  # replaces the pipe
+        self.assertEqual(shards.verify(self.path("pipe")), fetched)
+
     def test_a_shard_that_is_damaged_is_copied_again(self) -> None:
         self.put([self.x[:100], self.x[100:]])
         for damage in (shutil.rmtree, lambda place: os.remove(os.path.join(place, "MANIFEST")), _put_a_file):

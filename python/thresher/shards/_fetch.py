@@ -9,7 +9,7 @@ from typing import Any
 
 from .. import _errors
 from ._collection import open_shard
-from ._manifest import NAME, Manifest, Shard, parse
+from ._manifest import NAME, Manifest, Shard, parse, wrong
 from ._publish import build_directory, clean, forget, is_shard_name, write
 
 
@@ -81,6 +81,8 @@ def fetch(
     directory = os.fspath(path)
     fs, source = fsspec.core.url_to_fs(url, **(storage_options or {}))
     try:
+        if fs.info(f"{source}/{NAME}")["type"] in ("directory", "other"):  # reading a pipe would wait for a writer
+            raise wrong(url, "is no file")
         text = fs.cat_file(f"{source}/{NAME}").decode("utf-8", "replace")
     except FileNotFoundError:
         raise _errors.FileMissingError(f"{url}: is no collection of shards, there is no {NAME} in it", "ENOTFOUND") from None
