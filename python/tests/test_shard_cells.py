@@ -194,6 +194,27 @@ class Numbers(WithCells):
                 _manifest.parse(self.path(), edited)
 
 
+    def test_the_list_counts_the_cells_of_the_shards(self) -> None:
+        info = shards.build(self.path(), parts_of(clustered(N, DIMS, 1)), cells=CELLS).info
+        name = os.path.join(self.path(), "shards.json")
+        with open(name) as file:
+            text = file.read()
+        for n in (0, info.n_cells + 1):
+            with open(name, "w") as file:
+                file.write(text.replace(f'"n_cells": {info.n_cells}', f'"n_cells": {n}'))
+            for call in (shards.open, shards.verify):
+                words = f"shards.json: has n_cells {n}, and the shards have {info.n_cells}"
+                with self.assertRaisesRegex(thresher.FormatError, words) as refused:
+                    call(self.path())
+                self.assertEqual(refused.exception.status, "ECORRUPT")
+        document = json.loads(text)  # format 1 counts no cells
+        del document["cells"], document["n_cells"]
+        with open(name, "w") as file:
+            json.dump({**document, "thresher_shards": 1}, file)
+        shards.open(self.path()).close()
+        shards.verify(self.path())
+
+
 class Promise(Case):
     def test_a_promised_recall_is_kept_by_the_whole(self) -> None:
         """Of clustered vectors and others, in shards of the same kind of rows and in shards of one topic each."""

@@ -125,6 +125,11 @@ for change in 's/"cells": 40/"cells": "auto"/' 's/"cells": 40/"cells": 7/'; do
     sed -i "$change" cells/shards.json
     works "$THRESHER" shards info cells
 done
+sed -i.good 's/"n_cells": /&1/' cells/shards.json
+for command in info verify; do
+    fails 1 'shards.json: has n_cells 1[34][0-9], and the shards have [34][0-9]:' "$THRESHER" shards $command cells
+done
+mv cells/shards.json.good cells/shards.json
 sed -i 's/"cells": 7/"cells": 0/; s/"cells": "auto"/"cells": "some"/' cells/shards.json
 fails 1 'cells: expected "auto" or a whole number' "$THRESHER" shards info cells
 

@@ -368,6 +368,7 @@ int prog_shards_read(prog_shards *shards, const char *dir) {
     p.next = text;
     if (rc == PROG_DONE)
         rc = take_document(&p);
+    shards->counts_cells = p.format == CELLS_FORMAT;
     if (rc == PROG_DONE)
         rc = check_ranges(&p);
     free(text);

@@ -26,7 +26,8 @@ typedef struct prog_shards {
     uint64_t n_dims, bits, lead_bits, quantiser, model, index_format;
     bool has_ids, has_names;
     uint64_t n_items;
-    uint64_t n_cells; /* of all shards */
+    bool counts_cells; /* n_cells is there: format 2 */
+    uint64_t n_cells;  /* of all shards */
     uint64_t n_shards;
     prog_shard *shards; /* in the order of rows */
 } prog_shards;

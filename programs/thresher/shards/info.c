@@ -51,7 +51,12 @@ static int add_up(program *run, const prog_shards *shards, bool verify, totals *
         add_cells(all, thr_index_get_cells(index));
         thr_index_free(index);
     }
-    return PROG_DONE;
+    if (!shards->counts_cells || all->n_cells == shards->n_cells)
+        return PROG_DONE;
+    prog_error("%s/shards.json: has n_cells %" PRIu64 ", and the shards have %" PRIu64
+               ": restore it or build the collection again",
+               shards->dir, shards->n_cells, all->n_cells);
+    return PROG_FAILED;
 }
 
 /* ------------------------------------------------------------------------------------------------ info */

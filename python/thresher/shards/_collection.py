@@ -16,7 +16,7 @@ from .._core.checks import choice, encoded, whole
 from .._filters import Filter
 from .._index import Index
 from .._items import IdArray, as_items, check_found, each_name, filter_of_items, find_items, shaped
-from ._manifest import Manifest, Shard, checksum_of, describe, read
+from ._manifest import Manifest, Shard, check_cells, checksum_of, describe, read
 from ._shard import filter_shard, search_shard_radius, search_shards
 from ._searcher import Searcher
 
@@ -123,6 +123,7 @@ class Shards(Searcher):
         try:
             for number in range(len(manifest.shards)):
                 self._indexes.append(open_shard(self.path, manifest, number, self._threads, self._device))
+            check_cells(self.path, manifest, sum(index.info.n_cells for index in self._indexes))
         except BaseException:
             self._close_indexes()
             raise

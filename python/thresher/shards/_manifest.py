@@ -184,6 +184,12 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
+def check_cells(path: str, manifest: Manifest, n_cells: int) -> None:
+    """Raise an error unless all shards together have the cells that the list counts; format 1 counts none."""
+    if manifest.cells is not None and n_cells != manifest.n_cells:
+        raise wrong(path, f"has n_cells {manifest.n_cells}, and the shards have {n_cells}")
+
+
 def check_ranges(path: str, shards: tuple[Shard, ...], n_items: int) -> None:
     """Raise an error unless every shard is there once, and their rows follow each other without gap or overlap."""
     seen: dict[str, int] = {}

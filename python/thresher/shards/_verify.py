@@ -9,7 +9,7 @@ from .._core.jobs import Progress
 from ._collection import of_current, open_shard
 from ._duplicates import check_ids
 from ._ids import ids_of
-from ._manifest import Manifest, describe, wrong
+from ._manifest import Manifest, check_cells, describe, wrong
 
 
 def verify(
@@ -28,10 +28,12 @@ def verify(
 
 def _verify(directory: str, manifest: Manifest, threads: int | None, progress: Progress | None) -> None:
     found = []
+    n_cells = 0
     for number in range(len(manifest.shards)):
         with open_shard(directory, manifest, number, threads, None) as index:
             index.verify(progress=progress)
             found.append(describe(index))
+            n_cells += index.info.n_cells
             shard = manifest.shards[number]
             ids = ids_of(index, manifest.first_id(shard))
             if (int(ids.min()), int(ids.max())) != (shard.least_id, shard.greatest_id):
@@ -46,6 +48,7 @@ def _verify(directory: str, manifest: Manifest, threads: int | None, progress: P
     for key, value in stored.items():
         if getattr(manifest, key) != value:
             raise wrong(directory, f"has {key} {getattr(manifest, key)}, and the shards have {value}")
+    check_cells(directory, manifest, n_cells)
     if manifest.has_ids:
         check_ids(directory, manifest.shards)
     if manifest.has_names:
