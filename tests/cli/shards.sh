@@ -82,6 +82,35 @@ matches '^cells           none: searches read all items$' out
 works "$THRESHER" shards info many --json
 matches '"n_shards":4,"n_items":900' out
 
+# orders.py DIR: copies of a collection whose lists have their keys in other orders
+cat >orders.py <<'END'
+import json
+import os
+import shutil
+import sys
+
+with open(sys.argv[1] + "/shards.json") as file:
+    given = json.load(file)
+keys = list(given)
+for i, order in enumerate((keys[::-1], keys[1:] + keys[:1], ["shards", "n_items", *keys])):
+    changed = {key: given[key] for key in order}
+    changed["shards"] = [dict(reversed(shard.items())) for shard in given["shards"]]
+    shutil.rmtree(f"order{i}", ignore_errors=True)
+    shutil.copytree(sys.argv[1], f"order{i}")
+    with open(f"order{i}/shards.json", "w") as file:
+        json.dump(changed, file)
+END
+# any_order DIR: opens such copies
+any_order() {
+    works python orders.py "$1"
+    for i in 0 1 2; do
+        works "$THRESHER" shards verify order$i
+    done
+}
+any_order many
+sed -i 's/"metric"/"more": {"thresher_shards": [1]}, "text": "\\"{\\\\", "metric"/; s/_shards": 1/_shards": 3/' order1/shards.json
+fails 1 'has format 3' "$THRESHER" shards info order1
+
 # Cells: the answers of one index, and items by id and name
 cat >cells.py <<'END'
 import sys
@@ -119,6 +148,7 @@ done
 works "$THRESHER" shards info cells
 matches '^cells           [34][0-9] in all shards, of [0-9]* to [0-9]* items, 2[0-9] on average$' out
 matches '^without a cell  8 items: all searches read them$' out
+any_order cells
 works "$THRESHER" shards info cells --json
 matches '"n_cells":[34][0-9],' out
 for change in 's/"cells": 40/"cells": "auto"/' 's/"cells": 40/"cells": 7/'; do
@@ -209,10 +239,16 @@ spoilt '/000003/d' verify 'leave a gap: a shard is missing'
 spoilt 's/"first_row": 200/"first_row": 199/' verify 'overlap'
 spoilt 's/"thresher_shards": 1/"thresher_shards": 3/' verify 'format 3'
 spoilt 's/"thresher_shards": 1/"thresher_shards": 3/; s/"metric"/"more": 1, "metric"/' verify 'format 3'
-spoilt 's/"thresher_shards": 1/"thresher_shards": 2/' verify 'cells: expected a key'
-spoilt 's/"metric"/"cells": 5, "metric"/' info 'cells: expected another key'
-spoilt 's/"metric"/"more": 1, "metric"/' info 'more: expected another key'
-spoilt 's/"bits"/"bits": 3, "bits"/' info 'bits: expected another key'
+spoilt 's/"thresher_shards": 1/"thresher_shards": 2/' verify 'the key cells is missing'
+spoilt 's/"metric"/"cells": 5, "metric"/' info 'cells is no key of format 1'
+spoilt 's/"metric"/"more": 1, "metric"/' info 'more is no key of format 1'
+spoilt 's/"bits"/"bits": 3, "bits"/' info 'an object has the key bits twice'
+spoilt 's/"directory"/"checksum": "x", "directory"/' info 'an object has the key checksum twice'
+spoilt 's/^}/, "bits": 3}/' info 'an object has the key bits twice'
+spoilt 's/^}/, "thresher_shards": 1}/' info 'an object has the key thresher_shards twice'
+spoilt '/"bits"/d' info 'the key bits is missing'
+spoilt 's/"thresher_shards"/"sharded"/' info 'it has no number thresher_shards'
+spoilt 's/"thresher_shards": 1/"thresher_shards": "1"/' info 'thresher_shards: expected a whole number'
 spoilt 's/"first_row": 200/"first_row": 0200/' info 'first_row: expected'
 spoilt 's/"directory": "000003/"directory": "\\u0030/' info 'directory: expected a text'
 spoilt 's/"checksum": "../"checksum": "zz/' verify 'was changed or replaced'

@@ -145,7 +145,7 @@ static int take_value(parser *p, field *f) {
         return take_hex(p, f->place) ? PROG_DONE : wrong(p, f->key, "16 hexadecimal digits");
     case FIELD_FLAG:
         return take_flag(p, f->place) ? PROG_DONE : wrong(p, f->key, "true or false");
-    case FIELD_FORMAT: /* before the other keys, which another format may not have */
+    case FIELD_FORMAT:
         return take_format(p, f->key);
     case FIELD_SHARDS:
         break;
@@ -155,9 +155,18 @@ static int take_value(parser *p, field *f) {
 
 static field *field_named(const parser *p, field *fields, size_t n, const char *key) {
     for (size_t i = 0; i < n; i++)
-        if (strcmp(fields[i].key, key) == 0 && !fields[i].seen && fields[i].since <= p->format)
+        if (strcmp(fields[i].key, key) == 0 && fields[i].since <= p->format)
             return &fields[i];
     return NULL;
+}
+
+static int wrong_key(const parser *p, const char *key, bool is_unknown) {
+    if (is_unknown)
+        prog_error("%s: %s is no key of format %" PRIu64 ": restore it or build the collection again", p->path, key,
+                   p->format);
+    else
+        prog_error("%s: an object has the key %s twice: restore it or build the collection again", p->path, key);
+    return PROG_FAILED;
 }
 
 /* A key of the format that the object lacks; NULL: it has all. */
@@ -174,19 +183,24 @@ static int take_object(parser *p, field *fields, size_t n) {
 
     if (!take(p, '{'))
         return wrong(p, "the list of shards", "an object");
-    bool first = true;
-    for (const field *lacks; (lacks = missing_field(p, fields, n)) != NULL; first = false) {
-        if ((!first && !take(p, ',')) || !take_text(p, key, sizeof key) || !take(p, ':'))
-            return wrong(p, first ? "an object" : lacks->key, "a key and a value");
+    do {
+        if (!take_text(p, key, sizeof key) || !take(p, ':'))
+            return wrong(p, "an object", "a key and a value");
         field *f = field_named(p, fields, n, key);
-        if (f == NULL)
-            return wrong(p, key, "another key");
+        if (f == NULL || f->seen)
+            return wrong_key(p, key, f == NULL);
         f->seen = true;
         const int rc = take_value(p, f);
         if (rc != PROG_DONE)
             return rc;
-    }
-    return take(p, '}') ? PROG_DONE : wrong(p, "an object", "its end");
+    } while (take(p, ','));
+    if (!take(p, '}'))
+        return wrong(p, "an object", "its end");
+    const field *lacks = missing_field(p, fields, n);
+    if (lacks == NULL)
+        return PROG_DONE;
+    prog_error("%s: the key %s is missing: restore it or build the collection again", p->path, lacks->key);
+    return PROG_FAILED;
 }
 
 #define COUNT(word, where, least, most)                                                                                \
@@ -232,6 +246,34 @@ static int take_shards(parser *p) {
     return take(p, ']') ? PROG_DONE : wrong(p, "shards", "the end of the list");
 }
 
+/* Set the format, wherever the outermost object has it: it decides which other keys there are. */
+static int find_format(parser *p) {
+    parser at = *p;
+    size_t depth = 0;
+
+    for (; *(at.next += strcspn(at.next, "\"{}[]")) != '\0'; at.next++) {
+        char key[KEY_SIZE];
+        if (*at.next == '"') {
+            const char *text = at.next;
+            if (depth == 1 && take_text(&at, key, sizeof key) && strcmp(key, "thresher_shards") == 0 &&
+                take(&at, ':')) {
+                const int rc = take_format(&at, key);
+                p->format = at.format;
+                return rc;
+            }
+            for (at.next = text + 1; *at.next != '"' && *at.next != '\0'; at.next++)
+                at.next += *at.next == '\\' && at.next[1] != '\0';
+            if (*at.next == '\0')
+                break;
+        } else if (*at.next == '{' || *at.next == '[')
+            depth++;
+        else
+            depth -= depth > 0;
+    }
+    prog_error("%s: is not that of a collection of shards: it has no number thresher_shards", p->path);
+    return PROG_FAILED;
+}
+
 static int find_metric(const parser *p, const char *name, thr_metric *metric) {
     for (int i = THR_METRIC_COSINE; i <= THR_METRIC_L2; i++)
         if (strcmp(name, thr_metric_name((thr_metric)i)) == 0) {
@@ -261,8 +303,10 @@ static int take_document(parser *p) {
         {.key = "n_cells", .kind = FIELD_COUNT, .place = &s->n_cells, .high = UINT32_MAX, .since = CELLS_FORMAT},
         {.key = "shards", .kind = FIELD_SHARDS},
     };
-    int rc = take_object(p, fields, sizeof fields / sizeof fields[0]);
+    int rc = find_format(p);
 
+    if (rc == PROG_DONE)
+        rc = take_object(p, fields, sizeof fields / sizeof fields[0]);
     skip_blanks(p);
     if (rc == PROG_DONE && *p->next != '\0')
         rc = wrong(p, "its end", "nothing more");
