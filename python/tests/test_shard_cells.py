@@ -184,8 +184,9 @@ class Numbers(WithCells):
             (f'"cells": {CELLS}', '"cells": 0', "cells is 0: expected"),
             (f'"cells": {CELLS}', '"cells": "some"', "cells is 'some': expected"),
             (f'"cells": {CELLS}', '"cells": true', "cells is True: expected"),
+            (f'"cells": {CELLS}', '"cells": null', "cells is None: expected"),
             ('"n_cells": ', '"n_cells": -', "n_cells is -.*: expected"),
-            (f'"cells": {CELLS}, ', "", "cells is None: expected"),
+            (f'"cells": {CELLS}, ', "", "the key cells is missing"),
             ('"thresher_shards": 2', '"thresher_shards": 1', "'cells' is no key of format 1"),
         ):
             edited = text.replace(old.replace(", ", ",\n  "), new)

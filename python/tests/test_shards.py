@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -440,7 +441,7 @@ class Damaged(Case):
         self.edit(lambda d: d.update(thresher_shards=3))
         self.refused(thresher.FormatError, "has format 3")
         self.edit(lambda d: d.update(thresher_shards=2))
-        self.refused(thresher.FormatError, "cells is None: expected")
+        self.refused(thresher.FormatError, "the key cells is missing")
 
     def test_every_field_is_checked(self) -> None:
         with open(os.path.join(self.path(), "shards.json")) as file:
@@ -467,6 +468,9 @@ class Damaged(Case):
         self.refused(thresher.FormatError, "shard 1: 'more' is no key of format 1")
         self.edit(lambda d: d["shards"][1].pop("more"))
         shards.open(self.path()).close()
+        self.edit(lambda d: d["shards"][2].pop("checksum"))
+        self.refused(thresher.FormatError, "shard 2: the key checksum is missing")
+        self.edit(lambda d: d["shards"][2].update(checksum=self.manifest.shards[2].checksum))
         with open(os.path.join(self.path(), "shards.json")) as file:
             text = file.read()
         with open(os.path.join(self.path(), "shards.json"), "w") as file:
@@ -515,6 +519,12 @@ class Damaged(Case):
         os.unlink(name)
         os.mkfifo(name)
         self.refused(thresher.FormatError, "shards.json: is no file")
+        os.unlink(name)
+        os.symlink("shards.json", name)
+        for call in (shards.open, shards.verify, shards.read, lambda path: shards.add(path, self.vectors[:5])):
+            with self.assertRaisesRegex(thresher.FileError, "shards.json: cannot be read: .*symbolic links") as refused:
+                call(self.path())
+            self.assertEqual((refused.exception.status, refused.exception.errno), ("EIO", errno.ELOOP))
 
     def test_a_shard_overwritten_while_searching(self) -> None:
         with shards.open(self.path()) as collection:

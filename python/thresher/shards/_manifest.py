@@ -171,8 +171,10 @@ def _fields(path: str, where: str, found: Any, keys: dict[str, _Check], format: 
     for key in sorted(found.keys() - keys.keys()):
         raise wrong(path, f"{where}{key!r} is no key of format {format}")
     for key, (is_right, expected) in keys.items():
-        if not is_right(found.get(key)):
-            raise wrong(path, f"{where}{key} is {found.get(key)!r}: expected {expected}")
+        if key not in found:
+            raise wrong(path, f"{where}the key {key} is missing")
+        if not is_right(found[key]):
+            raise wrong(path, f"{where}{key} is {found[key]!r}: expected {expected}")
     return {key: found[key] for key in keys}
 
 
@@ -235,7 +237,7 @@ def read(path: str | os.PathLike[str]) -> Manifest:
     """
     Read the manifest of the collection in directory path.
 
-    Raises FileMissingError; FormatError (no collection, damaged, or too new).
+    Raises FileMissingError; FormatError (no collection, damaged, or too new); FileError (it cannot be read).
     """
     directory = os.fspath(path)
     place = os.path.join(directory, NAME)
@@ -253,4 +255,10 @@ def read(path: str | os.PathLike[str]) -> Manifest:
             f"{directory}: is no collection of shards, there is no {NAME} in it (an interrupted build leaves none)",
             "EFORMAT",
         ) from None
+    except OSError as raised:
+        if isinstance(raised, _errors.Error):
+            raise
+        failure = _errors.FileError(f"{place}: cannot be read: {raised.strerror}", "EIO")
+        failure.errno = raised.errno
+        raise failure from None
     return parse(directory, text)
