@@ -160,7 +160,11 @@ class Numbers(WithCells):
         x = clustered(N, DIMS, 1)
         for cells, kind, words in (
             ("many", TypeError, 'cells is .many.: expected a whole number or "auto"'),
-            (0, ValueError, "cells"),
+            (True, TypeError, 'cells is True: expected a whole number or "auto"'),
+            (False, TypeError, "cells is False: expected"),
+            (0, ValueError, "cells is 0: 1 to 65536 for each shard are possible"),
+            (-1, ValueError, "cells is -1: 1 to 65536 for each shard are possible"),
+            (2**32, ValueError, f"cells is {2**32}: 1 to 65536 for each shard are possible"),
             (2.5, TypeError, "cells"),
             (N + 1, ValueError, f"cells: {N + 1} cells for {N} items: ask for at most as many"),
         ):

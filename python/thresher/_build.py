@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from . import _errors
 from ._core import abi, arrays
-from ._core.checks import choice, encoded_path, whole
+from ._core.checks import MOST_CELLS, check_cells, choice, encoded_path, whole
 from ._core.context import shared_context
 from ._core.jobs import Job, Progress
 from ._core.library import defaults, lib
@@ -158,9 +158,8 @@ def build(
     if segment_rows is not None:
         options.segment_rows = whole(segment_rows, "segment_rows", 1, 2**63)
     if cells is not None:
-        if isinstance(cells, str) and cells != "auto":
-            raise TypeError(f'cells is {cells!r}: expected a whole number or "auto"')
-        options.cells = _CELLS_AUTO if cells == "auto" else whole(cells, "cells", 1, 65536)
+        check_cells(cells)
+        options.cells = _CELLS_AUTO if cells == "auto" else whole(cells, "cells", 1, MOST_CELLS)
     if lead_bits is not None:
         options.lead_bits = whole(lead_bits, "lead_bits", 1, options.item_bits)
     if scale is not None:

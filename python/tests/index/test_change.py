@@ -162,8 +162,14 @@ class Changes(VectorCase):
             self.assertEqual(chosen.measure_cells(), (0, 0, 0, 0, 0.0, 0.0))
             with self.assertRaisesRegex(TypeError, r"or a list of names: \['seven'\]"):
                 chosen.vectors("seven")
-        with self.assertRaisesRegex(TypeError, "cells"):
-            Index.build(self.path("many"), self.vectors, cells="many")
+        for wrong, kind, words in (
+            ("many", TypeError, "cells is 'many': expected"),
+            (True, TypeError, 'cells is True: expected a whole number or "auto"'),
+            (False, TypeError, "cells is False: expected"),
+            (0, ValueError, "cells is 0: 1 to 65536 are possible"),
+        ):
+            with self.assertRaisesRegex(kind, words):
+                Index.build(self.path("many"), self.vectors, cells=wrong)
 
     def test_recall_is_kept_where_added_items_have_no_cells(self) -> None:
         root = os.path.join(os.path.dirname(__file__), "..", "..", "..", "data", "words")

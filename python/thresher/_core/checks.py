@@ -20,6 +20,16 @@ def whole(value: Any, what: str, low: int, high: int) -> int:
     return number
 
 
+MOST_CELLS = 65536
+"""Of one index."""
+
+
+def check_cells(cells: Any) -> None:
+    """Raise TypeError for cells that are neither None, "auto" nor a whole number; True is a mistake for "auto"."""
+    if isinstance(cells, bool) or (isinstance(cells, str) and cells != "auto"):
+        raise TypeError(f'cells is {cells!r}: expected a whole number or "auto"')
+
+
 def check_names(options: Mapping[str, object], allowed: type) -> None:
     """Raise TypeError for an option that the TypedDict allowed does not have."""
     for name in options:

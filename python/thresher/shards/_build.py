@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import _errors
 from .._build import Model, open_model
-from .._core.checks import check_names, whole
+from .._core.checks import MOST_CELLS, check_cells, check_names, whole
 from .._core.jobs import Progress
 from .._dual import Dual
 from .._tower import Tower
@@ -66,11 +66,13 @@ def common_sizes(shapes: Sequence[PartShape]) -> tuple[list[int], int]:
 
 def _check_cells(cells: Any, n_items: int | None = None) -> None:
     """Raise an error for cells that no collection, or none of so many items, can have."""
-    if cells is None or cells == "auto":
+    check_cells(cells)
+    if cells is None or isinstance(cells, str):
         return
-    if isinstance(cells, str):
-        raise TypeError(f'cells is {cells!r}: expected a whole number or "auto"')
-    whole(cells, "cells", 1, 2**32 - 1)
+    try:
+        whole(cells, "cells", 1, 2**32 - 1)
+    except ValueError:
+        raise ValueError(f"cells is {cells}: 1 to {MOST_CELLS} for each shard are possible") from None
     if n_items is not None and cells > n_items:
         raise ValueError(f"cells: {cells} cells for {n_items} items: ask for at most as many")
 
@@ -141,11 +143,12 @@ def build_by(
     deleted, also by workers that were lost.
     """
     common = {name: given.get(name) for name in _OF_SHARDS}
-    cells = None if given.get("cells") == 1 else given.get("cells")
+    cells = given.get("cells")
     quantiser = os.path.join(directory, f"quantiser-{secrets.token_hex(4)}")
     learned = not is_binary(common.get("model"))
     try:
         _check_cells(cells)
+        cells = None if cells == 1 else cells
         found = run(_shape, [(part, number, directory) for number, part in enumerate(parts)])
         sizes, row_bytes = common_sizes(list(_same_version(found)))
         _check_cells(cells, sum(sizes))
