@@ -14,7 +14,7 @@ METRICS = {"angular": "cosine", "euclidean": "l2", "ip": "ip"}
 
 
 class Thresher(BaseANN):
-    """An exhaustive scan over codes of `bits` bits per dimension; exact scores from vectors kept as `keep`."""
+    """Codes of `bits` bits per dimension, in `cells` cells (or "auto"); exact scores from vectors kept as `keep`."""
 
     def __init__(self, metric, parameters):
         if metric not in METRICS:
@@ -22,15 +22,15 @@ class Thresher(BaseANN):
         self._metric = METRICS[metric]
         self._bits = parameters["bits"]
         self._keep = parameters["keep"]
+        self._cells = parameters["cells"]
         self._recall = None
         self._directory = tempfile.mkdtemp(prefix="thresher-")
         self._index = None
         self._ids = None
 
     def fit(self, X):
-        self._index = thresher.Index.build(
-            self._directory + "/index", X, metric=self._metric, bits=self._bits, keep=self._keep, replace=True
-        )
+        how = {"metric": self._metric, "bits": self._bits, "keep": self._keep, "cells": self._cells}
+        self._index = thresher.Index.build(self._directory + "/index", X, replace=True, **how)
 
     def set_query_arguments(self, recall):
         self._recall = recall
@@ -54,4 +54,4 @@ class Thresher(BaseANN):
         shutil.rmtree(self._directory, ignore_errors=True)
 
     def __str__(self):
-        return f"Thresher(bits={self._bits}, keep={self._keep}, recall={self._recall})"
+        return f"Thresher(bits={self._bits}, keep={self._keep}, cells={self._cells}, recall={self._recall})"

@@ -56,8 +56,8 @@ class AnnBenchmarks(Case):
         return float(np.mean([len(set(t) & {int(i) for i in a}) / K for t, a in zip(truth, answers)]))
 
     def test_a_run(self) -> None:
-        for metric in METRICS:
-            algorithm = self.make(metric, {"bits": 3, "keep": "float32"})
+        for metric, cells in product(METRICS, (1, 40, "auto")):
+            algorithm = self.make(metric, {"bits": 3, "keep": "float32", "cells": cells})
             algorithm.fit(self.vectors)
             for recall in (0.9, 0.99, 1.0):
                 algorithm.set_query_arguments(recall)
@@ -72,7 +72,7 @@ class AnnBenchmarks(Case):
             self.assertFalse(os.path.exists(directory))
 
     def test_fewer_items_than_are_asked_for(self) -> None:
-        algorithm = self.make("angular", {"bits": 2, "keep": "float16"})
+        algorithm = self.make("angular", {"bits": 2, "keep": "float16", "cells": 1})
         algorithm.fit(self.vectors[:4])
         algorithm.batch_query(self.queries, K)
         self.assertEqual({len(answer) for answer in algorithm.get_batch_results()}, {4})
