@@ -8,11 +8,7 @@
 
 #include <string.h>
 
-/*
- * Steps of Lloyd's algorithm. The first EARLY_STEPS use 1 / THR_KMEANS_EARLY_SHARE of the sample, if that is enough
- * rows; the others use all of it. Further steps would move few rows.
- */
-enum { EARLY_STEPS = 6, STEPS = 10, EARLY_ROWS = 8 /* per centroid, at least */ };
+enum { STEPS = 10 }; /* of Lloyd's algorithm; further ones move few rows */
 
 static const uint64_t SEED = 1; /* arbitrary: the same rows have the same centroids */
 
@@ -22,7 +18,6 @@ typedef struct kmeans {
     const thr_kmeans_sample *sample;
     uint32_t n;
     float *centroids;
-    size_t n_rows;     /* of the sample, that this step uses */
     uint32_t *nearest; /* of each row */
     uint32_t *order;   /* rows by centroid, then ascending */
     uint32_t *starts;  /* n + 1 */
@@ -51,14 +46,14 @@ static void choose_first(kmeans *k) {
 /* Sort rows by their nearest centroid, with a counting sort. */
 static void sort_rows(const kmeans *k) {
     memset(k->starts, 0, ((size_t)k->n + 1) * sizeof *k->starts);
-    for (size_t i = 0; i < k->n_rows; i++)
+    for (size_t i = 0; i < k->sample->n_rows; i++)
         k->starts[k->nearest[i]]++;
     for (uint32_t c = 0, at = 0; c <= k->n; c++) {
         const uint32_t size = k->starts[c];
         k->starts[c] = at;
         at += size;
     }
-    for (size_t i = 0; i < k->n_rows; i++)
+    for (size_t i = 0; i < k->sample->n_rows; i++)
         k->order[k->starts[k->nearest[i]]++] = (uint32_t)i;
     memmove(k->starts + 1, k->starts, k->n * sizeof *k->starts);
     k->starts[0] = 0;
@@ -93,12 +88,11 @@ static void refill(kmeans *k) {
 
 static thr_status improve(kmeans *k, thr_error *err) {
     const thr_kmeans_sample *sample = k->sample;
-    const size_t few = sample->n_rows / THR_KMEANS_EARLY_SHARE;
     for (int step = 0; step < STEPS; step++) {
         thr_centroids centroids;
-        k->n_rows = step < EARLY_STEPS && few >= (size_t)EARLY_ROWS * k->n ? few : sample->n_rows;
         THR_TRY(thr_cells_centroids_make(k->context, k->centroids, k->n, sample->n_dims, &centroids, err));
-        const thr_status status = thr_cells_centroids_nearest(&centroids, sample->rows, k->n_rows, k->nearest, err);
+        const thr_status status =
+            thr_cells_centroids_nearest(&centroids, sample->rows, sample->n_rows, k->nearest, err);
         thr_cells_centroids_free(&centroids);
         THR_TRY(status);
         sort_rows(k);

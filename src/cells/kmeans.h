@@ -4,13 +4,7 @@
 
 #include "base/memory.h"
 
-/* Early steps use one in so many rows of a sample. */
-enum { THR_KMEANS_EARLY_SHARE = 4 };
-
-/*
- * n_rows dense rows of n_dims finite floats. Early steps use the first quarter of them alone, so it must represent all
- * rows, too.
- */
+/* n_rows dense rows of n_dims finite floats. */
 typedef struct thr_kmeans_sample {
     const float *rows;
     size_t n_rows;

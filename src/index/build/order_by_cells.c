@@ -33,7 +33,7 @@ thr_cell_items thr_index_cell_items(const thr_index_cell_rows *rows, uint32_t n)
     return (thr_cell_items){rows, read_row, n, rows->index->manifest.quantiser.n_dims};
 }
 
-/* Train on evenly spaced rows. They are read part by part, and each part is evenly spaced, too. */
+/* Train on evenly spaced rows. */
 static thr_status train(thr_context *context, const thr_cell_items *items, uint32_t n_cells, thr_centroids *centroids,
                         thr_error *err) {
     const uint64_t most = SAMPLE_FLOATS / items->n_dims, wanted = (uint64_t)n_cells * SAMPLE_A_CELL;
@@ -43,9 +43,8 @@ static thr_status train(thr_context *context, const thr_cell_items *items, uint3
     n = n < items->n ? n : items->n;
     THR_TRY_OUT(thr_alloc(context, (size_t)n * items->n_dims, sizeof *rows, &rows, WHAT, err));
     THR_TRY_OUT(thr_alloc(context, (size_t)n_cells * items->n_dims, sizeof *found, &found, WHAT, err));
-    for (uint64_t part = 0, at = 0; part < THR_KMEANS_EARLY_SHARE; part++)
-        for (uint64_t i = part; i < n; i += THR_KMEANS_EARLY_SHARE)
-            items->read(items->object, (uint32_t)(i * items->n / n), rows + at++ * items->n_dims);
+    for (uint64_t i = 0; i < n; i++)
+        items->read(items->object, (uint32_t)(i * items->n / n), rows + i * items->n_dims);
     const thr_kmeans_sample sample = {rows, (size_t)n, items->n_dims};
     THR_TRY_OUT(thr_cells_kmeans(context, &sample, n_cells, found, err));
     status = thr_cells_centroids_make(context, found, n_cells, items->n_dims, centroids, err);
