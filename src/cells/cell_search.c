@@ -40,8 +40,8 @@ bool thr_cells_may_be_skipped(const thr_cells_corpus *corpus, const thr_search_o
 
 /*
  * The number of best rows whose misses a search estimates. By inner product the best item is often a long one of a far
- * cell, which no estimate from its score alone expects. By cosine more rows would loosen the stop: on MQ2007, searches
- * for the best of negated items would then find .79 where .9 is promised.
+ * cell, which no estimate from its score alone expects. By cosine this would not help: on MQ2007 searches for the best
+ * of negated items missed it more often.
  */
 static uint64_t estimated_k(const thr_scan_corpus *scan, uint64_t k) {
     return scan->metric == THR_METRIC_IP && k < LEAST_IP_K ? LEAST_IP_K : k;
