@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cell_search.c - searches for many queries; on the CPU each thread processes one at a time. */
+/* cell_search.c - plans a search, and runs it on the CPU or on devices. */
 #include "cells/cell_search.h"
 
 #include "base/error.h"
 #include "cells/device_search.h"
-#include "parallel/pool.h"
+#include "cells/group_search.h"
 #include "scan/radius_plan.h"
 
 enum {
@@ -14,20 +14,6 @@ enum {
 };
 
 static const double UNVISITED_SHARE = 0.65; /* of the allowed misses: those that may be in cells not visited */
-
-/* Search for one query on a thread. */
-static thr_status search_query(void *arg, size_t row, uint32_t worker, thr_error *err) {
-    const thr_cells_job *job = arg;
-    thr_cells_visit *visit = &job->workspace->visits[worker];
-    thr_cells_job_begin(job, row, worker);
-    do {
-        bool has_rows;
-        THR_TRY(thr_cells_visit_start_pass(visit, &has_rows, err));
-        if (has_rows)
-            THR_TRY(thr_cells_visit_run_pass(visit, err));
-    } while (thr_cells_visit_next(visit));
-    return thr_cells_job_end(job, row, worker, err);
-}
 
 bool thr_cells_may_be_skipped(const thr_cells_corpus *corpus, const thr_search_options *options,
                               const thr_answers *answers) {
@@ -80,11 +66,11 @@ thr_status thr_cells_search(thr_scan *scan, thr_cells_workspace *workspace, cons
     const thr_answers wanted = {.k = job.plan.wanted};
     job.plan.whole = thr_scan_job_make(context, corpus->scan, &job.plan.options, &wanted);
     const bool on_devices = thr_cells_can_use_devices(&job.plan);
-    const uint32_t n_slots = on_devices ? thr_cells_device_slots(&job) : context->n_threads;
+    const uint32_t n_slots = on_devices ? thr_cells_device_slots(&job) : thr_cells_group_slots(&job);
     THR_TRY(thr_scan_make_room(scan, n_slots, 1, corpus->scan->quantiser->n_dims,
                                thr_scan_most_survivors(&job.plan.whole), err));
     THR_TRY(thr_scan_check_queries(scan, corpus->scan, queries, err));
     THR_TRY(thr_cells_workspace_prepare(workspace, &job.plan, n_slots, err));
     return on_devices ? thr_cells_search_on_devices(&job, n_slots, err)
-                      : thr_parallel_try(context, (size_t)queries->n_rows, search_query, &job, err);
+                      : thr_cells_search_in_groups(&job, n_slots, err);
 }

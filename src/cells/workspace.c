@@ -4,6 +4,8 @@
 
 #include "base/error.h"
 
+enum { SLOT_BYTES = 256 << 20 }; /* for all slots, roughly */
+
 thr_status thr_cells_workspace_make(thr_context *context, thr_cells_workspace **workspace, thr_error *err) {
     THR_TRY(thr_alloc_zero(context, 1, sizeof **workspace, workspace, "a search", err));
     (*workspace)->context = context;
@@ -43,6 +45,16 @@ thr_cells_capacity thr_cells_capacity_of(const thr_cells_plan *plan) {
                                 .n_segments = plan->corpus->scan->n_segments,
                                 .n_blocks = plan->n_blocks,
                                 .wanted = plan->wanted};
+}
+
+uint64_t thr_cells_slots_in_memory(const thr_cells_job *job) {
+    const thr_cells_capacity own = thr_cells_capacity_of(&job->plan);
+    const uint64_t per_cell = sizeof(thr_segment) + sizeof(thr_block_range) + sizeof(thr_cell_score_model) +
+                              sizeof(thr_cell_visited) + 8 * sizeof(double);
+    const uint64_t size = (own.n_cells + own.n_segments) * per_cell + own.n_blocks * sizeof(uint64_t) +
+                          4 * (own.wanted + THR_RADIUS_ROWS) * sizeof(thr_candidate);
+    const uint64_t n = SLOT_BYTES / size;
+    return n < job->plan.context->n_threads ? job->plan.context->n_threads : n;
 }
 
 /* Allocate for a plan, where the memory of earlier ones does not suffice. */

@@ -3,25 +3,27 @@
 #pragma once
 
 #include "cells/visit.h"
-#include "store/listed.h"
 
-/* A pass that a device screens. */
-typedef struct thr_cells_device_pass {
-    bool waits; /* for the device; false: the query's search has ended */
-    thr_scan_query screen;
+/* A pass that is screened together with those of other queries (passes.h). */
+typedef struct thr_cells_pass {
+    bool waits; /* for the screen */
+    thr_scan_query query;
     thr_radius_plan plan; /* of passes with a least score */
-    thr_store_list list;
-} thr_cells_device_pass;
+    float threshold;      /* the screen finds rows whose estimates reach it, in the collector's units */
+    size_t most;          /* at least the best so many of them, in the lane's collector, which is started */
+    bool is_complete;     /* set by the screen: it found all rows that the pass needs; else the pass runs alone */
+    bool rows_of_index;   /* set by the screen: they are numbered as in the index, rather than as in the part */
+} thr_cells_pass;
 
 struct thr_cells_workspace {
     thr_context *context;
-    uint32_t n_slots; /* queries that are searched at once: one per thread, or more on devices */
+    uint32_t n_slots; /* queries that are searched at once: one per thread, or more where they share passes */
     bool is_ready;    /* all memory is there, and places are set */
     thr_cells_capacity capacity;
-    thr_cell_place *places;        /* capacity.n_cells */
-    thr_cells_visitor *visitors;   /* n_slots */
-    thr_cells_visit *visits;       /* likewise */
-    thr_cells_device_pass *passes; /* likewise */
+    thr_cell_place *places;      /* capacity.n_cells */
+    thr_cells_visitor *visitors; /* n_slots */
+    thr_cells_visit *visits;     /* likewise */
+    thr_cells_pass *passes;      /* likewise */
 };
 
 /* The memory that a query of a plan needs. */
@@ -41,6 +43,9 @@ typedef struct thr_cells_job {
     const thr_matrix *queries;
     const thr_answers *answers;
 } thr_cells_job;
+
+/* The number of slots whose memory stays within a bound, or, if that is more, the number of threads. */
+uint64_t thr_cells_slots_in_memory(const thr_cells_job *job);
 
 /* Begin the search of query number `row` in a slot; slot i uses lane i. End it, and write its answer. */
 void thr_cells_job_begin(const thr_cells_job *job, uint64_t row, size_t slot);

@@ -280,6 +280,12 @@ thr_status thr_scan_radius_begin(const thr_job *job, const thr_matrix *query, co
     return start_lanes(&s, lane, 1, plan->screened, err);
 }
 
+thr_status thr_scan_radius_accept(const thr_job *job, const thr_radius *radius, const thr_radius_plan *plan,
+                                  thr_lane *lane, thr_error *err) {
+    const radius_search s = {.job = job, .radius = *radius, .group_size = 1};
+    return accept_survivors(&s, plan, lane, err);
+}
+
 thr_status thr_scan_radius_finish(const thr_job *job, const thr_radius *radius, const thr_radius_plan *plan,
                                   thr_lane *lane, thr_found *found, thr_error *err) {
     const radius_search s = {.job = job, .radius = *radius, .group_size = 1, .found = found};

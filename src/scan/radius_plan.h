@@ -62,10 +62,13 @@ thr_status thr_scan_radius_one(const thr_job *job, const thr_matrix *query, cons
 /*
  * The same on one lane, with a screen that runs elsewhere. begin makes *screen, the query that screens, and its plan.
  * If screen->skips_screen is true, there is nothing to screen: use thr_scan_radius_one. Else the caller puts the rows
- * whose estimates reach plan->screened, at most THR_RADIUS_ROWS, into the lane's collector, and finish appends those
- * that reach the radius to *found. THR_ENOMEM.
+ * whose estimates reach plan->screened into the lane's collector, and finish appends those that reach the radius to
+ * *found. accept, between the two, empties the collector: call it before there are more than 2 * THR_RADIUS_ROWS rows.
+ * THR_ENOMEM.
  */
 thr_status thr_scan_radius_begin(const thr_job *job, const thr_matrix *query, const thr_radius *radius, thr_lane *lane,
                                  thr_scan_query *screen, thr_radius_plan *plan, thr_error *err);
+thr_status thr_scan_radius_accept(const thr_job *job, const thr_radius *radius, const thr_radius_plan *plan,
+                                  thr_lane *lane, thr_error *err);
 thr_status thr_scan_radius_finish(const thr_job *job, const thr_radius *radius, const thr_radius_plan *plan,
                                   thr_lane *lane, thr_found *found, thr_error *err);

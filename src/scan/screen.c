@@ -184,18 +184,59 @@ static void screen_group(const thr_scan_group *group, thr_lane *lanes, const thr
     }
 }
 
+/* The blocks of each tile, but for a shorter last one, into which n blocks are divided; n is at most THR_RUN_BLOCKS. */
+static size_t tile_blocks(const thr_scan_query *query, size_t n) {
+    size_t most = THR_TILE_BYTES / thr_block_size(query->code.n_dims, query->code.item_bits);
+    most = most < 1 ? 1 : most < THR_TILE_BLOCKS ? most : THR_TILE_BLOCKS;
+    const size_t n_tiles = (n + most - 1) / most;
+    return n_tiles > 1 ? (n + n_tiles - 1) / n_tiles : most;
+}
+
 /* Screen blocks [first, first + n) of a segment, a tile at a time; n is at most THR_RUN_BLOCKS. */
 static void screen_run(const thr_scan_group *group, thr_lane *lanes, const thr_segment *segment, uint64_t first,
                        size_t n) {
-    size_t most = THR_TILE_BYTES / thr_block_size(group->queries->code.n_dims, group->queries->code.item_bits);
-    most = most < 1 ? 1 : most < THR_TILE_BLOCKS ? most : THR_TILE_BLOCKS;
-    const size_t n_tiles = (n + most - 1) / most;
-    if (n_tiles > 1)
-        most = (n + n_tiles - 1) / n_tiles;
+    const size_t most = tile_blocks(group->queries, n);
     for (size_t done = 0, tile; done < n; done += tile) {
         tile = n - done < most ? n - done : most;
         if (any_row(group->queries, segment, first + done, tile))
             screen_group(group, lanes, segment, first + done, tile);
+    }
+}
+
+/* Screen a tile for all shares, a few at a time, while it is in cache. */
+static void screen_shares_tile(const thr_scan_share *shares, uint32_t n, uint64_t at, size_t n_blocks, bool look_up) {
+    const thr_query_code *code = &shares->query->code;
+    const thr_kernels *kernels = shares->query->kernels;
+    const uint8_t *codes =
+        shares->segment->codes + (shares->first + at) * thr_block_size(code->n_dims, code->item_bits);
+    const uint32_t together = look_up && code->n_parts == 1 ? LOOKED_UP : 1;
+    for (uint32_t q = 0; q < n; q += together) {
+        const uint32_t n_queries = n - q < together ? n - q : together;
+        const thr_query_part *parts[LOOKED_UP];
+        uint32_t *to[LOOKED_UP];
+        for (uint32_t i = 0; i < n_queries; i++) {
+            parts[i] = &shares[q + i].query->code.parts[0];
+            to[i] = shares[q + i].lane->distances;
+        }
+        if (together > 1)
+            kernels->distance_tables(to, codes, n_blocks, parts, n_queries);
+        else
+            thr_code_query_distances(&shares[q].query->code, look_up ? kernels->distance_table : kernels->distance_xor,
+                                     codes, n_blocks, to[0], shares[q].lane->more_distances);
+        for (uint32_t i = 0; i < n_queries; i++)
+            screen_tile(shares[q + i].query, shares[q + i].lane, to[i], shares[q + i].segment, shares[q + i].first + at,
+                        n_blocks);
+    }
+}
+
+void thr_scan_screen_shares(const thr_scan_share *shares, uint32_t n, size_t n_blocks, thr_way way) {
+    const thr_scan_query *query = shares->query;
+    for (size_t at = 0, tile; at < n_blocks; at += tile) {
+        const size_t left = n_blocks - at < THR_RUN_BLOCKS ? n_blocks - at : THR_RUN_BLOCKS;
+        const size_t most = tile_blocks(query, left);
+        tile = left < most ? left : most;
+        if (any_row(query, shares->segment, shares->first + at, tile))
+            screen_shares_tile(shares, n, at, tile, way != THR_WAY_XOR);
     }
 }
 

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * index_cells_batches.c - many queries that skip cells and read blocks together have the answers of each query alone:
+ * the same ids, scores and numbers of rows read.
+ */
+#include "index_support.h"
+#include "little.h"
+
+#include "index/impl.h"
+
+static thr_error error;
+static const char PLACE[] = "index-cells-batches";
+
+enum { N = 8000, MANY = 100000, DIMS = 24, CELLS = 60, QUERIES = 300, MOST_RESULTS = QUERIES * 40 };
+
+static float *rows, *queries;
+static uint64_t some[MANY / 64 + 1], few[N / 64 + 1]; /* filters */
+
+/* Rows about 50 centres, with some that are far from all. */
+static float *clustered_rows(uint64_t n, uint64_t seed) {
+    float *centres = random_rows(50, DIMS, 77), *made = random_rows(n, DIMS, seed);
+    for (uint64_t i = 0; i < n; i++)
+        for (uint32_t d = 0; d < DIMS; d++)
+            made[i * DIMS + d] = (i % 20 == 0 ? 0 : centres[i % 50 * DIMS + d]) + 0.6f * made[i * DIMS + d];
+    free(centres);
+    return made;
+}
+
+static int make_rows(void **state) {
+    uint64_t seed = 5;
+    (void)state;
+    rows = clustered_rows(MANY, 1);
+    queries = clustered_rows(QUERIES, 2);
+    for (uint64_t i = 0; i < (uint64_t)QUERIES * DIMS; i++) /* near items, negated ones, and one of length 0 */
+        queries[i] *= i / DIMS == 2 ? 0.0f : i / DIMS % 3 == 1 ? -1.0f : 1.0f;
+    for (uint64_t i = 0; i < MANY; i++)
+        some[i / 64] |= (uint64_t)(thr_rng_below(&seed, 3) == 0) << i % 64;
+    for (uint64_t i = 0; i < N; i += 501)
+        few[i / 64] |= (uint64_t)1 << i % 64;
+    return 0;
+}
+
+static int free_rows(void **state) {
+    (void)state;
+    test_remove_directory(PLACE);
+    free(rows);
+    free(queries);
+    return 0;
+}
+
+/* ------------------------------------------------------------------------------------------------ searches */
+
+typedef struct kind {
+    thr_metric metric;
+    thr_dtype keep;
+    uint32_t bits, lead;
+    uint64_t segment_rows; /* 0: one segment */
+} kind;
+
+static const kind KINDS[] = {{THR_METRIC_COSINE, THR_DTYPE_F32, 3, 1, 0}, {THR_METRIC_IP, THR_DTYPE_F16, 4, 2, 0},
+                             {THR_METRIC_L2, THR_DTYPE_I8, 3, 1, 2048},   {THR_METRIC_L2, THR_DTYPE_F32, 6, 6, 0},
+                             {THR_METRIC_IP, THR_DTYPE_F32, 1, 1, 2048},  {THR_METRIC_COSINE, THR_DTYPE_I8, 2, 2, 1024},
+                             {THR_METRIC_COSINE, THR_DTYPE_F16, 8, 3, 0}};
+enum { N_KINDS = sizeof KINDS / sizeof *KINDS };
+
+static void build(const kind *k, uint64_t n) {
+    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
+    thr_index_build_options options = build_options(k->metric, k->keep, k->bits);
+    options.lead_bits = k->lead;
+    options.segment_rows = k->segment_rows;
+    options.cells = CELLS;
+    test_remove_directory(PLACE);
+    expect_ok(build_rows(context, PLACE, rows, n, DIMS, &options, &error));
+    thr_context_free(context);
+}
+
+/* What is searched for. */
+typedef struct request {
+    uint64_t n_queries, k;
+    float recall;
+    const uint64_t *filter;
+} request;
+
+typedef struct answer {
+    uint64_t ids[MOST_RESULTS], n_read[QUERIES];
+    float scores[MOST_RESULTS];
+} answer;
+
+/* Search for all queries, so many at a time. */
+static void search(thr_index *index, const request *r, uint64_t batch, answer *out) {
+    thr_search_options options;
+    thr_search_options_init(&options);
+    options.recall = r->recall;
+    options.filter = r->filter;
+    options.filter_bits = thr_index_n_rows(index);
+    memset(out, 0, sizeof *out);
+    assert_true(r->n_queries * r->k <= MOST_RESULTS);
+    for (uint64_t q = 0; q < r->n_queries; q += batch) {
+        const uint64_t left = r->n_queries - q;
+        const thr_matrix some_queries = thr_matrix_f32(queries + q * DIMS, left < batch ? left : batch, DIMS);
+        options.n_read = out->n_read + q;
+        expect_ok(thr_index_search(index, &some_queries, r->k, &options, out->ids + q * r->k, out->scores + q * r->k,
+                                   &error));
+    }
+}
+
+static thr_index *open_index(uint32_t n_threads, thr_context **context) {
+    thr_index *index = NULL;
+    *context = test_context(n_threads, THR_ISA_BEST, NULL);
+    expect_ok(thr_index_open(*context, PLACE, &index, &error));
+    return index;
+}
+
+/* Batches of several sizes, on 1 to 3 threads, have the answers of queries one at a time. */
+static void expect_equal_batches(const request *requests, size_t n_requests) {
+    static const uint64_t batches[] = {2, 7, 40, QUERIES};
+    answer *alone = test_array(1, sizeof *alone), *together = test_array(1, sizeof *together);
+    for (size_t r = 0; r < n_requests; r++) {
+        thr_context *context = NULL;
+        thr_index *index = open_index(1, &context);
+        search(index, &requests[r], 1, alone);
+        for (uint32_t t = 1; t <= 3; t++) {
+            thr_index_free(index);
+            thr_context_free(context);
+            index = open_index(t, &context);
+            for (size_t b = 0; b < 4; b++) {
+                search(index, &requests[r], batches[b], together);
+                assert_memory_equal(alone, together, sizeof *alone);
+            }
+        }
+        thr_index_free(index);
+        thr_context_free(context);
+    }
+    free(alone);
+    free(together);
+}
+
+/* ------------------------------------------------------------------------------------------------ tests */
+
+static void batches_have_the_bits_of_single_queries(void **state) {
+    (void)state;
+    for (size_t i = 0; i < N_KINDS; i++) {
+        const request requests[] = {{QUERIES, 10, 0.9f, NULL}, {QUERIES, 1, 0.99f, some}};
+        build(&KINDS[i], N);
+        expect_equal_batches(requests, i < 3 ? 2 : 1);
+    }
+}
+
+/* With two planes, passes by a least score find more rows than they have memory for at once. */
+static void many_results_have_the_bits_of_single_queries(void **state) {
+    (void)state;
+    build(&(kind){THR_METRIC_L2, THR_DTYPE_F32, 2, 1, 0}, MANY);
+    expect_equal_batches((const request[]){{6, MOST_RESULTS / 6, 0.999f, NULL}, {40, 100, 0.99f, some}}, 2);
+}
+
+/* So few items pass that vectors are scored without a screen. */
+static void strict_filters_have_the_bits_of_single_queries(void **state) {
+    (void)state;
+    build(&KINDS[1], N);
+    expect_equal_batches((const request[]){{QUERIES, 5, 0.95f, few}}, 1);
+}
+
+/* Items that were added have no cells; every query reads their blocks. */
+static void added_items_have_the_bits_of_single_queries(void **state) {
+    const uint64_t with_cells = N - 1000;
+    thr_reader *reader = NULL;
+    (void)state;
+    build(&KINDS[0], with_cells);
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    const thr_matrix more = thr_matrix_f32(rows + with_cells * DIMS, N - with_cells, DIMS);
+    expect_ok(thr_reader_from_matrix(context, &more, &reader, &error));
+    expect_ok(thr_index_add(context, PLACE, reader, NULL, NULL, &error));
+    thr_reader_free(reader);
+    thr_context_free(context);
+    expect_equal_batches((const request[]){{QUERIES, 10, 0.95f, NULL}}, 1);
+}
+
+static void a_second_batch_allocates_nothing(void **state) {
+    answer *out = test_array(1, sizeof *out);
+    test_memory count = {0};
+    thr_index *index = NULL;
+    (void)state;
+    build(&KINDS[0], N);
+    thr_context *context = test_context(1, THR_ISA_BEST, &count);
+    expect_ok(thr_index_open(context, PLACE, &index, &error));
+    search(index, &(request){QUERIES, 10, 0.95f, NULL}, 40, out);
+    const size_t calls = atomic_load(&count.calls);
+    search(index, &(request){QUERIES, 10, 0.95f, NULL}, 40, out);
+    assert_int_equal(atomic_load(&count.calls), calls);
+    thr_index_free(index);
+    thr_context_free(context);
+    assert_int_equal(atomic_load(&count.live), 0);
+    free(out);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(batches_have_the_bits_of_single_queries),
+        cmocka_unit_test(many_results_have_the_bits_of_single_queries),
+        cmocka_unit_test(strict_filters_have_the_bits_of_single_queries),
+        cmocka_unit_test(added_items_have_the_bits_of_single_queries),
+        cmocka_unit_test(a_second_batch_allocates_nothing),
+    };
+    return cmocka_run_group_tests(tests, make_rows, free_rows);
+}
