@@ -6,7 +6,7 @@
 #pragma once
 
 #include "cells/block_subset.h"
-#include "cells/chooser.h"
+#include "cells/choice/chooser.h"
 #include "scan/margins/margin.h"
 #include "scan/radius_plan.h"
 

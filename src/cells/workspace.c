@@ -19,6 +19,7 @@ static void empty(thr_cells_workspace *w) {
     thr_release(w->context, w->visits);
     thr_release(w->context, w->passes);
     thr_release(w->context, w->places);
+    thr_cells_columns_free(w->context, &w->columns);
     *w = (thr_cells_workspace){.context = w->context};
 }
 
@@ -34,8 +35,10 @@ static void place_cells(const thr_cells_workspace *w, const thr_cells_corpus *co
         for (uint32_t c = 0; c < corpus->tables[t].n; c++, at++) {
             const thr_cell_table *table = &corpus->tables[t];
             const uint64_t first_row = corpus->scan->segments[t].first_row;
-            w->places[at] = thr_cells_place_of(first_row + table->cells[c].first, first_row + thr_cell_end(table, c),
-                                               &table->cells[c], table->ends == NULL ? NULL : &table->ends[c]);
+            const uint64_t row = first_row + table->cells[c].first, end = first_row + thr_cell_end(table, c);
+            w->places[at] = (thr_cell_place){.first_row = row, .end_row = end};
+            thr_cells_columns_set(&w->columns, at, corpus->scan->metric, end - row, &table->cells[c],
+                                  table->ends == NULL ? NULL : &table->ends[c]);
         }
 }
 
@@ -68,6 +71,7 @@ static thr_status reserve(thr_cells_workspace *w, const thr_cells_plan *plan, ui
     empty(w);
     w->capacity = wanted;
     THR_TRY(thr_alloc(w->context, wanted.n_cells, sizeof *w->places, &w->places, "cells", err));
+    THR_TRY(thr_cells_columns_reserve(w->context, wanted.n_cells, &w->columns, err));
     THR_TRY(thr_alloc_zero(w->context, n_slots, sizeof *w->visitors, &w->visitors, what, err));
     w->n_slots = n_slots;
     THR_TRY(thr_alloc(w->context, n_slots, sizeof *w->visits, &w->visits, what, err));
@@ -85,6 +89,7 @@ thr_status thr_cells_workspace_prepare(thr_cells_workspace *workspace, thr_cells
     for (uint32_t i = 0; i < workspace->n_slots; i++)
         workspace->visitors[i].n_blocks = 0;
     plan->places = workspace->places;
+    plan->columns = &workspace->columns;
     return THR_OK;
 }
 

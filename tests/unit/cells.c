@@ -6,7 +6,7 @@
 #include "cells/cell_order.h"
 #include "cells/centroids.h"
 #include "cells/kmeans.h"
-#include "cells/score_model.h"
+#include "cells/choice/score_model.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 /* cells_chooser.c - the order of cells, and when a query may leave out the others. */
 #include "support.h"
 
-#include "cells/chooser.h"
-#include "cells/order_model.h"
+#include "cells/choice/chooser.h"
+#include "cells/choice/order_model.h"
 
 #include <math.h>
 #include <string.h>
@@ -19,6 +19,7 @@ typedef struct fixture {
     thr_scan_corpus scan;
     thr_cell cells[CELLS];
     thr_cell_place places[CELLS];
+    thr_cells_columns columns;
     float centroids[CELLS * DIMS], query[DIMS];
     thr_cell_table table;
     thr_cells_corpus corpus;
@@ -28,23 +29,31 @@ typedef struct fixture {
     thr_found found;
 } fixture;
 
+/* Set the rows of a cell, and its numbers, whatever they were. */
+static void place(fixture *f, size_t c, uint64_t first_row, uint64_t end_row) {
+    f->places[c] = (thr_cell_place){.first_row = first_row, .end_row = end_row};
+    thr_cells_columns_set(&f->columns, c, f->scan.metric, end_row - first_row, &f->cells[c], NULL);
+}
+
 /* Cells of ROWS rows, those behind the visited ones of n_rows rows. All centroids but the first are 0. */
 static void begin(fixture *f, thr_metric metric, uint32_t n_rows) {
     memset(f, 0, sizeof *f);
     f->context = test_context(1, THR_ISA_SCALAR, NULL);
     f->quantiser.n_dims = DIMS;
     f->scan = (thr_scan_corpus){.metric = metric, .quantiser = &f->quantiser};
+    assert_ok(thr_cells_columns_reserve(f->context, CELLS, &f->columns, &error), &error);
     for (uint32_t c = 0, row = 0; c < CELLS; c++) {
         f->cells[c] = (thr_cell){.first = row, .radius = 1, .mean_square = 1};
         const uint32_t first = row;
         row += c < VISITED ? ROWS : n_rows;
-        f->places[c] = thr_cells_place_of(first, row, &f->cells[c], NULL);
+        place(f, c, first, row);
     }
     f->table = (thr_cell_table){.n = CELLS, .n_dims = DIMS, .cells = f->cells, .centroids = f->centroids};
     f->corpus = (thr_cells_corpus){&f->scan, &f->table, 1};
     f->plan = (thr_cells_plan){.context = f->context,
                                .corpus = &f->corpus,
                                .places = f->places,
+                               .columns = &f->columns,
                                .n_cells = CELLS,
                                .k = K,
                                .wanted = FOUND,
@@ -55,6 +64,7 @@ static void begin(fixture *f, thr_metric metric, uint32_t n_rows) {
 
 static void end(fixture *f) {
     thr_cells_chooser_free(f->context, &f->chooser);
+    thr_cells_columns_free(f->context, &f->columns);
     thr_context_free(f->context);
 }
 
@@ -87,6 +97,7 @@ static void near_centroids_with_large_residuals_are_visited_first(void **state) 
         for (size_t c = 0; c < CELLS; c++) {
             f.centroids[c * DIMS] = c < 2 ? cases[i].centroids[c] : -3;
             f.cells[c].mean_square = c < 2 ? cases[i].mean_squares[c] : 0.1F;
+            place(&f, c, f.places[c].first_row, f.places[c].end_row);
         }
         begin_query(&f);
         thr_cells_chooser_start(2 * ROWS, &f.chooser);
@@ -149,7 +160,7 @@ static void begin_near_one(fixture *f, float others, size_t n_far) {
     begin(f, THR_METRIC_COSINE, 1);
     for (size_t c = 0; c < CELLS; c++) {
         f->cells[c] = (thr_cell){.first = (uint32_t)c * ROWS, .radius = 0.5F, .mean_square = 0.25F};
-        f->places[c] = thr_cells_place_of(c * ROWS, (c + 1) * ROWS, &f->cells[c], NULL);
+        place(f, c, c * ROWS, (c + 1) * ROWS);
         f->centroids[c * DIMS] = c == 0 ? 1 : c < CELLS - n_far ? others : -1;
     }
     begin_query(f);
@@ -164,11 +175,11 @@ static void the_first_pass_has_fewer_rows_where_other_centroids_are_far(void **s
     end(&f);
     begin_near_one(&f, 0.9F, CELLS - 3);
     for (size_t c = 0; c < 3; c++)
-        f.places[c].end_row = f.places[c].first_row + 10;
+        place(&f, c, f.places[c].first_row, f.places[c].first_row + 10);
     begin_query(&f);
     thr_cells_chooser_start(1, &f.chooser);
     assert_int_equal(f.chooser.n_chosen, 3); /* the others are 32 deviations away */
-    assert_true(f.chooser.front == 30 && f.chooser.front < f.chooser.n_rows / 64);
+    assert_true(f.chooser.front == 30 && f.chooser.front < f.chooser.models.n_rows / 64);
     end(&f);
 }
 
@@ -187,28 +198,50 @@ static void a_search_of_few_rows_needs_more_proof(void **state) {
     assert_true(times > 8); /* without more proof it would be 4: 12 times the rows, and a smaller spread */
 }
 
-/* Whatever the bound, cells leave a queue by descending key, equal ones by number. */
+/* Cells leave a queue by descending key, equal ones by number. */
+static void assert_sorted(thr_cells_queue *queue, uint32_t n) {
+    assert_int_equal(queue->n, n);
+    for (uint32_t i = 0, last = 0; i < n; i++) {
+        const double *keys = queue->keys;
+        const uint32_t first = thr_cells_queue_first(queue), cell = thr_cells_queue_pop(queue);
+        assert_int_equal(first, cell);
+        assert_true(i == 0 || keys[cell] < keys[last] || (keys[cell] == keys[last] && cell > last));
+        last = cell;
+    }
+    assert_int_equal(queue->n, 0);
+}
+
 static void a_queue_sorts_cells_with_any_bound(void **state) {
     (void)state;
-    enum { N = 300 };
-    static const double bounds[] = {-1, 0.25, 0.5, 0.9, 2, INFINITY, NAN};
+    enum { N = 300, LEFT_OUT = 3 };
+    static const double bounds[] = {-INFINITY, -1, 0.25, 0.5, 0.9, 2, INFINITY, NAN};
     for (size_t b = 0; b < sizeof bounds / sizeof *bounds; b++) {
         uint32_t cells[N];
         double keys[N];
         uint64_t seed = 3;
-        for (uint32_t i = 0; i < N; i++) {
-            cells[i] = N - 1 - i;
+        for (uint32_t i = 0; i < N; i++)
             keys[i] = (double)thr_rng_below(&seed, 100) / 100;
-        }
         thr_cells_queue queue = thr_cells_queue_make(cells, N, keys, bounds[b]);
-        for (uint32_t i = 0, last = 0; i < N; i++) {
-            const uint32_t first = thr_cells_queue_first(&queue), cell = thr_cells_queue_pop(&queue);
-            assert_int_equal(first, cell);
-            assert_true(i == 0 || keys[cell] < keys[last] || (keys[cell] == keys[last] && cell > last));
-            last = cell;
-        }
-        assert_int_equal(queue.n, 0);
+        assert_sorted(&queue, N);
+        for (uint32_t i = 0; i < LEFT_OUT; i++)
+            keys[N / 2 + i] = -INFINITY;
+        queue = thr_cells_queue_make(cells, N, keys, bounds[b]);
+        assert_sorted(&queue, N - LEFT_OUT);
     }
+}
+
+static void a_queue_sorts_listed_cells(void **state) {
+    (void)state;
+    enum { N = 300 };
+    uint32_t cells[N];
+    double keys[2 * N];
+    uint64_t seed = 4;
+    for (uint32_t i = 0; i < N; i++) {
+        cells[i] = 2 * (N - 1 - i);
+        keys[cells[i]] = (double)thr_rng_below(&seed, 100) / 100;
+    }
+    thr_cells_queue queue = thr_cells_queue_of(cells, N, keys);
+    assert_sorted(&queue, N);
 }
 
 /* Damaged centroids: no number is below or above NaN, and all cells are visited. */
@@ -223,6 +256,42 @@ static void a_search_ends_where_scores_of_centroids_are_not_numbers(void **state
         more = thr_cells_chooser_next(&f.plan, &f.found, 1, &f.chooser);
     assert_true(passes <= CELLS);
     end(&f);
+}
+
+/* All cells of which some item is expected, with a filter that leaves out every row of some cells. */
+static void near_cells_are_those_of_which_rows_are_expected(void **state) {
+    (void)state;
+    static const thr_metric metrics[] = {THR_METRIC_IP, THR_METRIC_L2, THR_METRIC_COSINE};
+    for (size_t m = 0; m < sizeof metrics / sizeof *metrics; m++) {
+        fixture f;
+        uint64_t seed = 5, filter[ROWS * CELLS / 64 + 1] = {0};
+        begin(&f, metrics[m], ROWS);
+        for (size_t c = 0; c < CELLS; c++) {
+            const thr_cell_ends ends = {.length = (float)c / CELLS,
+                                        .low = {(float)c / CELLS - 0.3F, 0.2F},
+                                        .high = {(float)c / CELLS + 0.3F, 0.1F}};
+            f.cells[c].square_deviation = (float)thr_rng_below(&seed, 10) / 10;
+            thr_cells_columns_set(&f.columns, c, metrics[m], ROWS, &f.cells[c], c % 3 == 0 ? NULL : &ends);
+            f.centroids[c * DIMS] = (float)c / CELLS;
+            for (size_t row = c * ROWS; c % 4 != 0 && row < (c + 1) * ROWS; row += c)
+                filter[row / 64] |= UINT64_C(1) << row % 64;
+        }
+        f.plan.options.filter = filter;
+        f.plan.options.filter_bits = (uint64_t)ROWS * CELLS;
+        begin_query(&f);
+        for (double score = -2; score < 2; score += 0.125) {
+            uint32_t cells[CELLS];
+            const size_t n = thr_cells_models_list_near(&f.chooser.models, 0.1, score, f.chooser.may_be_chosen, cells);
+            for (uint32_t c = 0, i = 0; c < CELLS; c++) {
+                const thr_cell_score_model model = thr_cells_models_get(&f.chooser.models, c);
+                const bool is_listed = i < n && cells[i] == c;
+                i += is_listed;
+                assert_true(is_listed || !(thr_cells_expected_above(&model, 0.1, score) > 0));
+                assert_true(!is_listed || model.n == (ROWS + c - 1) / c);
+            }
+        }
+        end(&f);
+    }
 }
 
 /* Rows at 1000 / 1, 1000 / 2, ... of the order: 1000 / u of them are behind u. */
@@ -253,6 +322,8 @@ int main(void) {
         cmocka_unit_test(the_first_pass_has_fewer_rows_where_other_centroids_are_far),
         cmocka_unit_test(a_search_of_few_rows_needs_more_proof),
         cmocka_unit_test(a_queue_sorts_cells_with_any_bound),
+        cmocka_unit_test(a_queue_sorts_listed_cells),
+        cmocka_unit_test(near_cells_are_those_of_which_rows_are_expected),
         cmocka_unit_test(rows_behind_are_expected_by_the_law_of_the_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,13 +10,21 @@
 
 /* The arrays are borrowed. */
 typedef struct thr_cells_queue {
-    uint32_t *cells;    /* n cells: a heap of n_heap, its largest key first, then those with smaller keys */
+    uint32_t *cells;    /* a heap of n_heap, its largest key first */
     const double *keys; /* by cell */
-    size_t n_heap, n;
+    double bound;       /* the least key of the first heap */
+    size_t n_heap, n;   /* n: cells in the queue, in the heap or not */
+    size_t n_all;       /* cells with keys */
 } thr_cells_queue;
 
-/* Make a queue of n cells, which are reordered. bound: the least key of the heap; any value gives the same order. */
+/*
+ * Queue all of n cells but those whose key is -INFINITY. cells: memory for n numbers. bound: the least key of the
+ * first heap; any value gives the same order.
+ */
 thr_cells_queue thr_cells_queue_make(uint32_t *cells, size_t n, const double *keys, double bound);
+
+/* Queue n listed cells, which are reordered. */
+thr_cells_queue thr_cells_queue_of(uint32_t *cells, size_t n, const double *keys);
 
 /* The cell with the largest key, the first of equal ones. The queue has one at least. */
 uint32_t thr_cells_queue_first(thr_cells_queue *queue);

@@ -21,6 +21,8 @@
  */
 #pragma once
 
+#include <math.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 /* One cell and one query. */
@@ -33,6 +35,19 @@ typedef struct thr_cell_score_model {
         double n, mean, slope; /* n: 1, or the share of the cell's items that pass the filter */
     } end;                     /* the item at the cell's end */
 } thr_cell_score_model;
+
+/* Standard deviations. Less than 2^-29 of all items are farther above their mean, and are taken as none. */
+enum { THR_CELLS_FAR = 6 };
+
+/* A standard deviation with the rounding error of scores. */
+static inline double thr_cells_rounded_deviation(double mean, double deviation, double score) {
+    return deviation + 0x1p-20 * (fabs(mean) + fabs(score));
+}
+
+/* Whether a score is far above a mean. Most cells are far below the scores in question, so nothing is divided here. */
+static inline bool thr_cells_is_far(double mean, double deviation, double score) {
+    return score - mean > THR_CELLS_FAR * thr_cells_rounded_deviation(mean, deviation, score);
+}
 
 /* The share of a cell's items that reach a score, 0 to 1, without the item at its end. */
 double thr_cells_share_above(const thr_cell_score_model *model, double spread, double score);

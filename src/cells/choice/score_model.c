@@ -1,25 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* score_model.c - the misses expected by the scores of the rows found. */
-#include "cells/score_model.h"
+#include "cells/choice/score_model.h"
 
 #include "base/normal.h"
-
-#include <math.h>
-#include <stdbool.h>
 
 enum {
     HALVINGS = 8,   /* of the range of spreads, in logarithms: fitted within 1.2 % */
     FAR_LEVELS = 4, /* far cells are those whose mean is more than 0, 1, 2 or 3 standard deviations below the score */
 };
 
-static const double ROUNDING = 0x1p-20;      /* of scores, relative */
 static const double LEAST_MEAN_SPREAD = 0.2; /* of that of isotropic residuals; means of many items have .3 and more */
-static const double FAR = 6;                 /* standard deviations; less than 2^-29 of all items are farther */
 
 /* How many standard deviations, and the rounding error, a score is above a mean. */
 static double deviations(double mean, double deviation, double score) {
-    const double error = deviation + ROUNDING * (fabs(mean) + fabs(score));
-    return error > 0 ? (score - mean) / error : -FAR;
+    const double error = thr_cells_rounded_deviation(mean, deviation, score);
+    return error > 0 ? (score - mean) / error : -THR_CELLS_FAR;
 }
 
 static double deviations_of(const thr_cell_score_model *model, double spread, double score) {
@@ -27,13 +22,8 @@ static double deviations_of(const thr_cell_score_model *model, double spread, do
     return deviations(model->mean, sqrt(slope * slope + deviation * deviation), score);
 }
 
-/* Whether a score is more than FAR deviations above a mean. Most cells end here, so nothing is divided. */
-static bool is_far(double mean, double deviation, double score) {
-    return score - mean > FAR * (deviation + ROUNDING * (fabs(mean) + fabs(score)));
-}
-
 double thr_cells_share_above(const thr_cell_score_model *model, double spread, double score) {
-    if (is_far(model->mean, model->slope * spread + model->deviation, score))
+    if (thr_cells_is_far(model->mean, model->slope * spread + model->deviation, score))
         return 0;
     return thr_normal_tail(deviations_of(model, spread, score));
 }
@@ -41,7 +31,7 @@ double thr_cells_share_above(const thr_cell_score_model *model, double spread, d
 double thr_cells_expected_above(const thr_cell_score_model *model, double spread, double score) {
     const double deviation = model->end.slope * spread;
     const double others = (model->n - model->end.n) * thr_cells_share_above(model, spread, score);
-    if (is_far(model->end.mean, deviation, score))
+    if (thr_cells_is_far(model->end.mean, deviation, score))
         return others;
     return others + model->end.n * thr_normal_tail(deviations(model->end.mean, deviation, score));
 }

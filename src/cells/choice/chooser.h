@@ -12,32 +12,28 @@
  */
 #pragma once
 
-#include "cells/queue.h"
-#include "cells/plan.h"
-#include "cells/score_model.h"
+#include "cells/choice/cell_models.h"
+#include "cells/choice/queue.h"
 
 /* The memory of one thread, and the state of its query. Initialise with zeros; owned. */
 typedef struct thr_cells_chooser {
-    float *vector;                /* n_dims: the query */
-    double length;                /* of it; 1 for cosine */
-    float *centroid_scores;       /* products; L2: squared distances */
-    thr_cell_score_model *models; /* of all cells */
-    thr_cell_visited *counts;     /* of the chosen cells; in any order */
-    double *found_in;             /* by cell: rows found */
-    double *first_keys;           /* by cell: the order of the heap */
-    double *positions;            /* by cell: rows of the order before its middle; INFINITY after the front */
-    double *keys;                 /* by cell: the order of the rest */
-    bool *is_chosen;              /* by cell */
-    uint32_t *order_cells;        /* of the order */
-    uint32_t *rest_cells;         /* of the rest */
-    uint32_t *chosen;             /* cells, by number, in the order in which they were chosen */
-    thr_cells_queue order;        /* cells after the front, by first_keys */
-    thr_cells_queue rest;         /* cells that were not chosen, by keys */
-    size_t n_chosen;
+    float *vector;            /* n_dims: the query */
+    double length;            /* of it; 1 for cosine */
+    float *centroid_scores;   /* products; L2: squared distances */
+    thr_cells_models models;  /* of all cells */
+    thr_cell_visited *counts; /* of the chosen cells; in any order */
+    double *found_in;         /* by cell: rows found */
+    double *positions;        /* by cell: rows of the order before its middle; INFINITY after the front */
+    double *keys;             /* by cell: the order of the rest, the largest first */
+    bool *may_be_chosen;      /* by cell: it has rows, and was not chosen */
+    uint32_t *order_cells;    /* of the order */
+    uint32_t *rest;           /* n_rest cells that may be chosen and are expected to have some of the best rows */
+    uint32_t *chosen;         /* cells, by number, in the order in which they were chosen */
+    thr_cells_queue order;    /* cells after the front, by models.first_keys */
+    size_t n_chosen, n_rest;
     size_t n_front; /* cells before the front */
-    double far_key; /* cells with smaller first_keys are far behind the best one */
+    double far_key; /* cells with smaller first keys are far behind the best one */
     double front;   /* rows of the cells before it in the order; all of them are chosen */
-    double n_rows;  /* of all cells, that pass the filter */
 } thr_cells_chooser;
 
 /* Allocate for queries of n_dims dimensions and n_cells cells. THR_ENOMEM; free the chooser then, too. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* order_model.c - the misses expected by the positions of the rows found. */
-#include "cells/order_model.h"
+#include "cells/choice/order_model.h"
 
 /*
  * Among the first rows of the order T falls more slowly than 1 / u, so a wide interval with many rows promises too
