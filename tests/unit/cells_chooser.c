@@ -282,13 +282,18 @@ static void near_cells_are_those_of_which_rows_are_expected(void **state) {
         for (double score = -2; score < 2; score += 0.125) {
             uint32_t cells[CELLS];
             const size_t n = thr_cells_models_list_near(&f.chooser.models, 0.1, score, f.chooser.may_be_chosen, cells);
+            double sum = 0;
             for (uint32_t c = 0, i = 0; c < CELLS; c++) {
                 const thr_cell_score_model model = thr_cells_models_get(&f.chooser.models, c);
                 const bool is_listed = i < n && cells[i] == c;
                 i += is_listed;
                 assert_true(is_listed || !(thr_cells_expected_above(&model, 0.1, score) > 0));
                 assert_true(!is_listed || model.n == (ROWS + c - 1) / c);
+                sum += is_listed ? thr_cells_expected_above(&model, 0.1, score) : 0;
             }
+            const thr_cells_models *models = &f.chooser.models;
+            assert_false(thr_cells_models_expect_at_most(models, sum * 0.999 - 1e-9, 0.1, score, cells, n));
+            assert_true(thr_cells_models_expect_at_most(models, sum * 1.01, 0.1, score, cells, n));
         }
         end(&f);
     }

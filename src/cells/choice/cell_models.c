@@ -131,12 +131,12 @@ void thr_cells_models_make(const thr_cells_plan *plan, double length, const floa
 
 thr_cell_score_model thr_cells_models_get(const thr_cells_models *models, uint32_t cell) {
     const thr_cells_columns *columns = models->columns;
-    const double n = models->n[cell];
+    const double n = models->n[cell], n_rows = columns->n_rows[cell], n_ends = columns->has_ends[cell];
     return (thr_cell_score_model){.n = n,
                                   .mean = models->mean[cell],
                                   .slope = models->slope[cell],
                                   .deviation = columns->deviation[cell],
-                                  .end = {.n = columns->has_ends[cell] * n / columns->n_rows[cell],
+                                  .end = {.n = n == n_rows ? n_ends : n_ends * n / n_rows,
                                           .mean = models->end_mean[cell],
                                           .slope = models->end_slope[cell]}};
 }
@@ -167,4 +167,15 @@ size_t thr_cells_models_list_near(const thr_cells_models *models, double spread,
         n += (size_t)(!(models->excesses[c] > 0) & may_be_listed[c]);
     }
     return n;
+}
+
+bool thr_cells_models_expect_at_most(const thr_cells_models *models, double most, double spread, double score,
+                                     const uint32_t *cells, size_t n) {
+    double sum = 0;
+    thr_cells_prepare_quick();
+    for (size_t i = 0; i < n && sum <= most; i++) {
+        const thr_cell_score_model model = thr_cells_models_get(models, cells[i]);
+        sum += thr_cells_quick_expected_above(&model, spread, score);
+    }
+    return sum * (1 + THR_CELLS_QUICK_ERROR) <= most;
 }

@@ -201,13 +201,16 @@ static double expected_by_order(const thr_cells_plan *plan, const thr_cells_choo
 }
 
 /*
- * List the cells that may be chosen and are expected to have some of the best rows, and set their keys to the share of
- * their rows that the model expects to be among the best. Returns the number of the best rows that it expects in them.
+ * List the cells that may be chosen and are expected to have some of the best rows. Returns the number of the best rows
+ * that are expected in them, and sets their keys to the share of their rows that these are. If that number is certainly
+ * at most `few`, it returns `few` instead and sets no keys.
  */
-static double expect_rest(double spread, double kth, thr_cells_chooser *chooser) {
+static double expect_rest(double spread, double kth, double few, thr_cells_chooser *chooser) {
     const thr_cells_models *models = &chooser->models;
     double sum = 0;
     chooser->n_rest = thr_cells_models_list_near(models, spread, kth, chooser->may_be_chosen, chooser->rest);
+    if (thr_cells_models_expect_at_most(models, few, spread, kth, chooser->rest, chooser->n_rest))
+        return few;
     for (size_t i = 0; i < chooser->n_rest; i++) {
         const uint32_t cell = chooser->rest[i];
         const thr_cell_score_model model = thr_cells_models_get(models, cell);
@@ -261,14 +264,14 @@ bool thr_cells_chooser_next(const thr_cells_plan *plan, const thr_found *found, 
     double behind = fmax(expected_by_order(plan, chooser), plan->allowed * least_front / chooser->front);
     if (behind <= plan->allowed) {
         const double spread = thr_cells_fit_mean_spread(chooser->counts, chooser->n_chosen, worst, n_dims);
-        behind = fmax(behind, expect_rest(spread, kth, chooser) / LARGEST_DOUBT);
+        behind = fmax(behind, expect_rest(spread, kth, plan->allowed * LARGEST_DOUBT, chooser) / LARGEST_DOUBT);
     }
     if (behind <= plan->allowed)
         return false;
     const double spread = growth * thr_cells_fit_spread(chooser->counts, chooser->n_chosen, worst, n_dims);
-    const double left = expect_rest(spread, kth, chooser);
-    const double proof = fmin(chooser->front / usual_front(chooser), 1);
-    if (left <= plan->allowed * proof * proof)
+    const double proof = fmin(chooser->front / usual_front(chooser), 1), few = plan->allowed * proof * proof;
+    const double left = expect_rest(spread, kth, few, chooser);
+    if (left <= few)
         return false;
     const double step = fmin(behind / plan->allowed, LARGEST_GROWTH);
     if (!choose_likeliest(plan, left, chooser->front * (step - 1), chooser) || chooser->n_chosen == before)

@@ -5,22 +5,29 @@
 #include <math.h>
 #include <stdbool.h>
 
-static void sift_down(thr_cells_queue *queue, size_t at) {
+static bool is_before(const thr_cells_queue *queue, uint32_t a, uint32_t b) {
+    const double key = queue->keys[a], other = queue->keys[b];
+    return (key > other) | ((key == other) & (a < b));
+}
+
+/*
+ * Put the cell of a place into the heap below it. The place first moves down to a leaf, past the larger child each
+ * time, and then up to where the cell belongs, usually near: so few branches are unpredictable.
+ */
+static void sift_down(thr_cells_queue *queue, size_t top) {
     uint32_t *heap = queue->cells;
-    for (;;) {
-        size_t largest = at;
-        for (size_t child = 2 * at + 1; child <= 2 * at + 2 && child < queue->n_heap; child++) {
-            const double a = queue->keys[heap[child]], b = queue->keys[heap[largest]];
-            if (a > b || (a == b && heap[child] < heap[largest]))
-                largest = child;
-        }
-        if (largest == at)
-            return;
-        const uint32_t cell = heap[at];
-        heap[at] = heap[largest];
-        heap[largest] = cell;
-        at = largest;
+    const uint32_t cell = heap[top];
+    size_t at = top;
+    for (size_t child = 2 * at + 1; child < queue->n_heap; child = 2 * at + 1) {
+        child += child + 1 < queue->n_heap && is_before(queue, heap[child + 1], heap[child]);
+        heap[at] = heap[child];
+        at = child;
     }
+    while (at > top && is_before(queue, cell, heap[(at - 1) / 2])) {
+        heap[at] = heap[(at - 1) / 2];
+        at = (at - 1) / 2;
+    }
+    heap[at] = cell;
 }
 
 static void make_heap(thr_cells_queue *queue, size_t n) {
