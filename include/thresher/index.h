@@ -421,7 +421,8 @@ typedef struct thr_radius_result {
  *
  * No item is missed with recall 1, nor if the search scores all vectors. It does so when it would read many of them
  * anyway, and when codes have no factors (cosine, not nested, not centred). Items are returned by their exact scores,
- * or, in an index of codes only, by their estimates.
+ * or, in an index of codes only, by their estimates. Cells whose items certainly score less than least_score are
+ * skipped.
  *
  * The caller frees *result, which may outlive the index. Memory: about 40 bytes per item found. Answers do not depend
  * on the number of threads or the CPU level.

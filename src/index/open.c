@@ -8,6 +8,7 @@
 #include "code/rotate.h"
 #include "index/features.h"
 #include "index/journal/snapshot.h"
+#include "index/search/bounded.h"
 #include "index/search/with_tail.h"
 #include "index/search/model_codes.h"
 #include "kernel/kernel.h"
@@ -54,6 +55,7 @@ static void free_root(thr_index *index) {
     thr_context *context = index->context;
     thr_idle_end(&index->scans, free_scan);
     thr_idle_end(&index->cell_searches, free_cell_search);
+    thr_idle_end(&index->bounded_searches, thr_index_bounded_free);
     thr_idle_end(&index->hits_workspaces, thr_index_feature_scores_free);
     thr_idle_end(&index->filters, thr_index_filter_free);
     thr_idle_end(&index->tail_answers, thr_index_tail_answers_free);
@@ -288,6 +290,7 @@ static thr_status open_index(thr_context *context, const char *dir, const thr_ma
     thr_device_policy_start(&index->fused, context);
     THR_TRY_OUT(thr_idle_start(&index->scans, context, err));
     THR_TRY_OUT(thr_idle_start(&index->cell_searches, context, err));
+    THR_TRY_OUT(thr_idle_start(&index->bounded_searches, context, err));
     THR_TRY_OUT(thr_idle_start(&index->hits_workspaces, context, err));
     THR_TRY_OUT(thr_idle_start(&index->filters, context, err));
     THR_TRY_OUT(thr_idle_start(&index->tail_answers, context, err));

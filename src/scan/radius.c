@@ -262,12 +262,17 @@ static thr_job job_of_one(const thr_job *job, thr_search_options *options) {
     return alone;
 }
 
+thr_status thr_scan_radius_part(const thr_job *job, const thr_matrix *query, const thr_radius *radius, thr_lane *lanes,
+                                uint32_t n_lanes, thr_found *found, thr_error *err) {
+    const radius_search s = {.job = job, .queries = query, .radius = *radius, .group_size = 1, .found = found};
+    return search_group(&s, 0, 1, lanes, n_lanes, err);
+}
+
 thr_status thr_scan_radius_one(const thr_job *job, const thr_matrix *query, const thr_radius *radius, thr_lane *lanes,
                                uint32_t n_lanes, thr_found *found, thr_error *err) {
     thr_search_options options;
     const thr_job alone = job_of_one(job, &options);
-    radius_search s = {.job = &alone, .queries = query, .radius = *radius, .group_size = 1, .found = found};
-    return search_group(&s, 0, 1, lanes, n_lanes, err);
+    return thr_scan_radius_part(&alone, query, radius, lanes, n_lanes, found, err);
 }
 
 thr_status thr_scan_radius_begin(const thr_job *job, const thr_matrix *query, const thr_radius *radius, thr_lane *lane,

@@ -60,6 +60,13 @@ thr_status thr_scan_radius_one(const thr_job *job, const thr_matrix *query, cons
                                uint32_t n_lanes, thr_found *found, thr_error *err);
 
 /*
+ * The same for a job that measures queries unless it is exact, and knows the kept error if the radius is certain; sets
+ * its certified flag of query 0.
+ */
+thr_status thr_scan_radius_part(const thr_job *job, const thr_matrix *query, const thr_radius *radius, thr_lane *lanes,
+                                uint32_t n_lanes, thr_found *found, thr_error *err);
+
+/*
  * The same on one lane, with a screen that runs elsewhere. begin makes *screen, the query that screens, and its plan.
  * If screen->skips_screen is true, there is nothing to screen: use thr_scan_radius_one. Else the caller puts the rows
  * whose estimates reach plan->screened into the lane's collector, and finish appends those that reach the radius to

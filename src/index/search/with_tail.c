@@ -3,6 +3,7 @@
 #include "index/search/with_tail.h"
 
 #include "base/error.h"
+#include "index/search/bounded.h"
 
 #include <math.h>
 #include <string.h>
@@ -162,7 +163,7 @@ thr_status thr_index_radius_with_tail(thr_index *index, thr_scan *scan, const th
                                       const thr_search_options *options, thr_found *found, thr_error *err) {
     if (index->n_segments > 0) {
         const thr_search_options o = segment_options(index, options);
-        THR_TRY(thr_scan_radius(scan, &index->corpus, queries, least_score, &o, found, err));
+        THR_TRY(thr_index_scan_radius(index, scan, queries, least_score, &o, found, err));
     } else {
         THR_TRY(thr_scan_check_queries(scan, &index->corpus, queries, err));
         if (options->certified != NULL)

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * search.h - exact and radius searches that skip the cells whose rows certainly score too little (bounds.h). A query
+ * that could skip few blocks searches the whole corpus, together with the others of this kind.
+ *
+ * Threads: one search at a time may use a workspace.
+ */
+#pragma once
+
+#include "cells/cell_search.h"
+#include "scan/radius.h"
+
+typedef struct thr_cells_bounded thr_cells_bounded; /* workspace */
+
+/* All searches with a workspace are of the same index. */
+thr_status thr_cells_bounded_make(thr_context *context, thr_cells_bounded **workspace, thr_error *err);
+void thr_cells_bounded_free(thr_cells_bounded *workspace);
+
+/* Whether a corpus without hits has cells that can be skipped. */
+bool thr_cells_have_bounds(const thr_cells_corpus *corpus);
+
+/*
+ * As thr_scan_radius, on the CPU. With a recall of 1 it finds the same rows, with the same bits. With less the margins
+ * of a query are measured on the rows of its cells, so it may miss other rows. Whether a query skips cells does not
+ * depend on the other queries or on threads.
+ */
+thr_status thr_cells_radius(thr_scan *scan, thr_cells_bounded *workspace, const thr_cells_corpus *corpus,
+                            const thr_matrix *queries, float least_score, const thr_search_options *options,
+                            thr_found *found, thr_error *err);
+
+/* The number of blocks of 64 rows that the last search read, summed over its queries. */
+uint64_t thr_cells_bounded_blocks(const thr_cells_bounded *workspace);

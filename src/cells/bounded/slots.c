@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* slots.c - makes the memory of searches by bounds, and chooses the blocks of their passes. */
+#include "cells/bounded/slots.h"
+
+#include "base/error.h"
+#include "select/bitmap.h"
+
+#include <math.h>
+#include <string.h>
+
+/* With more of the blocks, the whole corpus is searched: queries share reads there, and runs of blocks are longer. */
+static const double MOST_BLOCKS = 0.5;
+
+/* So many cells, evenly spaced, show quickly that a query cannot skip enough of them: if more than this share reach. */
+enum { SAMPLED_CELLS = 32 };
+static const double MOST_SAMPLED = 0.75;
+
+static const char WHAT[] = "a search of cells";
+
+/* ------------------------------------------------------------------------------------------------ memory */
+
+thr_status thr_cells_bounded_make(thr_context *context, thr_cells_bounded **workspace, thr_error *err) {
+    THR_TRY(thr_alloc_zero(context, 1, sizeof **workspace, workspace, WHAT, err));
+    (*workspace)->context = context;
+    return THR_OK;
+}
+
+static void free_slots(thr_cells_bounded *w) {
+    for (uint32_t i = 0; w->slots != NULL && i < w->n_slots; i++) {
+        thr_bounded_slot *slot = &w->slots[i];
+        THR_RELEASE(w->context, slot->vector, slot->centroid_scores, slot->bounds, slot->pending, slot->visited);
+        thr_cells_subset_free(w->context, &slot->part);
+    }
+    THR_RELEASE(w->context, w->slots, w->cells);
+    w->slots = NULL;
+    w->cells = NULL;
+    w->n_slots = 0;
+}
+
+void thr_cells_bounded_free(thr_cells_bounded *workspace) {
+    if (workspace == NULL)
+        return;
+    free_slots(workspace);
+    THR_RELEASE(workspace->context, workspace->rest.is_whole, workspace->rest.numbers, workspace->rest.rows);
+    thr_release(workspace->context, workspace);
+}
+
+static thr_status reserve_slot(const thr_cells_bounded *w, const thr_cells_corpus *corpus, thr_bounded_slot *slot,
+                               thr_error *err) {
+    const size_t n_words = thr_bitmap_words(w->n_blocks);
+    THR_TRY(thr_alloc(w->context, w->n_dims, sizeof(float), &slot->vector, WHAT, err));
+    THR_TRY(thr_alloc(w->context, w->n_cells, sizeof(float), &slot->centroid_scores, WHAT, err));
+    THR_TRY(thr_alloc(w->context, w->n_cells, sizeof(double), &slot->bounds, WHAT, err));
+    THR_TRY(thr_alloc(w->context, n_words, sizeof(uint64_t), &slot->pending, WHAT, err));
+    THR_TRY(thr_alloc(w->context, n_words, sizeof(uint64_t), &slot->visited, WHAT, err));
+    return thr_cells_subset_reserve(w->context, w->n_cells + corpus->scan->n_segments, w->n_blocks, &slot->part, err);
+}
+
+static void place_cells(const thr_cells_bounded *w, const thr_cells_corpus *corpus) {
+    for (size_t t = 0, at = 0; t < corpus->n_tables; t++)
+        for (uint32_t c = 0; c < corpus->tables[t].n; c++, at++) {
+            const thr_cell_table *table = &corpus->tables[t];
+            const uint64_t first_row = corpus->scan->segments[t].first_row;
+            w->cells[at] = (thr_bounded_cell){.first_row = first_row + table->cells[c].first,
+                                              .end_row = first_row + thr_cell_end(table, c),
+                                              .ball = thr_cells_ball(w->context->kernels, table, c)};
+        }
+}
+
+static thr_status make_slots(thr_cells_bounded *w, const thr_cells_corpus *corpus, thr_error *err) {
+    w->n_dims = corpus->scan->quantiser->n_dims;
+    w->n_blocks = (corpus->scan->n_rows + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS;
+    w->n_cells = 0;
+    for (size_t t = 0; t < corpus->n_tables; t++)
+        w->n_cells += corpus->tables[t].n;
+    THR_TRY(thr_alloc(w->context, w->n_cells, sizeof *w->cells, &w->cells, WHAT, err));
+    THR_TRY(thr_alloc_zero(w->context, w->context->n_threads, sizeof *w->slots, &w->slots, WHAT, err));
+    w->n_slots = w->context->n_threads;
+    for (uint32_t i = 0; i < w->n_slots; i++)
+        THR_TRY(reserve_slot(w, corpus, &w->slots[i], err));
+    place_cells(w, corpus);
+    w->is_ready = true;
+    return THR_OK;
+}
+
+thr_status thr_cells_bounded_prepare(thr_cells_bounded *workspace, const thr_cells_corpus *corpus, uint64_t n_queries,
+                                     thr_error *err) {
+    thr_bounded_rest *rest = &workspace->rest;
+    if (!workspace->is_ready) {
+        free_slots(workspace);
+        THR_TRY(make_slots(workspace, corpus, err));
+    }
+    for (uint32_t i = 0; i < workspace->n_slots; i++)
+        workspace->slots[i].n_read = 0;
+    THR_TRY(thr_grow(workspace->context, &rest->is_whole, &rest->is_whole_capacity, (size_t)n_queries,
+                     sizeof *rest->is_whole, WHAT, err));
+    memset(rest->is_whole, 0, (size_t)n_queries * sizeof *rest->is_whole);
+    return THR_OK;
+}
+
+uint64_t thr_cells_bounded_blocks(const thr_cells_bounded *workspace) {
+    uint64_t n = workspace->rest.n * workspace->n_blocks;
+    for (uint32_t i = 0; i < workspace->n_slots; i++)
+        n += workspace->slots[i].n_read;
+    return n;
+}
+
+bool thr_cells_have_bounds(const thr_cells_corpus *corpus) {
+    bool cells = false;
+    for (size_t i = 0; i < corpus->n_tables; i++)
+        cells = cells || corpus->tables[i].n > 0;
+    return cells && corpus->scan->keep != THR_DTYPE_NONE && corpus->scan->hits == NULL;
+}
+
+/* ------------------------------------------------------------------------------------------------ a query */
+
+/* Compute the bounds of one in `step` cells. They are at 0, step, 2 step, ... of each segment's cells. */
+static void find_bounds(const thr_cells_bounded *w, const thr_cells_corpus *corpus, uint32_t step,
+                        thr_bounded_slot *slot) {
+    const thr_kernels *kernels = w->context->kernels;
+    const thr_rows_kernel score = slot->query.metric == THR_METRIC_L2 ? kernels->l2_f32 : kernels->dot_f32;
+    const size_t row_size = w->n_dims * sizeof(float);
+    for (size_t t = 0, at = 0; t < corpus->n_tables; at += corpus->tables[t++].n) {
+        const uint32_t n = (corpus->tables[t].n + step - 1) / step;
+        score(slot->centroid_scores + at, slot->vector, corpus->tables[t].centroids, step * row_size, n, w->n_dims);
+        for (uint32_t i = 0; i < n; i++)
+            slot->bounds[at + i * step] =
+                thr_cells_bound(&slot->query, &w->cells[at + i * step].ball, slot->centroid_scores[at + i]);
+    }
+}
+
+/* Whether a few cells suggest that most rows are in cells whose bounds reach a score. */
+static bool most_reach(const thr_cells_bounded *w, const thr_cells_corpus *corpus, double least,
+                       thr_bounded_slot *slot) {
+    const uint32_t step = (uint32_t)(w->n_cells / SAMPLED_CELLS);
+    uint64_t n = 0, n_reach = 0;
+    if (step < 2)
+        return false;
+    find_bounds(w, corpus, step, slot);
+    for (size_t t = 0, at = 0; t < corpus->n_tables; at += corpus->tables[t++].n)
+        for (size_t i = at; i < at + corpus->tables[t].n; i += step) {
+            const uint64_t rows = w->cells[i].end_row - w->cells[i].first_row;
+            n += rows;
+            n_reach += slot->bounds[i] >= least ? rows : 0;
+        }
+    return (double)n_reach > MOST_SAMPLED * (double)n;
+}
+
+bool thr_cells_bounded_begin(const thr_cells_bounded *workspace, const thr_cells_corpus *corpus,
+                             const thr_matrix *query, double least, thr_bounded_slot *slot) {
+    const size_t n_words = thr_bitmap_words(workspace->n_blocks);
+    slot->query = thr_cells_query_read(workspace->context->kernels, corpus->scan->metric, query, slot->vector);
+    if (!(slot->query.length > 0) && slot->query.metric != THR_METRIC_L2)
+        return false;
+    if (least > (double)-INFINITY && most_reach(workspace, corpus, least, slot))
+        return false;
+    find_bounds(workspace, corpus, 1, slot);
+    memset(slot->pending, 0, n_words * sizeof *slot->pending);
+    memset(slot->visited, 0, n_words * sizeof *slot->visited);
+    slot->n_pending = 0;
+    return true;
+}
+
+uint64_t thr_cells_bounded_count(const thr_cells_bounded *workspace, const thr_bounded_slot *slot, double least) {
+    uint64_t n = 0;
+    for (size_t c = 0; c < workspace->n_cells && !thr_cells_bounded_is_whole(workspace, n); c++)
+        if (slot->bounds[c] >= least)
+            n += (workspace->cells[c].end_row - workspace->cells[c].first_row) / THR_BLOCK_ITEMS + 1;
+    return n;
+}
+
+static void add_blocks(thr_bounded_slot *slot, uint64_t first, uint64_t end) {
+    for (uint64_t b = first; b < end; b++) {
+        const uint64_t bit = UINT64_C(1) << b % THR_WORD_BITS, word = b / THR_WORD_BITS;
+        if (((slot->pending[word] | slot->visited[word]) & bit) == 0) {
+            slot->pending[word] |= bit;
+            slot->n_pending++;
+        }
+    }
+}
+
+void thr_cells_bounded_add(const thr_bounded_cell *cell, thr_bounded_slot *slot) {
+    add_blocks(slot, cell->first_row / THR_BLOCK_ITEMS, (cell->end_row + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS);
+}
+
+void thr_cells_bounded_add_others(const thr_cells_corpus *corpus, thr_bounded_slot *slot) {
+    for (size_t i = 0; i < corpus->scan->n_segments; i++)
+        if (i >= corpus->n_tables || corpus->tables[i].n == 0) {
+            const thr_segment *segment = &corpus->scan->segments[i];
+            const uint64_t first = segment->first_row / THR_BLOCK_ITEMS;
+            add_blocks(slot, first, first + thr_bitmap_words(segment->n_items));
+        }
+}
+
+thr_status thr_cells_bounded_pass(const thr_cells_bounded *workspace, const thr_cells_corpus *corpus,
+                                  thr_search_options *options, thr_bounded_slot *slot, thr_error *err) {
+    THR_TRY(thr_cells_subset_make(workspace->context, corpus->scan, slot->pending, workspace->n_blocks, options->filter,
+                                  &slot->part, err));
+    for (size_t i = 0; i < thr_bitmap_words(workspace->n_blocks); i++) {
+        slot->visited[i] |= slot->pending[i];
+        slot->pending[i] = 0;
+    }
+    slot->n_read += slot->n_pending;
+    slot->n_pending = 0;
+    if (options->filter != NULL) {
+        options->filter = slot->part.words;
+        options->filter_bits = slot->part.corpus.n_rows;
+    }
+    return THR_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------ the other queries */
+
+bool thr_cells_bounded_is_whole(const thr_cells_bounded *workspace, uint64_t n_blocks) {
+    return (double)n_blocks > MOST_BLOCKS * (double)workspace->n_blocks;
+}
+
+thr_status thr_cells_bounded_collect_rest(thr_cells_bounded *workspace, const thr_matrix *queries, thr_matrix *rest,
+                                          thr_error *err) {
+    thr_bounded_rest *r = &workspace->rest;
+    const size_t size = queries->n_dims * thr_dtype_size(queries->dtype);
+    r->n = 0;
+    for (uint64_t q = 0; q < queries->n_rows; q++)
+        r->n += r->is_whole[q];
+    *rest = *queries;
+    rest->n_rows = r->n;
+    if (r->n == queries->n_rows)
+        return THR_OK;
+    THR_TRY(thr_grow(workspace->context, &r->numbers, &r->numbers_capacity, r->n, sizeof *r->numbers, WHAT, err));
+    THR_TRY(thr_grow(workspace->context, &r->rows, &r->rows_capacity, r->n * size, 1, WHAT, err));
+    for (uint64_t q = 0, at = 0; q < queries->n_rows; q++)
+        if (r->is_whole[q]) {
+            memcpy(r->rows + at * size, (const char *)queries->data + q * queries->stride, size);
+            r->numbers[at++] = q;
+        }
+    rest->data = r->rows;
+    rest->stride = size;
+    return THR_OK;
+}

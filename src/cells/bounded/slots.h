@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* slots.h - the memory of searches by bounds, the blocks of a query's passes, and the queries that read all blocks. */
+#pragma once
+
+#include "cells/block_subset.h"
+#include "cells/bounded/bounds.h"
+#include "cells/bounded/search.h"
+
+/* A cell's rows in the scan corpus, and its bounds. */
+typedef struct thr_bounded_cell {
+    uint64_t first_row, end_row;
+    thr_cell_ball ball;
+} thr_bounded_cell;
+
+/* The memory of one thread, with the state of its query. */
+typedef struct thr_bounded_slot {
+    thr_cell_query query; /* in vector */
+    float *vector, *centroid_scores;
+    double *bounds;              /* by cell */
+    uint64_t *pending, *visited; /* blocks, as bitmaps: to read in the next pass; read before */
+    thr_cells_subset part;       /* the blocks of the pass */
+    uint64_t n_pending, n_read;  /* blocks; n_read: of all passes of a search */
+} thr_bounded_slot;
+
+/* Queries that search the whole corpus. */
+typedef struct thr_bounded_rest {
+    uint8_t *is_whole; /* by query */
+    uint64_t *numbers; /* n: which queries they are */
+    char *rows;        /* their vectors, dense */
+    size_t n, is_whole_capacity, numbers_capacity, rows_capacity;
+} thr_bounded_rest;
+
+struct thr_cells_bounded {
+    thr_context *context;
+    bool is_ready; /* all memory of cells and slots is there */
+    uint32_t n_slots, n_dims;
+    size_t n_cells;
+    uint64_t n_blocks;
+    thr_bounded_cell *cells; /* by row */
+    thr_bounded_slot *slots;
+    thr_bounded_rest rest;
+};
+
+/* Make room for searches of n_queries, with a slot for each thread. THR_ENOMEM. */
+thr_status thr_cells_bounded_prepare(thr_cells_bounded *workspace, const thr_cells_corpus *corpus, uint64_t n_queries,
+                                     thr_error *err);
+
+/* One query of a batch, as a matrix of one row. */
+static inline thr_matrix thr_bounded_query(const thr_matrix *queries, uint64_t q) {
+    thr_matrix query = *queries;
+    query.data = (const char *)queries->data + q * queries->stride;
+    query.n_rows = 1;
+    return query;
+}
+
+/*
+ * Begin a query, with no blocks: read it, and estimate from the bounds of a few cells whether it can skip enough of
+ * them, given the least score of its answer (-INFINITY: unknown). If it can, compute all bounds and return true.
+ */
+bool thr_cells_bounded_begin(const thr_cells_bounded *workspace, const thr_cells_corpus *corpus,
+                             const thr_matrix *query, double least, thr_bounded_slot *slot);
+
+/* Count the blocks of the cells whose bound reaches a score, at most until a search should read the whole corpus. */
+uint64_t thr_cells_bounded_count(const thr_cells_bounded *workspace, const thr_bounded_slot *slot, double least);
+
+/* Add the blocks of a cell, and of the segments without cells, to the pending ones, unless they were read before. */
+void thr_cells_bounded_add(const thr_bounded_cell *cell, thr_bounded_slot *slot);
+void thr_cells_bounded_add_others(const thr_cells_corpus *corpus, thr_bounded_slot *slot);
+
+/*
+ * Begin a pass over the pending blocks, which become slot->part. options, a copy of the search's, get its filter.
+ * THR_ENOMEM.
+ */
+thr_status thr_cells_bounded_pass(const thr_cells_bounded *workspace, const thr_cells_corpus *corpus,
+                                  thr_search_options *options, thr_bounded_slot *slot, thr_error *err);
+
+/* Whether a query that reads so many blocks should rather search the whole corpus. */
+bool thr_cells_bounded_is_whole(const thr_cells_bounded *workspace, uint64_t n_blocks);
+
+/* Collect the queries that are marked in rest.is_whole, and return them as a matrix. THR_ENOMEM. */
+thr_status thr_cells_bounded_collect_rest(thr_cells_bounded *workspace, const thr_matrix *queries, thr_matrix *rest,
+                                          thr_error *err);

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bounded.c - borrows the memory of searches by bounds. */
+#include "index/search/bounded.h"
+
+#include "base/error.h"
+#include "cells/bounded/search.h"
+#include "index/journal/snapshot.h"
+
+static thr_status make(thr_context *context, void **piece, thr_error *err) {
+    thr_cells_bounded *workspace = NULL;
+    const thr_status status = thr_cells_bounded_make(context, &workspace, err);
+    *piece = workspace;
+    return status;
+}
+
+void thr_index_bounded_free(void *workspace) {
+    thr_cells_bounded_free(workspace);
+}
+
+/* Whether searches may skip cells. With changes in the journal they read all segments, and the tail. */
+static bool has_bounds(const thr_index *index, const thr_cells_corpus *corpus) {
+    return thr_cells_have_bounds(corpus) && !thr_index_snapshot_has_changes(index);
+}
+
+thr_status thr_index_scan_radius(thr_index *index, thr_scan *scan, const thr_matrix *queries, float least_score,
+                                 const thr_search_options *options, thr_found *found, thr_error *err) {
+    const thr_cells_corpus corpus = {&index->corpus, index->cells, index->n_segments};
+    void *workspace;
+    if (!has_bounds(index, &corpus))
+        return thr_scan_radius(scan, &index->corpus, queries, least_score, options, found, err);
+    THR_TRY(thr_idle_take(&index->root->bounded_searches, make, &workspace, err));
+    const thr_status status = thr_cells_radius(scan, workspace, &corpus, queries, least_score, options, found, err);
+    thr_idle_put(&index->root->bounded_searches, workspace);
+    return status;
+}

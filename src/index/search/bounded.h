@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bounded.h - searches of an index's segments that skip the cells whose rows certainly score too little. */
+#pragma once
+
+#include "index/impl.h"
+#include "scan/radius.h"
+
+/* thr_scan_radius over the segments. */
+thr_status thr_index_scan_radius(thr_index *index, thr_scan *scan, const thr_matrix *queries, float least_score,
+                                 const thr_search_options *options, thr_found *found, thr_error *err);
+
+/* Free a piece of index->bounded_searches. */
+void thr_index_bounded_free(void *workspace);
