@@ -44,9 +44,6 @@ thr_cell_score_model thr_cells_models_get(const thr_cells_models *models, uint32
 size_t thr_cells_models_list_near(const thr_cells_models *models, double spread, double score,
                                   const bool *may_be_listed, uint32_t *cells);
 
-/*
- * Whether at most so many items of n cells certainly are expected to reach a score. If it is close, this returns false;
- * thr_cells_expected_above of each cell decides then.
- */
-bool thr_cells_models_expect_at_most(const thr_cells_models *models, double most, double spread, double score,
-                                     const uint32_t *cells, size_t n);
+/* Set estimates[i] to thr_cells_quick_expected_above of cell cells[i], for n cells, and return their sum. */
+double thr_cells_models_estimate(const thr_cells_models *models, double spread, double score, const uint32_t *cells,
+                                 size_t n, double *estimates);

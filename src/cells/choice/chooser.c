@@ -34,6 +34,7 @@ static const double LARGEST_DOUBT = 8;
  * Negated items, means of items and queries of few large components are the hardest.
  */
 static const double SPREAD_GROWTH = 0.05;
+enum { RATES = 4 }; /* of takes_more_rows: more prove little more */
 
 thr_status thr_cells_chooser_reserve(thr_context *context, uint32_t n_dims, size_t n_cells, thr_cells_chooser *chooser,
                                      thr_error *err) {
@@ -45,6 +46,7 @@ thr_status thr_cells_chooser_reserve(thr_context *context, uint32_t n_dims, size
     THR_TRY(thr_alloc(context, n_cells, sizeof *chooser->found_in, &chooser->found_in, what, err));
     THR_TRY(thr_alloc(context, n_cells, sizeof *chooser->positions, &chooser->positions, what, err));
     THR_TRY(thr_alloc(context, n_cells, sizeof *chooser->keys, &chooser->keys, what, err));
+    THR_TRY(thr_alloc(context, n_cells, sizeof *chooser->estimates, &chooser->estimates, what, err));
     THR_TRY(thr_alloc(context, n_cells, sizeof *chooser->may_be_chosen, &chooser->may_be_chosen, what, err));
     THR_TRY(thr_alloc(context, n_cells, sizeof *chooser->rest, &chooser->rest, what, err));
     THR_TRY(thr_alloc(context, n_cells, sizeof *chooser->order_cells, &chooser->order_cells, what, err));
@@ -54,8 +56,8 @@ thr_status thr_cells_chooser_reserve(thr_context *context, uint32_t n_dims, size
 void thr_cells_chooser_free(thr_context *context, thr_cells_chooser *chooser) {
     thr_cells_models_free(context, &chooser->models);
     THR_RELEASE(context, chooser->vector, chooser->centroid_scores, chooser->counts, chooser->found_in,
-                chooser->positions, chooser->keys, chooser->may_be_chosen, chooser->rest, chooser->order_cells,
-                chooser->chosen);
+                chooser->positions, chooser->keys, chooser->estimates, chooser->may_be_chosen, chooser->rest,
+                chooser->order_cells, chooser->chosen);
     *chooser = (thr_cells_chooser){0};
 }
 
@@ -202,23 +204,53 @@ static double expected_by_order(const thr_cells_plan *plan, const thr_cells_choo
 
 /*
  * List the cells that may be chosen and are expected to have some of the best rows. Returns the number of the best rows
- * that are expected in them, and sets their keys to the share of their rows that these are. If that number is certainly
- * at most `few`, it returns `few` instead and sets no keys.
+ * that are expected in them, within THR_CELLS_QUICK_ERROR.
  */
-static double expect_rest(double spread, double kth, double few, thr_cells_chooser *chooser) {
+static double estimate_rest(double spread, double kth, thr_cells_chooser *chooser) {
     const thr_cells_models *models = &chooser->models;
-    double sum = 0;
     chooser->n_rest = thr_cells_models_list_near(models, spread, kth, chooser->may_be_chosen, chooser->rest);
-    if (thr_cells_models_expect_at_most(models, few, spread, kth, chooser->rest, chooser->n_rest))
-        return few;
+    return thr_cells_models_estimate(models, spread, kth, chooser->rest, chooser->n_rest, chooser->estimates);
+}
+
+/* Whether a number is certainly at most `most`, by its estimate. */
+static bool is_at_most(double estimate, double most) {
+    return estimate * (1 + THR_CELLS_QUICK_ERROR) <= most;
+}
+
+/*
+ * Set the keys of the listed cells to the share of their rows that are expected to be among the best, and return the
+ * number of the best rows that are expected in these cells.
+ */
+static double expect_rest(double spread, double kth, thr_cells_chooser *chooser) {
+    double sum = 0;
     for (size_t i = 0; i < chooser->n_rest; i++) {
         const uint32_t cell = chooser->rest[i];
-        const thr_cell_score_model model = thr_cells_models_get(models, cell);
+        const thr_cell_score_model model = thr_cells_models_get(&chooser->models, cell);
         const double expected = thr_cells_expected_above(&model, spread, kth);
         chooser->keys[cell] = expected / model.n;
         sum += expected;
     }
     return sum;
+}
+
+/*
+ * Whether choose_likeliest would certainly fail, by estimates. Whatever the rate r, cells of n_rows rows or fewer have
+ * at most n_rows r of the best rows, and what all cells have more than r per row.
+ */
+static bool takes_more_rows(const thr_cells_plan *plan, double estimate, double n_rows,
+                            const thr_cells_chooser *chooser) {
+    const double wanted = estimate * (1 - THR_CELLS_QUICK_ERROR) - plan->allowed;
+    for (int i = 1; wanted > 0 && i <= RATES; i++) {
+        const double rate = ldexp(wanted / n_rows, -i);
+        double most = n_rows * rate;
+        for (size_t c = 0; c < chooser->n_rest; c++) {
+            const double more = chooser->estimates[c] - rate * chooser->models.n[chooser->rest[c]];
+            most += more > 0 ? more : 0;
+        }
+        if (is_at_most(most, wanted))
+            return true;
+    }
+    return false;
 }
 
 /*
@@ -264,17 +296,25 @@ bool thr_cells_chooser_next(const thr_cells_plan *plan, const thr_found *found, 
     double behind = fmax(expected_by_order(plan, chooser), plan->allowed * least_front / chooser->front);
     if (behind <= plan->allowed) {
         const double spread = thr_cells_fit_mean_spread(chooser->counts, chooser->n_chosen, worst, n_dims);
-        behind = fmax(behind, expect_rest(spread, kth, plan->allowed * LARGEST_DOUBT, chooser) / LARGEST_DOUBT);
+        if (is_at_most(estimate_rest(spread, kth, chooser), plan->allowed * LARGEST_DOUBT))
+            return false;
+        behind = fmax(behind, expect_rest(spread, kth, chooser) / LARGEST_DOUBT);
     }
     if (behind <= plan->allowed)
         return false;
     const double spread = growth * thr_cells_fit_spread(chooser->counts, chooser->n_chosen, worst, n_dims);
     const double proof = fmin(chooser->front / usual_front(chooser), 1), few = plan->allowed * proof * proof;
-    const double left = expect_rest(spread, kth, few, chooser);
-    if (left <= few)
+    const double step = fmin(behind / plan->allowed, LARGEST_GROWTH), n_rows = chooser->front * (step - 1);
+    const double estimate = estimate_rest(spread, kth, chooser);
+    if (is_at_most(estimate, few))
         return false;
-    const double step = fmin(behind / plan->allowed, LARGEST_GROWTH);
-    if (!choose_likeliest(plan, left, chooser->front * (step - 1), chooser) || chooser->n_chosen == before)
-        choose_next(chooser->front * step, chooser);
+    if (!takes_more_rows(plan, estimate, n_rows, chooser)) {
+        const double left = expect_rest(spread, kth, chooser);
+        if (left <= few)
+            return false;
+        if (choose_likeliest(plan, left, n_rows, chooser) && chooser->n_chosen > before)
+            return true;
+    }
+    choose_next(chooser->front * step, chooser);
     return chooser->n_chosen > before;
 }

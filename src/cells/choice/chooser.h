@@ -25,6 +25,7 @@ typedef struct thr_cells_chooser {
     double *found_in;         /* by cell: rows found */
     double *positions;        /* by cell: rows of the order before its middle; INFINITY after the front */
     double *keys;             /* by cell: the order of the rest, the largest first */
+    double *estimates;        /* of rest: the number of the best rows expected in each of its cells */
     bool *may_be_chosen;      /* by cell: it has rows, and was not chosen */
     uint32_t *order_cells;    /* of the order */
     uint32_t *rest;           /* n_rest cells that may be chosen and are expected to have some of the best rows */
