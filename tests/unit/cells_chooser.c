@@ -4,6 +4,7 @@
 
 #include "cells/choice/chooser.h"
 #include "cells/choice/order_model.h"
+#include "select/bitmap.h"
 
 #include <math.h>
 #include <string.h>
@@ -233,14 +234,14 @@ static void a_queue_sorts_cells_with_any_bound(void **state) {
 static void a_queue_sorts_listed_cells(void **state) {
     (void)state;
     enum { N = 300 };
-    uint32_t cells[N];
+    uint32_t heap[N], cells[N];
     double keys[2 * N];
     uint64_t seed = 4;
     for (uint32_t i = 0; i < N; i++) {
         cells[i] = 2 * (N - 1 - i);
         keys[cells[i]] = (double)thr_rng_below(&seed, 100) / 100;
     }
-    thr_cells_queue queue = thr_cells_queue_of(cells, N, keys);
+    thr_cells_queue queue = thr_cells_queue_of(heap, cells, N, keys);
     assert_sorted(&queue, N);
 }
 
@@ -258,45 +259,76 @@ static void a_search_ends_where_scores_of_centroids_are_not_numbers(void **state
     end(&f);
 }
 
-/* All cells of which some item is expected, with a filter that leaves out every row of some cells. */
-static void near_cells_are_those_of_which_rows_are_expected(void **state) {
+/* Cells of various numbers, and a query; a filter leaves out every row of some cells. */
+static void begin_various(fixture *f, thr_metric metric, uint64_t *filter) {
+    uint64_t seed = 5;
+    begin(f, metric, ROWS);
+    for (size_t c = 0; c < CELLS; c++) {
+        const thr_cell_ends ends = {.length = (float)c / CELLS,
+                                    .low = {(float)c / CELLS - 0.3F, 0.2F},
+                                    .high = {(float)c / CELLS + 0.3F, 0.1F}};
+        f->cells[c].square_deviation = (float)thr_rng_below(&seed, 10) / 10;
+        thr_cells_columns_set(&f->columns, c, metric, ROWS, &f->cells[c], c % 3 == 0 ? NULL : &ends);
+        f->centroids[c * DIMS] = (float)c / CELLS;
+        for (size_t row = c * ROWS; c % 4 != 0 && row < (c + 1) * ROWS; row += c)
+            thr_bitmap_set(filter, row);
+    }
+    f->plan.options.filter = filter;
+    f->plan.options.filter_bits = (uint64_t)ROWS * CELLS;
+    begin_query(f);
+}
+
+static void likely_cells_are_all_of_which_rows_are_expected(void **state) {
     (void)state;
     static const thr_metric metrics[] = {THR_METRIC_IP, THR_METRIC_L2, THR_METRIC_COSINE};
     for (size_t m = 0; m < sizeof metrics / sizeof *metrics; m++) {
         fixture f;
-        uint64_t seed = 5, filter[ROWS * CELLS / 64 + 1] = {0};
-        begin(&f, metrics[m], ROWS);
-        for (size_t c = 0; c < CELLS; c++) {
-            const thr_cell_ends ends = {.length = (float)c / CELLS,
-                                        .low = {(float)c / CELLS - 0.3F, 0.2F},
-                                        .high = {(float)c / CELLS + 0.3F, 0.1F}};
-            f.cells[c].square_deviation = (float)thr_rng_below(&seed, 10) / 10;
-            thr_cells_columns_set(&f.columns, c, metrics[m], ROWS, &f.cells[c], c % 3 == 0 ? NULL : &ends);
-            f.centroids[c * DIMS] = (float)c / CELLS;
-            for (size_t row = c * ROWS; c % 4 != 0 && row < (c + 1) * ROWS; row += c)
-                filter[row / 64] |= UINT64_C(1) << row % 64;
-        }
-        f.plan.options.filter = filter;
-        f.plan.options.filter_bits = (uint64_t)ROWS * CELLS;
-        begin_query(&f);
+        uint64_t filter[ROWS * CELLS / 64 + 1] = {0};
+        begin_various(&f, metrics[m], filter);
         for (double score = -2; score < 2; score += 0.125) {
-            uint32_t cells[CELLS];
-            const size_t n = thr_cells_models_list_near(&f.chooser.models, 0.1, score, f.chooser.may_be_chosen, cells);
+            const thr_likely_cells *likely = &f.chooser.likely;
             double sum = 0;
+            thr_cells_likely_list(&f.chooser.models, 0.1, score, f.chooser.may_be_chosen, &f.chooser.likely);
             for (uint32_t c = 0, i = 0; c < CELLS; c++) {
                 const thr_cell_score_model model = thr_cells_models_get(&f.chooser.models, c);
-                const bool is_listed = i < n && cells[i] == c;
+                const bool is_listed = i < likely->n && likely->cells[i] == c;
                 i += is_listed;
                 assert_true(is_listed || !(thr_cells_expected_above(&model, 0.1, score) > 0));
                 assert_true(!is_listed || model.n == (ROWS + c - 1) / c);
                 sum += is_listed ? thr_cells_expected_above(&model, 0.1, score) : 0;
             }
-            double estimates[CELLS];
-            const double estimate = thr_cells_models_estimate(&f.chooser.models, 0.1, score, cells, n, estimates);
-            assert_true(fabs(estimate - sum) <= THR_CELLS_QUICK_ERROR * sum);
+            assert_true(fabs(likely->estimate - sum) <= THR_CELLS_QUICK_ERROR * sum);
+            assert_true(thr_cells_likely_are_few(likely, sum * 1.01));
+            assert_true(sum == 0 || !thr_cells_likely_are_few(likely, sum * 0.99));
+            assert_true(thr_cells_likely_expect(&f.chooser.models, 0.1, score, &f.chooser.likely) == sum);
         }
         end(&f);
     }
+}
+
+/* Where estimates prove that the likeliest cells have too many rows, choosing them fails; they often prove it. */
+static void estimates_prove_that_likely_cells_have_too_many_rows(void **state) {
+    (void)state;
+    fixture f;
+    uint64_t filter[ROWS * CELLS / 64 + 1] = {0};
+    size_t n_failed = 0, n_proven = 0;
+    begin_various(&f, THR_METRIC_COSINE, filter);
+    const thr_cells_models *models = &f.chooser.models;
+    for (double score = -1; score < 1; score += 0.125)
+        for (double share = 0.1; share < 1; share += 0.1)
+            for (double n_rows = 1; n_rows < models->n_rows; n_rows *= 1.3) {
+                uint32_t chosen[CELLS];
+                thr_cells_likely_list(models, 0.1, score, f.chooser.may_be_chosen, &f.chooser.likely);
+                const double expected = thr_cells_likely_expect(models, 0.1, score, &f.chooser.likely);
+                const double allowed = share * expected;
+                const bool is_proven = thr_cells_likely_take_more(models, allowed, n_rows, &f.chooser.likely);
+                const size_t n = thr_cells_likely_choose(models, expected, allowed, n_rows, &f.chooser.likely, chosen);
+                assert_true(n == 0 || !is_proven);
+                n_failed += n == 0;
+                n_proven += is_proven;
+            }
+    assert_true(n_proven > n_failed / 2);
+    end(&f);
 }
 
 /* Rows at 1000 / 1, 1000 / 2, ... of the order: 1000 / u of them are behind u. */
@@ -328,7 +360,8 @@ int main(void) {
         cmocka_unit_test(a_search_of_few_rows_needs_more_proof),
         cmocka_unit_test(a_queue_sorts_cells_with_any_bound),
         cmocka_unit_test(a_queue_sorts_listed_cells),
-        cmocka_unit_test(near_cells_are_those_of_which_rows_are_expected),
+        cmocka_unit_test(likely_cells_are_all_of_which_rows_are_expected),
+        cmocka_unit_test(estimates_prove_that_likely_cells_have_too_many_rows),
         cmocka_unit_test(rows_behind_are_expected_by_the_law_of_the_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -168,15 +168,3 @@ size_t thr_cells_models_list_near(const thr_cells_models *models, double spread,
     }
     return n;
 }
-
-double thr_cells_models_estimate(const thr_cells_models *models, double spread, double score, const uint32_t *cells,
-                                 size_t n, double *estimates) {
-    double sum = 0;
-    thr_cells_prepare_quick();
-    for (size_t i = 0; i < n; i++) {
-        const thr_cell_score_model model = thr_cells_models_get(models, cells[i]);
-        estimates[i] = thr_cells_quick_expected_above(&model, spread, score);
-        sum += estimates[i];
-    }
-    return sum;
-}

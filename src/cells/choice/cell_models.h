@@ -43,7 +43,3 @@ thr_cell_score_model thr_cells_models_get(const thr_cells_models *models, uint32
  */
 size_t thr_cells_models_list_near(const thr_cells_models *models, double spread, double score,
                                   const bool *may_be_listed, uint32_t *cells);
-
-/* Set estimates[i] to thr_cells_quick_expected_above of cell cells[i], for n cells, and return their sum. */
-double thr_cells_models_estimate(const thr_cells_models *models, double spread, double score, const uint32_t *cells,
-                                 size_t n, double *estimates);

@@ -34,7 +34,6 @@ static const double LARGEST_DOUBT = 8;
  * Negated items, means of items and queries of few large components are the hardest.
  */
 static const double SPREAD_GROWTH = 0.05;
-enum { RATES = 4 }; /* of takes_more_rows: more prove little more */
 
 thr_status thr_cells_chooser_reserve(thr_context *context, uint32_t n_dims, size_t n_cells, thr_cells_chooser *chooser,
                                      thr_error *err) {
@@ -42,22 +41,20 @@ thr_status thr_cells_chooser_reserve(thr_context *context, uint32_t n_dims, size
     THR_TRY(thr_alloc(context, n_dims, sizeof(float), &chooser->vector, what, err));
     THR_TRY(thr_alloc(context, n_cells, sizeof(float), &chooser->centroid_scores, what, err));
     THR_TRY(thr_cells_models_reserve(context, n_cells, &chooser->models, err));
+    THR_TRY(thr_cells_likely_reserve(context, n_cells, &chooser->likely, err));
     THR_TRY(thr_alloc(context, n_cells, sizeof *chooser->counts, &chooser->counts, what, err));
     THR_TRY(thr_alloc(context, n_cells, sizeof *chooser->found_in, &chooser->found_in, what, err));
     THR_TRY(thr_alloc(context, n_cells, sizeof *chooser->positions, &chooser->positions, what, err));
-    THR_TRY(thr_alloc(context, n_cells, sizeof *chooser->keys, &chooser->keys, what, err));
-    THR_TRY(thr_alloc(context, n_cells, sizeof *chooser->estimates, &chooser->estimates, what, err));
     THR_TRY(thr_alloc(context, n_cells, sizeof *chooser->may_be_chosen, &chooser->may_be_chosen, what, err));
-    THR_TRY(thr_alloc(context, n_cells, sizeof *chooser->rest, &chooser->rest, what, err));
     THR_TRY(thr_alloc(context, n_cells, sizeof *chooser->order_cells, &chooser->order_cells, what, err));
     return thr_alloc(context, n_cells, sizeof *chooser->chosen, &chooser->chosen, what, err);
 }
 
 void thr_cells_chooser_free(thr_context *context, thr_cells_chooser *chooser) {
     thr_cells_models_free(context, &chooser->models);
+    thr_cells_likely_free(context, &chooser->likely);
     THR_RELEASE(context, chooser->vector, chooser->centroid_scores, chooser->counts, chooser->found_in,
-                chooser->positions, chooser->keys, chooser->estimates, chooser->may_be_chosen, chooser->rest,
-                chooser->order_cells, chooser->chosen);
+                chooser->positions, chooser->may_be_chosen, chooser->order_cells, chooser->chosen);
     *chooser = (thr_cells_chooser){0};
 }
 
@@ -203,76 +200,16 @@ static double expected_by_order(const thr_cells_plan *plan, const thr_cells_choo
 }
 
 /*
- * List the cells that may be chosen and are expected to have some of the best rows. Returns the number of the best rows
- * that are expected in them, within THR_CELLS_QUICK_ERROR.
+ * Choose the likeliest cells by the model of scores, until at most plan->allowed of the rows expected in all likely
+ * ones are in the others. Chooses none if they have more than n_rows rows.
  */
-static double estimate_rest(double spread, double kth, thr_cells_chooser *chooser) {
-    const thr_cells_models *models = &chooser->models;
-    chooser->n_rest = thr_cells_models_list_near(models, spread, kth, chooser->may_be_chosen, chooser->rest);
-    return thr_cells_models_estimate(models, spread, kth, chooser->rest, chooser->n_rest, chooser->estimates);
-}
-
-/* Whether a number is certainly at most `most`, by its estimate. */
-static bool is_at_most(double estimate, double most) {
-    return estimate * (1 + THR_CELLS_QUICK_ERROR) <= most;
-}
-
-/*
- * Set the keys of the listed cells to the share of their rows that are expected to be among the best, and return the
- * number of the best rows that are expected in these cells.
- */
-static double expect_rest(double spread, double kth, thr_cells_chooser *chooser) {
-    double sum = 0;
-    for (size_t i = 0; i < chooser->n_rest; i++) {
-        const uint32_t cell = chooser->rest[i];
-        const thr_cell_score_model model = thr_cells_models_get(&chooser->models, cell);
-        const double expected = thr_cells_expected_above(&model, spread, kth);
-        chooser->keys[cell] = expected / model.n;
-        sum += expected;
-    }
-    return sum;
-}
-
-/*
- * Whether choose_likeliest would certainly fail, by estimates. Whatever the rate r, cells of n_rows rows or fewer have
- * at most n_rows r of the best rows, and what all cells have more than r per row.
- */
-static bool takes_more_rows(const thr_cells_plan *plan, double estimate, double n_rows,
-                            const thr_cells_chooser *chooser) {
-    const double wanted = estimate * (1 - THR_CELLS_QUICK_ERROR) - plan->allowed;
-    for (int i = 1; wanted > 0 && i <= RATES; i++) {
-        const double rate = ldexp(wanted / n_rows, -i);
-        double most = n_rows * rate;
-        for (size_t c = 0; c < chooser->n_rest; c++) {
-            const double more = chooser->estimates[c] - rate * chooser->models.n[chooser->rest[c]];
-            most += more > 0 ? more : 0;
-        }
-        if (is_at_most(most, wanted))
-            return true;
-    }
-    return false;
-}
-
-/*
- * Choose the likeliest of the listed cells, until at most plan->allowed of `left` are expected in the others. If that
- * takes more than n_rows rows, choose none and return false.
- */
-static bool choose_likeliest(const thr_cells_plan *plan, double left, double n_rows, thr_cells_chooser *chooser) {
-    const size_t before = chooser->n_chosen;
-    thr_cells_queue rest = thr_cells_queue_of(chooser->rest, chooser->n_rest, chooser->keys);
-    for (double n = 0; rest.n > 0 && left > plan->allowed;) {
-        const uint32_t cell = thr_cells_queue_pop(&rest);
-        n += chooser->models.n[cell];
-        left -= chooser->keys[cell] * chooser->models.n[cell];
-        chooser->chosen[chooser->n_chosen++] = cell;
-        if (n > n_rows) {
-            chooser->n_chosen = before;
-            return false;
-        }
-    }
-    for (size_t i = before; i < chooser->n_chosen; i++)
-        chooser->may_be_chosen[chooser->chosen[i]] = false;
-    return true;
+static void choose_likeliest(const thr_cells_plan *plan, double expected, double n_rows, thr_cells_chooser *chooser) {
+    uint32_t *chosen = chooser->chosen + chooser->n_chosen;
+    const size_t n =
+        thr_cells_likely_choose(&chooser->models, expected, plan->allowed, n_rows, &chooser->likely, chosen);
+    for (size_t i = 0; i < n; i++)
+        chooser->may_be_chosen[chosen[i]] = false;
+    chooser->n_chosen += n;
 }
 
 /* Advance the front to a position or farther, and past at least one cell that was not chosen. */
@@ -284,6 +221,8 @@ static void choose_next(double position, thr_cells_chooser *chooser) {
 
 bool thr_cells_chooser_next(const thr_cells_plan *plan, const thr_found *found, double kth,
                             thr_cells_chooser *chooser) {
+    const thr_cells_models *models = &chooser->models;
+    thr_likely_cells *likely = &chooser->likely;
     const size_t before = chooser->n_chosen;
     const double worst = (double)found->items[found->n - 1].score;
     const double n_dims = (double)plan->corpus->scan->quantiser->n_dims;
@@ -296,25 +235,26 @@ bool thr_cells_chooser_next(const thr_cells_plan *plan, const thr_found *found, 
     double behind = fmax(expected_by_order(plan, chooser), plan->allowed * least_front / chooser->front);
     if (behind <= plan->allowed) {
         const double spread = thr_cells_fit_mean_spread(chooser->counts, chooser->n_chosen, worst, n_dims);
-        if (is_at_most(estimate_rest(spread, kth, chooser), plan->allowed * LARGEST_DOUBT))
+        thr_cells_likely_list(models, spread, kth, chooser->may_be_chosen, likely);
+        if (thr_cells_likely_are_few(likely, plan->allowed * LARGEST_DOUBT))
             return false;
-        behind = fmax(behind, expect_rest(spread, kth, chooser) / LARGEST_DOUBT);
+        behind = fmax(behind, thr_cells_likely_expect(models, spread, kth, likely) / LARGEST_DOUBT);
     }
     if (behind <= plan->allowed)
         return false;
     const double spread = growth * thr_cells_fit_spread(chooser->counts, chooser->n_chosen, worst, n_dims);
     const double proof = fmin(chooser->front / usual_front(chooser), 1), few = plan->allowed * proof * proof;
     const double step = fmin(behind / plan->allowed, LARGEST_GROWTH), n_rows = chooser->front * (step - 1);
-    const double estimate = estimate_rest(spread, kth, chooser);
-    if (is_at_most(estimate, few))
+    thr_cells_likely_list(models, spread, kth, chooser->may_be_chosen, likely);
+    if (thr_cells_likely_are_few(likely, few))
         return false;
-    if (!takes_more_rows(plan, estimate, n_rows, chooser)) {
-        const double left = expect_rest(spread, kth, chooser);
-        if (left <= few)
+    if (!thr_cells_likely_take_more(models, plan->allowed, n_rows, likely)) {
+        const double expected = thr_cells_likely_expect(models, spread, kth, likely);
+        if (expected <= few)
             return false;
-        if (choose_likeliest(plan, left, n_rows, chooser) && chooser->n_chosen > before)
-            return true;
+        choose_likeliest(plan, expected, n_rows, chooser);
     }
-    choose_next(chooser->front * step, chooser);
+    if (chooser->n_chosen == before)
+        choose_next(chooser->front * step, chooser);
     return chooser->n_chosen > before;
 }

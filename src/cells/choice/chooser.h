@@ -12,8 +12,7 @@
  */
 #pragma once
 
-#include "cells/choice/cell_models.h"
-#include "cells/choice/queue.h"
+#include "cells/choice/likely_cells.h"
 
 /* The memory of one thread, and the state of its query. Initialise with zeros; owned. */
 typedef struct thr_cells_chooser {
@@ -21,17 +20,15 @@ typedef struct thr_cells_chooser {
     double length;            /* of it; 1 for cosine */
     float *centroid_scores;   /* products; L2: squared distances */
     thr_cells_models models;  /* of all cells */
+    thr_likely_cells likely;  /* of the cells that may be chosen */
     thr_cell_visited *counts; /* of the chosen cells; in any order */
     double *found_in;         /* by cell: rows found */
     double *positions;        /* by cell: rows of the order before its middle; INFINITY after the front */
-    double *keys;             /* by cell: the order of the rest, the largest first */
-    double *estimates;        /* of rest: the number of the best rows expected in each of its cells */
     bool *may_be_chosen;      /* by cell: it has rows, and was not chosen */
     uint32_t *order_cells;    /* of the order */
-    uint32_t *rest;           /* n_rest cells that may be chosen and are expected to have some of the best rows */
     uint32_t *chosen;         /* cells, by number, in the order in which they were chosen */
     thr_cells_queue order;    /* cells after the front, by models.first_keys */
-    size_t n_chosen, n_rest;
+    size_t n_chosen;
     size_t n_front; /* cells before the front */
     double far_key; /* cells with smaller first keys are far behind the best one */
     double front;   /* rows of the cells before it in the order; all of them are chosen */

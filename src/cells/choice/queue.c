@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdbool.h>
+#include <string.h>
 
 static bool is_before(const thr_cells_queue *queue, uint32_t a, uint32_t b) {
     const double key = queue->keys[a], other = queue->keys[b];
@@ -49,8 +50,9 @@ thr_cells_queue thr_cells_queue_make(uint32_t *cells, size_t n, const double *ke
     return queue;
 }
 
-thr_cells_queue thr_cells_queue_of(uint32_t *cells, size_t n, const double *keys) {
-    thr_cells_queue queue = {.cells = cells, .keys = keys, .n = n};
+thr_cells_queue thr_cells_queue_of(uint32_t *heap, const uint32_t *cells, size_t n, const double *keys) {
+    thr_cells_queue queue = {.cells = heap, .keys = keys, .n = n};
+    memcpy(heap, cells, n * sizeof *heap);
     make_heap(&queue, n);
     return queue;
 }

@@ -23,8 +23,8 @@ typedef struct thr_cells_queue {
  */
 thr_cells_queue thr_cells_queue_make(uint32_t *cells, size_t n, const double *keys, double bound);
 
-/* Queue n listed cells, which are reordered. */
-thr_cells_queue thr_cells_queue_of(uint32_t *cells, size_t n, const double *keys);
+/* Queue n listed cells. heap: memory for n numbers. */
+thr_cells_queue thr_cells_queue_of(uint32_t *heap, const uint32_t *cells, size_t n, const double *keys);
 
 /* The cell with the largest key, the first of equal ones. The queue has one at least. */
 uint32_t thr_cells_queue_first(thr_cells_queue *queue);
