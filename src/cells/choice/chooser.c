@@ -15,13 +15,15 @@
  */
 enum { ORDER_ONE_IN = 20 };
 /*
- * The first cells have one in FIRST_ONE_IN of all rows, or fewer if the next centroid is far behind the first: by more
- * than FAR_BEHIND standard deviations of a cell's scores, if residuals were isotropic. A search that ends after fewer
- * rows needs more proof, since the model is fitted to few cells: if it read 1/r of them, 1/r^2 of the misses are
- * allowed.
+ * The model by scores ends a search after one in this many of all rows. Before that it needs more proof, since it is
+ * fitted to few cells: after 1/r of these rows, 1/r^2 of the misses are allowed.
  */
-enum { FIRST_ONE_IN = 64 };
-static const double FAR_BEHIND = 3;
+enum { SCORES_ONE_IN = 64 };
+/*
+ * The heap of the order has the cells that a search is likely to take: those whose centroid is at most so many standard
+ * deviations of a cell's scores behind the first, if residuals were isotropic.
+ */
+static const double LIKELY_DEVIATIONS = 3;
 static const double LARGEST_GROWTH = 4; /* the factor by which the rows before the front may grow in a pass */
 /*
  * The order alone ends a search only if the model, which usually expects too many, expects at most this many times the
@@ -92,8 +94,8 @@ static void make_order(const thr_cells_plan *plan, thr_cells_chooser *chooser) {
         chooser->positions[c] = INFINITY;
     for (size_t c = 0; c < plan->n_cells; c++)
         chooser->may_be_chosen[c] = models->n[c] > 0;
-    chooser->far_key = models->first_keys[best] - FAR_BEHIND * deviation;
-    chooser->order = thr_cells_queue_make(chooser->order_cells, plan->n_cells, models->first_keys, chooser->far_key);
+    chooser->order = thr_cells_queue_make(chooser->order_cells, plan->n_cells, models->first_keys,
+                                          models->first_keys[best] - LIKELY_DEVIATIONS * deviation);
 }
 
 bool thr_cells_chooser_begin(const thr_cells_plan *plan, const thr_matrix *query, thr_cells_chooser *chooser) {
@@ -132,21 +134,9 @@ static void advance(thr_cells_chooser *chooser) {
         choose(chooser, cell);
 }
 
-/* Whether the next cell of the order is near the first one. */
-static bool next_is_near(const thr_cells_chooser *chooser) {
-    const thr_cells_queue *order = &chooser->order;
-    return order->n_heap > 0 && chooser->models.first_keys[order->cells[0]] >= chooser->far_key;
-}
-
-/* The rows of the order after which the models may end a search without further proof. */
-static double usual_front(const thr_cells_chooser *chooser) {
-    return chooser->models.n_rows / FIRST_ONE_IN;
-}
-
 void thr_cells_chooser_start(double n_rows, thr_cells_chooser *chooser) {
     const double end = chooser->front + n_rows;
-    while (chooser->order.n > 0 &&
-           (chooser->front < end || (chooser->front < usual_front(chooser) && next_is_near(chooser))))
+    while (chooser->order.n > 0 && chooser->front < end)
         advance(chooser);
 }
 
@@ -243,7 +233,7 @@ bool thr_cells_chooser_next(const thr_cells_plan *plan, const thr_found *found, 
     if (behind <= plan->allowed)
         return false;
     const double spread = growth * thr_cells_fit_spread(chooser->counts, chooser->n_chosen, worst, n_dims);
-    const double proof = fmin(chooser->front / usual_front(chooser), 1), few = plan->allowed * proof * proof;
+    const double proof = fmin(chooser->front * SCORES_ONE_IN / models->n_rows, 1), few = plan->allowed * proof * proof;
     const double step = fmin(behind / plan->allowed, LARGEST_GROWTH), n_rows = chooser->front * (step - 1);
     thr_cells_likely_list(models, spread, kth, chooser->may_be_chosen, likely);
     if (thr_cells_likely_are_few(likely, few))

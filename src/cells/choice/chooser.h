@@ -30,7 +30,6 @@ typedef struct thr_cells_chooser {
     thr_cells_queue order;    /* cells after the front, by models.first_keys */
     size_t n_chosen;
     size_t n_front; /* cells before the front */
-    double far_key; /* cells with smaller first keys are far behind the best one */
     double front;   /* rows of the cells before it in the order; all of them are chosen */
 } thr_cells_chooser;
 
