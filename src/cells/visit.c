@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { FIRST_ROWS = 16 }; /* the cells visited first have this many rows for each wanted row, or more */
+enum { FIRST_ROWS = 48 }; /* the cells visited first have this many rows for each wanted row, or more */
 
 /* ------------------------------------------------------------------------------------------------ memory */
 

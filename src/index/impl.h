@@ -49,6 +49,11 @@ struct thr_index {
     thr_device_policy codes; /* its copy is a thr_store */
     thr_device_policy fused; /* codes and posting lists together (device/policy.c) */
 
+    /* Of a root: of its codes, measured before the first search. The corpora borrow it. */
+    thr_code_noise noise;
+    atomic_bool noise_measured;
+    pthread_mutex_t noise_mutex; /* held while it is measured */
+
     thr_idle scans;            /* thr_scan */
     thr_idle cell_searches;    /* thr_cells_workspace */
     thr_idle hits_workspaces;  /* thr_index_hits_workspace */

@@ -53,6 +53,7 @@ static void free_scan(void *scan) {
 
 static void free_root(thr_index *index) {
     thr_context *context = index->context;
+    (void)pthread_mutex_destroy(&index->noise_mutex);
     thr_idle_end(&index->scans, free_scan);
     thr_idle_end(&index->cell_searches, free_cell_search);
     thr_idle_end(&index->bounded_searches, thr_index_bounded_free);
@@ -262,7 +263,8 @@ static void describe(thr_index *index) {
                                       .keep = m->keep,
                                       .lead = m->lead,
                                       .query_bits = m->model.codes ? thr_index_model_query_bits(&index->model) : 0,
-                                      .errors = m->errors};
+                                      .errors = m->errors,
+                                      .noise = &index->root->noise};
     index->vectors = index->corpus;
     if (m->model.n_inputs == 0)
         return;
@@ -286,6 +288,7 @@ static thr_status open_index(thr_context *context, const char *dir, const thr_ma
     index->root = index;
     index->n_users = 1;
     index->manifest_map.fd = -1;
+    (void)pthread_mutex_init(&index->noise_mutex, NULL);
     thr_device_policy_start(&index->codes, context);
     thr_device_policy_start(&index->fused, context);
     THR_TRY_OUT(thr_idle_start(&index->scans, context, err));

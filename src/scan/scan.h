@@ -22,6 +22,16 @@ typedef struct thr_code_errors {
     float lead_error, lead_length, full_error, full_length;
 } thr_code_errors;
 
+/*
+ * The standard errors of a rotated index's estimates, per unit of the item's factor and of the length of the query's
+ * coded part, for inner products; they hardly depend on the query (margins/noise.h). 0: unknown.
+ */
+typedef struct thr_code_noise {
+    double screened;    /* by the planes in blocks, without the share of the query's own code */
+    double rescored;    /* by all planes */
+    double code_square; /* the mean |b|^2 of the planes in blocks */
+} thr_code_noise;
+
 enum { THR_DEFAULT_QUERY_BITS = 4 }; /* where neither options nor the corpus choose */
 
 /*
@@ -38,7 +48,8 @@ typedef struct thr_scan_corpus {
     uint32_t lead;       /* planes in the segments' blocks; fewer than the quantiser's item_bits for nested codes */
     uint32_t query_bits; /* default where the search options leave it open; 0: THR_DEFAULT_QUERY_BITS */
     thr_code_errors errors;
-    const thr_scan_hits *hits; /* sums of posting lists, to rank by values; at most 2^32 items. NULL: rank by score */
+    const thr_code_noise *noise; /* NULL: unknown */
+    const thr_scan_hits *hits;   /* sums of posting lists, to rank by values; at most 2^32 items. NULL: rank by score */
     /* NULL, or a copy of the codes on GPUs, which then run the screen. With hits it must support adding them */
     struct thr_store *store;
 } thr_scan_corpus;
@@ -47,6 +58,12 @@ typedef struct thr_scan thr_scan; /* workspace, reused by later searches */
 
 thr_status thr_scan_create(thr_context *context, thr_scan **scan, thr_error *err);
 void thr_scan_free(thr_scan *scan);
+
+/*
+ * Measure the noise of a corpus with random queries on a sample of its rows: the same for the same corpus. It stays
+ * unknown, all 0, if the codes are not rotated or have no factors, without kept vectors, and for few rows. THR_ENOMEM.
+ */
+thr_status thr_scan_measure_noise(thr_scan *scan, const thr_scan_corpus *corpus, thr_code_noise *noise, thr_error *err);
 
 /*
  * Find the best k rows of all queries (any dtype). The caller checks the queries' dimensions and the options:

@@ -78,9 +78,26 @@ static thr_status make_scan(thr_context *context, void **piece, thr_error *err) 
     return status;
 }
 
+/* Measure the noise of a root's codes, unless an earlier search has. */
+static thr_status measure_noise(thr_index *root, thr_scan *scan, thr_error *err) {
+    thr_status status = THR_OK;
+    if (atomic_load(&root->noise_measured))
+        return THR_OK;
+    (void)pthread_mutex_lock(&root->noise_mutex);
+    if (!atomic_load(&root->noise_measured)) {
+        status = thr_scan_measure_noise(scan, &root->corpus, &root->noise, err);
+        atomic_store(&root->noise_measured, status == THR_OK);
+    }
+    (void)pthread_mutex_unlock(&root->noise_mutex);
+    return status;
+}
+
 thr_status thr_index_take_scan(thr_index *index, thr_scan **scan, thr_error *err) {
     void *piece;
-    const thr_status status = thr_idle_take(&index->root->scans, make_scan, &piece, err);
+    THR_TRY(thr_idle_take(&index->root->scans, make_scan, &piece, err));
+    const thr_status status = measure_noise(index->root, piece, err);
+    if (status != THR_OK)
+        thr_idle_put(&index->root->scans, piece);
     *scan = piece;
     return status;
 }

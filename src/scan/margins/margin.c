@@ -33,7 +33,9 @@ bool thr_scan_margin_measure(const thr_job *job, const thr_scan_query *query, th
     /* Without vectors the biased estimates of the rescoring are the answer, so they are not changed. */
     if (nested && corpus->keep != THR_DTYPE_NONE && !thr_scan_unbias_rescoring(&rescoring))
         return false;
-    const thr_noise noise = thr_scan_noise_measure(job, &screen, &rescoring, lane);
+    thr_noise noise = thr_scan_noise_of_corpus(&screen);
+    if (!noise.known)
+        noise = thr_scan_noise_measure(job, &screen, &rescoring, lane);
     if (noise.known)
         *margin = (thr_margin){.noise = noise, .screen = screen, .rescoring = rescoring};
     return noise.known;

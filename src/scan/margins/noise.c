@@ -27,12 +27,23 @@
  */
 #include "scan/margins/noise.h"
 
+#include "base/error.h"
 #include "base/half.h"
+#include "base/rng.h"
 #include "code/nested.h"
+#include "scan/radius_plan.h"
 
 #include <math.h>
 
-enum { TAIL = 3, LEAST_ROWS = 64 };
+enum {
+    TAIL = 3,
+    LEAST_ROWS = 64,
+    RANDOM_QUERIES = 16,  /* that measure the noise of a corpus */
+    LEAST_MEASURED = 4096 /* rows of such a corpus */
+};
+
+/* A rotated query has about a third of its dimensions as effective ones. One with less than this part is measured. */
+static const double LEAST_EFFECTIVE = 6;
 
 static const double TAIL_Z = 2.25; /* 3 of some 100 to 128 normal numbers exceed it in absolute value */
 /* a standard deviation measured on 114 numbers, as of a full sample, has a standard error of 7 % */
@@ -113,24 +124,24 @@ static size_t take_sample(const thr_job *job, const thr_scan_query *screen, thr_
 }
 
 /* The mean |b|^2 over the codes of the first block. */
-static double mean_square(const thr_scan_query *query) {
-    const thr_segment *segment = query->corpus->segments;
+static double mean_square(const thr_scan_corpus *corpus, const thr_kernels *kernels) {
+    const thr_segment *segment = corpus->segments;
     const uint32_t n = segment->n_items < THR_BLOCK_ITEMS ? segment->n_items : THR_BLOCK_ITEMS;
     uint32_t squares[THR_BLOCK_ITEMS];
     double sum = 0;
-    query->kernels->code_squares(squares, segment->codes, 1, query->code.n_dims, query->code.item_bits);
+    kernels->code_squares(squares, segment->codes, 1, corpus->quantiser->n_dims, corpus->lead);
     for (uint32_t i = 0; i < n; i++)
         sum += (double)squares[i];
     return sum / n;
 }
 
-/* Standard error added by the query's own code, per unit of factor. */
-static double query_noise(const thr_scan_query *screen) {
+/* Standard error added by the query's own code, per unit of factor. code_square: the mean |b|^2. */
+static double query_noise(const thr_scan_query *screen, double code_square) {
     const thr_query_geometry *e = &screen->geometry;
     const double cosine = cosine_of(e->part_length, e->lead_distance),
                  tangent = sqrt(fmax(1 - cosine * cosine, 0)) / cosine;
     const double times = screen->corpus->metric == THR_METRIC_L2 ? 2 : 1;
-    return times * e->part_length * tangent * sqrt(mean_square(screen) / fmax((double)screen->code.n_dims - 1, 1));
+    return times * e->part_length * tangent * sqrt(code_square / fmax((double)screen->code.n_dims - 1, 1));
 }
 
 /* The standard error of n errors: their root mean square, or the estimate from their tail if that is larger. */
@@ -149,14 +160,20 @@ static double standard_error(const float *errors, size_t n) {
     return UNCERTAINTY * fmax(sqrt(sum / (double)n), tail[TAIL - 1] / TAIL_Z);
 }
 
-thr_noise thr_scan_noise_measure(const thr_job *job, const thr_scan_query *screen, const thr_scan_query *rescoring,
-                                 thr_lane *lane) {
+/* The errors of one query's estimates on a sample of rows, per unit of factor. */
+typedef struct sampled_errors {
+    float screened[THR_NOISE_ROWS], rescored[THR_NOISE_ROWS];
+    size_t n;
+} sampled_errors;
+
+static void sample_errors(const thr_job *job, const thr_scan_query *screen, const thr_scan_query *rescoring,
+                          thr_lane *lane, sampled_errors *errors) {
     const thr_scan_corpus *corpus = job->corpus;
     const bool nested = thr_is_nested(corpus), vectors = corpus->keep != THR_DTYPE_NONE;
     thr_candidate *items = lane->collector.items;
-    float screened[THR_NOISE_ROWS], rescored[THR_NOISE_ROWS];
-    size_t n = take_sample(job, screen, lane), used = 0;
-    thr_noise noise = {.known = false};
+    float *screened = errors->screened, *rescored = errors->rescored;
+    const size_t n = take_sample(job, screen, lane);
+    errors->n = 0;
     for (size_t i = 0; i < n; i++)
         screened[i] = thr_scan_estimate_score(screen, items[i].score);
     if (nested)
@@ -171,14 +188,87 @@ thr_noise thr_scan_noise_measure(const thr_job *job, const thr_scan_query *scree
         const double score = (double)(vectors ? items[i].score : rescored[i]);
         if (!(factor > 0 && record > 0))
             continue; /* a residual of length 0 has no error */
-        screened[used] = (float)((score - (double)screened[i]) / factor);
-        rescored[used++] = (float)((score - (double)rescored[i]) / record);
+        screened[errors->n] = (float)((score - (double)screened[i]) / factor);
+        rescored[errors->n++] = (float)((score - (double)rescored[i]) / record);
     }
-    noise.known = used >= LEAST_ROWS;
-    if (!noise.known)
-        return noise;
-    noise.screened = standard_error(screened, used);
-    noise.rescored = standard_error(rescored, used);
-    noise.query = query_noise(screen);
-    return noise;
+}
+
+thr_noise thr_scan_noise_measure(const thr_job *job, const thr_scan_query *screen, const thr_scan_query *rescoring,
+                                 thr_lane *lane) {
+    sampled_errors errors;
+    sample_errors(job, screen, rescoring, lane, &errors);
+    if (errors.n < LEAST_ROWS)
+        return (thr_noise){.known = false};
+    return (thr_noise){.known = true,
+                       .screened = standard_error(errors.screened, errors.n),
+                       .rescored = standard_error(errors.rescored, errors.n),
+                       .query = query_noise(screen, mean_square(screen->corpus, screen->kernels))};
+}
+
+/* ------------------------------------------------------------------------------------------------ of a corpus */
+
+/* The length of the query's coded part, as scores count it. */
+static double scored_length(const thr_scan_query *query) {
+    return query->geometry.part_length * (query->corpus->metric == THR_METRIC_L2 ? 2 : 1);
+}
+
+thr_noise thr_scan_noise_of_corpus(const thr_scan_query *screen) {
+    const thr_code_noise *noise = screen->corpus->noise;
+    const double length = scored_length(screen);
+    if (noise == NULL || !(noise->screened > 0) ||
+        screen->geometry.effective_dims * LEAST_EFFECTIVE < (double)screen->corpus->quantiser->n_dims)
+        return (thr_noise){.known = false};
+    const double query = query_noise(screen, noise->code_square);
+    return (thr_noise){.known = true,
+                       .screened = UNCERTAINTY * hypot(noise->screened * length, query),
+                       .rescored = UNCERTAINTY * noise->rescored * length,
+                       .query = query};
+}
+
+static double sum_of_squares(const float *x, size_t n) {
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += (double)x[i] * (double)x[i];
+    return sum;
+}
+
+/* Add the squared errors of a random query, per unit of its length, to *sum, and their number to *n. */
+static bool add_errors(const thr_job *job, uint64_t *rng, thr_lane *lane, thr_code_noise *sum, double *n) {
+    thr_scan_query screen, rescoring;
+    sampled_errors errors;
+    const uint32_t n_dims = job->corpus->quantiser->n_dims;
+    float *vector = lane->vector;
+    for (uint32_t d = 0; d < n_dims; d++)
+        vector[d] = (float)ldexp((double)(int64_t)thr_rng_next(rng), -63);
+    const thr_matrix query = thr_matrix_f32(vector, 1, n_dims);
+    thr_scan_query_prepare(job, &query, 0, lane, &screen);
+    rescoring = screen;
+    if (!thr_scan_unbias_screen(&screen) || (thr_is_nested(job->corpus) && !thr_scan_unbias_rescoring(&rescoring)))
+        return false;
+    sample_errors(job, &screen, &rescoring, lane, &errors);
+    const double square = scored_length(&screen) * scored_length(&screen), own = query_noise(&screen, sum->code_square);
+    sum->screened += (sum_of_squares(errors.screened, errors.n) - (double)errors.n * own * own) / square;
+    sum->rescored += sum_of_squares(errors.rescored, errors.n) / square;
+    *n += (double)errors.n;
+    return errors.n >= LEAST_ROWS;
+}
+
+thr_status thr_scan_measure_noise(thr_scan *scan, const thr_scan_corpus *corpus, thr_code_noise *noise,
+                                  thr_error *err) {
+    thr_search_options options = {.recall = 0.99f, .extra = -1};
+    const thr_answers answers = {.k = 1};
+    const thr_job job = thr_scan_job_make(scan->context, corpus, &options, &answers);
+    uint64_t rng = 1;
+    double n = 0;
+    *noise = (thr_code_noise){.screened = 0};
+    if (corpus->quantiser->rotation == NULL || corpus->n_rows < LEAST_MEASURED || !(job.screen_z > 0))
+        return THR_OK;
+    THR_TRY(thr_scan_make_room(scan, 1, 1, corpus->quantiser->n_dims, thr_scan_most_survivors(&job), err));
+    thr_code_noise sum = {.code_square = mean_square(corpus, scan->context->kernels)};
+    for (int i = 0; i < RANDOM_QUERIES; i++)
+        if (!add_errors(&job, &rng, scan->lanes, &sum, &n))
+            return THR_OK;
+    if (sum.screened > 0)
+        *noise = (thr_code_noise){sqrt(sum.screened / n), sqrt(sum.rescored / n), sum.code_square};
+    return THR_OK;
 }

@@ -34,6 +34,12 @@ bool thr_scan_unbias_rescoring(thr_scan_query *query);
 thr_noise thr_scan_noise_measure(const thr_job *job, const thr_scan_query *screen, const thr_scan_query *rescoring,
                                  thr_lane *lane);
 
+/*
+ * The same from corpus->noise, without reading rows. Not known if that is not, or if the query has few effective
+ * dimensions for a rotated one, so that its errors are not those of random queries.
+ */
+thr_noise thr_scan_noise_of_corpus(const thr_scan_query *screen);
+
 /* The factor by which the screen multiplies a row, and the one in its record, by which the rescoring does. */
 double thr_scan_screen_factor(const thr_scan_corpus *corpus, uint64_t row);
 double thr_scan_record_factor(const thr_scan_corpus *corpus, uint64_t row);
