@@ -156,31 +156,17 @@ static void a_search_goes_on_in_the_order_when_the_last_cells_had_rows(void **st
     end(&f);
 }
 
-/* A query on the first of 40 centroids. The next ones are `others` times it; the last n_far are far away. */
-static void begin_near_one(fixture *f, float others, size_t n_far) {
-    begin(f, THR_METRIC_COSINE, 1);
-    for (size_t c = 0; c < CELLS; c++) {
-        f->cells[c] = (thr_cell){.first = (uint32_t)c * ROWS, .radius = 0.5F, .mean_square = 0.25F};
-        place(f, c, c * ROWS, (c + 1) * ROWS);
-        f->centroids[c * DIMS] = c == 0 ? 1 : c < CELLS - n_far ? others : -1;
-    }
-    begin_query(f);
-}
-
-static void the_first_pass_has_fewer_rows_where_other_centroids_are_far(void **state) {
+static void a_pass_for_the_best_rows_has_as_many_as_asked_for(void **state) {
     (void)state;
     fixture f;
-    begin_near_one(&f, 0.9F, 0); /* one deviation is 0.06 */
-    thr_cells_chooser_start(1, &f.chooser);
-    assert_int_equal(f.chooser.n_chosen, 1); /* it has 1/40 of the rows, more than 1/64 */
-    end(&f);
-    begin_near_one(&f, 0.9F, CELLS - 3);
-    for (size_t c = 0; c < 3; c++)
-        place(&f, c, f.places[c].first_row, f.places[c].first_row + 10);
+    begin(&f, THR_METRIC_COSINE, ROWS);
     begin_query(&f);
     thr_cells_chooser_start(1, &f.chooser);
-    assert_int_equal(f.chooser.n_chosen, 3); /* the others are 32 deviations away */
-    assert_true(f.chooser.front == 30 && f.chooser.front < f.chooser.models.n_rows / 64);
+    assert_int_equal(f.chooser.n_chosen, 1);
+    thr_cells_chooser_start(ROWS + 1, &f.chooser);
+    assert_int_equal(f.chooser.n_chosen, 3);
+    thr_cells_chooser_start(CELLS * ROWS, &f.chooser);
+    assert_int_equal(f.chooser.n_chosen, CELLS);
     end(&f);
 }
 
@@ -356,7 +342,7 @@ int main(void) {
         cmocka_unit_test(by_inner_product_the_order_ends_no_search),
         cmocka_unit_test(a_search_ends_where_scores_of_centroids_are_not_numbers),
         cmocka_unit_test(a_search_goes_on_when_scores_contradict_the_order),
-        cmocka_unit_test(the_first_pass_has_fewer_rows_where_other_centroids_are_far),
+        cmocka_unit_test(a_pass_for_the_best_rows_has_as_many_as_asked_for),
         cmocka_unit_test(a_search_of_few_rows_needs_more_proof),
         cmocka_unit_test(a_queue_sorts_cells_with_any_bound),
         cmocka_unit_test(a_queue_sorts_listed_cells),

@@ -17,7 +17,9 @@
  * Noise. In n dimensions the product of a vector of length a and a vector of length b in an unrelated direction is
  * about normal, with standard deviation a b / sqrt(n). So the first product of (1) has |r - x| |p| / sqrt(n) and the
  * second |x| |q| / sqrt(n - 1). |x| is factor * |b|; |b| hardly differs between codes, and |r - x| is a nearly constant
- * share of |x|. Both are proportional to the factor, so error / factor is measured over rows of the index.
+ * share of |x|. Both are proportional to the factor, so error / factor is measured over rows of the index. A rotation
+ * makes the directions unrelated for every query; error / factor then depends on |p| and |q| alone, and is measured once
+ * for an index.
  *
  * Near rows. The sample's rows are unrelated to the query; the rows within a radius are not: r and p are at a small
  * angle s. Since x - r is orthogonal to r, only p's component orthogonal to r enters the first product, a share sin s

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * index_noise.c - the noise of a rotated index, measured once with random queries, is that of each query, of whatever
+ * kind; other indexes have none.
+ */
+#include "index_support.h"
+#include "little.h"
+
+#include "index/impl.h"
+#include "scan/margins/noise.h"
+#include "scan/radius_plan.h"
+
+#include <math.h>
+
+static thr_error error;
+static const char PLACE[] = "index-noise";
+
+enum { N = 12000, DIMS = 32, QUERIES = 60 };
+
+/* Rows that vary most in the first dimensions, about a common direction. */
+static float *make_rows(uint64_t n, uint64_t seed) {
+    float *rows = random_rows(n, DIMS, seed);
+    for (uint64_t i = 0; i < n * DIMS; i++)
+        rows[i] = 0.5f + rows[i] * 4 / (4 + (float)(i % DIMS));
+    return rows;
+}
+
+static thr_index *build_and_open(thr_context *context, const float *rows, thr_metric metric, bool rotated) {
+    thr_index_build_options options = build_options(metric, THR_DTYPE_F32, 3);
+    thr_index *index = NULL;
+    options.rotate = rotated ? THR_ROTATE_ON : THR_ROTATE_OFF;
+    test_remove_directory(PLACE);
+    expect_ok(build_rows(context, PLACE, rows, N, DIMS, &options, &error));
+    expect_ok(thr_index_open(context, PLACE, &index, &error));
+    return index;
+}
+
+/* A query's noise as measured on rows, and as it follows from the index. */
+static void noise_of(thr_index *index, thr_scan *scan, const float *vector, thr_noise *measured, thr_noise *expected) {
+    thr_search_options options;
+    thr_search_options_init(&options);
+    options.recall = 0.95f;
+    const thr_matrix query = thr_matrix_f32(vector, 1, DIMS);
+    const thr_answers answers = {.k = 10};
+    const thr_job job = thr_scan_job_make(index->context, &index->corpus, &options, &answers);
+    thr_scan_query screen, rescoring;
+    expect_ok(thr_scan_make_room(scan, 1, 1, DIMS, thr_scan_most_survivors(&job), &error));
+    thr_scan_query_prepare(&job, &query, 0, scan->lanes, &screen);
+    rescoring = screen;
+    assert_true(thr_scan_unbias_screen(&screen) && thr_scan_unbias_rescoring(&rescoring));
+    *expected = thr_scan_noise_of_corpus(&screen);
+    *measured = thr_scan_noise_measure(&job, &screen, &rescoring, scan->lanes);
+}
+
+static void every_kind_of_query_has_the_noise_of_the_index(void **state) {
+    static const thr_metric metrics[] = {THR_METRIC_COSINE, THR_METRIC_IP, THR_METRIC_L2};
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    float *rows = make_rows(N, 1), *queries = make_rows(QUERIES, 2);
+    (void)state;
+    for (size_t m = 0; m < 3; m++) {
+        thr_index *index = build_and_open(context, rows, metrics[m], true);
+        thr_scan *scan = NULL;
+        expect_ok(thr_index_take_scan(index, &scan, &error));
+        assert_true(index->noise.screened > 0 && index->noise.rescored > 0);
+        double screened = 0, rescored = 0, n = 0;
+        for (uint64_t q = 0; q < QUERIES; q++) {
+            thr_noise measured, expected;
+            for (uint32_t d = 0; d < DIMS && q % 3 != 0; d++) /* items; negated ones; a single component */
+                queries[q * DIMS + d] *= q % 3 == 1 ? -1.0f : d == q % DIMS ? 1.0f : 0.0f;
+            noise_of(index, scan, queries + q * DIMS, &measured, &expected);
+            assert_true(measured.known);
+            if (!expected.known) /* a few have too few effective dimensions */
+                continue;
+            n++;
+            screened += measured.screened / expected.screened;
+            rescored += measured.rescored / expected.rescored;
+            assert_true(measured.screened < 1.5 * expected.screened && measured.rescored < 1.5 * expected.rescored);
+        }
+        assert_true(n >= 0.9 * QUERIES && fabs(screened / n - 1) < 0.08 && fabs(rescored / n - 1) < 0.08);
+        thr_idle_put(&index->scans, scan);
+        thr_index_free(index);
+    }
+    thr_context_free(context);
+    free(rows);
+    free(queries);
+}
+
+static void other_indexes_have_no_noise(void **state) {
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    float *rows = make_rows(N, 1);
+    thr_scan *scan = NULL;
+    (void)state;
+    thr_index *index = build_and_open(context, rows, THR_METRIC_L2, false);
+    expect_ok(thr_index_take_scan(index, &scan, &error));
+    assert_true(index->noise.screened == 0 && index->noise.rescored == 0);
+    thr_noise measured, expected;
+    noise_of(index, scan, rows, &measured, &expected);
+    assert_true(measured.known && !expected.known);
+    thr_idle_put(&index->scans, scan);
+    thr_index_free(index);
+    thr_context_free(context);
+    free(rows);
+}
+
+/* In a corpus of rotated codes a query can still have few components. Its errors are not those of random queries. */
+static void a_query_of_few_components_is_measured(void **state) {
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    float *rows = make_rows(N, 1);
+    thr_scan *scan = NULL;
+    (void)state;
+    thr_index *index = build_and_open(context, rows, THR_METRIC_IP, true);
+    expect_ok(thr_index_take_scan(index, &scan, &error));
+    thr_scan_query query = {.corpus = &index->corpus, .geometry = {.part_length = 1, .effective_dims = DIMS / 3.0}};
+    query.code.n_dims = DIMS;
+    assert_true(thr_scan_noise_of_corpus(&query).known);
+    query.geometry.effective_dims = 4;
+    assert_false(thr_scan_noise_of_corpus(&query).known);
+    thr_idle_put(&index->scans, scan);
+    thr_index_free(index);
+    thr_context_free(context);
+    free(rows);
+}
+
+static int clean(void **state) {
+    (void)state;
+    test_remove_directory(PLACE);
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_kind_of_query_has_the_noise_of_the_index),
+        cmocka_unit_test(other_indexes_have_no_noise),
+        cmocka_unit_test(a_query_of_few_components_is_measured),
+    };
+    return cmocka_run_group_tests(tests, NULL, clean);
+}
