@@ -18,8 +18,8 @@
  * about normal, with standard deviation a b / sqrt(n). So the first product of (1) has |r - x| |p| / sqrt(n) and the
  * second |x| |q| / sqrt(n - 1). |x| is factor * |b|; |b| hardly differs between codes, and |r - x| is a nearly constant
  * share of |x|. Both are proportional to the factor, so error / factor is measured over rows of the index. A rotation
- * makes the directions unrelated for every query; error / factor then depends on |p| and |q| alone, and is measured once
- * for an index.
+ * makes the directions unrelated for every query; error / factor then depends on |p| and |q| alone, and is measured
+ * once for an index (corpus_noise.c).
  *
  * Near rows. The sample's rows are unrelated to the query; the rows within a radius are not: r and p are at a small
  * angle s. Since x - r is orthogonal to r, only p's component orthogonal to r enters the first product, a share sin s
@@ -29,20 +29,12 @@
  */
 #include "scan/margins/noise.h"
 
-#include "base/error.h"
 #include "base/half.h"
-#include "base/rng.h"
 #include "code/nested.h"
-#include "scan/radius_plan.h"
 
 #include <math.h>
 
-enum {
-    TAIL = 3,
-    LEAST_ROWS = 64,
-    RANDOM_QUERIES = 16,  /* that measure the noise of a corpus */
-    LEAST_MEASURED = 4096 /* rows of such a corpus */
-};
+enum { TAIL = 3 };
 
 /* A rotated query has about a third of its dimensions as effective ones. One with less than this part is measured. */
 static const double LEAST_EFFECTIVE = 6;
@@ -125,8 +117,7 @@ static size_t take_sample(const thr_job *job, const thr_scan_query *screen, thr_
     return kept;
 }
 
-/* The mean |b|^2 over the codes of the first block. */
-static double mean_square(const thr_scan_corpus *corpus, const thr_kernels *kernels) {
+double thr_scan_code_square(const thr_scan_corpus *corpus, const thr_kernels *kernels) {
     const thr_segment *segment = corpus->segments;
     const uint32_t n = segment->n_items < THR_BLOCK_ITEMS ? segment->n_items : THR_BLOCK_ITEMS;
     uint32_t squares[THR_BLOCK_ITEMS];
@@ -137,8 +128,7 @@ static double mean_square(const thr_scan_corpus *corpus, const thr_kernels *kern
     return sum / n;
 }
 
-/* Standard error added by the query's own code, per unit of factor. code_square: the mean |b|^2. */
-static double query_noise(const thr_scan_query *screen, double code_square) {
+double thr_scan_noise_of_query(const thr_scan_query *screen, double code_square) {
     const thr_query_geometry *e = &screen->geometry;
     const double cosine = cosine_of(e->part_length, e->lead_distance),
                  tangent = sqrt(fmax(1 - cosine * cosine, 0)) / cosine;
@@ -162,14 +152,8 @@ static double standard_error(const float *errors, size_t n) {
     return UNCERTAINTY * fmax(sqrt(sum / (double)n), tail[TAIL - 1] / TAIL_Z);
 }
 
-/* The errors of one query's estimates on a sample of rows, per unit of factor. */
-typedef struct sampled_errors {
-    float screened[THR_NOISE_ROWS], rescored[THR_NOISE_ROWS];
-    size_t n;
-} sampled_errors;
-
-static void sample_errors(const thr_job *job, const thr_scan_query *screen, const thr_scan_query *rescoring,
-                          thr_lane *lane, sampled_errors *errors) {
+void thr_scan_noise_sample(const thr_job *job, const thr_scan_query *screen, const thr_scan_query *rescoring,
+                           thr_lane *lane, thr_sampled_errors *errors) {
     const thr_scan_corpus *corpus = job->corpus;
     const bool nested = thr_is_nested(corpus), vectors = corpus->keep != THR_DTYPE_NONE;
     thr_candidate *items = lane->collector.items;
@@ -197,80 +181,31 @@ static void sample_errors(const thr_job *job, const thr_scan_query *screen, cons
 
 thr_noise thr_scan_noise_measure(const thr_job *job, const thr_scan_query *screen, const thr_scan_query *rescoring,
                                  thr_lane *lane) {
-    sampled_errors errors;
-    sample_errors(job, screen, rescoring, lane, &errors);
-    if (errors.n < LEAST_ROWS)
+    thr_sampled_errors errors;
+    thr_scan_noise_sample(job, screen, rescoring, lane, &errors);
+    if (errors.n < THR_NOISE_LEAST_ROWS)
         return (thr_noise){.known = false};
     return (thr_noise){.known = true,
                        .screened = standard_error(errors.screened, errors.n),
                        .rescored = standard_error(errors.rescored, errors.n),
-                       .query = query_noise(screen, mean_square(screen->corpus, screen->kernels))};
+                       .query = thr_scan_noise_of_query(screen, thr_scan_code_square(screen->corpus, screen->kernels))};
 }
 
 /* ------------------------------------------------------------------------------------------------ of a corpus */
 
-/* The length of the query's coded part, as scores count it. */
-static double scored_length(const thr_scan_query *query) {
+double thr_scan_scored_length(const thr_scan_query *query) {
     return query->geometry.part_length * (query->corpus->metric == THR_METRIC_L2 ? 2 : 1);
 }
 
 thr_noise thr_scan_noise_of_corpus(const thr_scan_query *screen) {
     const thr_code_noise *noise = screen->corpus->noise;
-    const double length = scored_length(screen);
+    const double length = thr_scan_scored_length(screen);
     if (noise == NULL || !(noise->screened > 0) ||
         screen->geometry.effective_dims * LEAST_EFFECTIVE < (double)screen->corpus->quantiser->n_dims)
         return (thr_noise){.known = false};
-    const double query = query_noise(screen, noise->code_square);
+    const double query = thr_scan_noise_of_query(screen, noise->code_square);
     return (thr_noise){.known = true,
                        .screened = UNCERTAINTY * hypot(noise->screened * length, query),
                        .rescored = UNCERTAINTY * noise->rescored * length,
                        .query = query};
-}
-
-static double sum_of_squares(const float *x, size_t n) {
-    double sum = 0;
-    for (size_t i = 0; i < n; i++)
-        sum += (double)x[i] * (double)x[i];
-    return sum;
-}
-
-/* Add the squared errors of a random query, per unit of its length, to *sum, and their number to *n. */
-static bool add_errors(const thr_job *job, uint64_t *rng, thr_lane *lane, thr_code_noise *sum, double *n) {
-    thr_scan_query screen, rescoring;
-    sampled_errors errors;
-    const uint32_t n_dims = job->corpus->quantiser->n_dims;
-    float *vector = lane->vector;
-    for (uint32_t d = 0; d < n_dims; d++)
-        vector[d] = (float)ldexp((double)(int64_t)thr_rng_next(rng), -63);
-    const thr_matrix query = thr_matrix_f32(vector, 1, n_dims);
-    thr_scan_query_prepare(job, &query, 0, lane, &screen);
-    rescoring = screen;
-    if (!thr_scan_unbias_screen(&screen) || (thr_is_nested(job->corpus) && !thr_scan_unbias_rescoring(&rescoring)))
-        return false;
-    sample_errors(job, &screen, &rescoring, lane, &errors);
-    const double square = scored_length(&screen) * scored_length(&screen), own = query_noise(&screen, sum->code_square);
-    sum->screened += (sum_of_squares(errors.screened, errors.n) - (double)errors.n * own * own) / square;
-    sum->rescored += sum_of_squares(errors.rescored, errors.n) / square;
-    *n += (double)errors.n;
-    return errors.n >= LEAST_ROWS;
-}
-
-thr_status thr_scan_measure_noise(thr_scan *scan, const thr_scan_corpus *corpus, thr_code_noise *noise,
-                                  thr_error *err) {
-    thr_search_options options = {.recall = 0.99f, .extra = -1};
-    const thr_answers answers = {.k = 1};
-    const thr_job job = thr_scan_job_make(scan->context, corpus, &options, &answers);
-    uint64_t rng = 1;
-    double n = 0;
-    *noise = (thr_code_noise){.screened = 0};
-    if (corpus->quantiser->rotation == NULL || corpus->n_rows < LEAST_MEASURED || !(job.screen_z > 0))
-        return THR_OK;
-    THR_TRY(thr_scan_make_room(scan, 1, 1, corpus->quantiser->n_dims, thr_scan_most_survivors(&job), err));
-    thr_code_noise sum = {.code_square = mean_square(corpus, scan->context->kernels)};
-    for (int i = 0; i < RANDOM_QUERIES; i++)
-        if (!add_errors(&job, &rng, scan->lanes, &sum, &n))
-            return THR_OK;
-    if (sum.screened > 0)
-        *noise = (thr_code_noise){sqrt(sum.screened / n), sqrt(sum.rescored / n), sum.code_square};
-    return THR_OK;
 }

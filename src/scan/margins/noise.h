@@ -10,7 +10,8 @@
 
 #include "scan/impl.h"
 
-enum { THR_NOISE_BLOCKS = 16, THR_NOISE_ROWS = 128 }; /* sampled blocks; at most this many of their rows are scored */
+/* Sampled blocks; at most and at least so many of their rows are scored. */
+enum { THR_NOISE_BLOCKS = 16, THR_NOISE_ROWS = 128, THR_NOISE_LEAST_ROWS = 64 };
 
 /* Standard errors of unbiased estimates, in score per unit of factor. */
 typedef struct thr_noise {
@@ -34,8 +35,26 @@ bool thr_scan_unbias_rescoring(thr_scan_query *query);
 thr_noise thr_scan_noise_measure(const thr_job *job, const thr_scan_query *screen, const thr_scan_query *rescoring,
                                  thr_lane *lane);
 
+/* The errors of one query's estimates on a sample of rows, in score per unit of factor. */
+typedef struct thr_sampled_errors {
+    float screened[THR_NOISE_ROWS], rescored[THR_NOISE_ROWS];
+    size_t n;
+} thr_sampled_errors;
+
+/* Sample them, for thr_scan_noise_measure or for many queries. */
+void thr_scan_noise_sample(const thr_job *job, const thr_scan_query *screen, const thr_scan_query *rescoring,
+                           thr_lane *lane, thr_sampled_errors *errors);
+
 /*
- * The same from corpus->noise, without reading rows. Not known if that is not, or if the query has few effective
+ * The mean |b|^2 over the codes of the first block; the standard error that the query's own code then adds, per unit of
+ * factor; and the length of the query's coded part, as scores count it.
+ */
+double thr_scan_code_square(const thr_scan_corpus *corpus, const thr_kernels *kernels);
+double thr_scan_noise_of_query(const thr_scan_query *screen, double code_square);
+double thr_scan_scored_length(const thr_scan_query *query);
+
+/*
+ * The noise by corpus->noise, without reading rows. Not known if that is not, or if the query has few effective
  * dimensions for a rotated one, so that its errors are not those of random queries.
  */
 thr_noise thr_scan_noise_of_corpus(const thr_scan_query *screen);

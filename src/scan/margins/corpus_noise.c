@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* corpus_noise.c - measures the noise of rotated codes, which is the same for all queries of one length. */
+#include "base/error.h"
+#include "base/rng.h"
+#include "scan/margins/noise.h"
+#include "scan/radius_plan.h"
+
+#include <math.h>
+
+enum {
+    RANDOM_QUERIES = 16,
+    LEAST_ITEMS = 4096, /* with fewer, most searches score all vectors */
+};
+
+static double square_of(double x) {
+    return x * x;
+}
+
+static double sum_of_squares(const float *x, size_t n) {
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += (double)x[i] * (double)x[i];
+    return sum;
+}
+
+/* Add the squared errors of a random query, per unit of its length, to *sum, and their number to *n. */
+static bool add_errors(const thr_job *job, uint64_t *rng, thr_lane *lane, thr_code_noise *sum, double *n) {
+    thr_scan_query screen, rescoring;
+    thr_sampled_errors errors;
+    const uint32_t n_dims = job->corpus->quantiser->n_dims;
+    float *vector = lane->vector;
+    for (uint32_t d = 0; d < n_dims; d++)
+        vector[d] = (float)ldexp((double)(int64_t)thr_rng_next(rng), -63);
+    const thr_matrix query = thr_matrix_f32(vector, 1, n_dims);
+    thr_scan_query_prepare(job, &query, 0, lane, &screen);
+    rescoring = screen;
+    if (!thr_scan_unbias_screen(&screen) || (thr_is_nested(job->corpus) && !thr_scan_unbias_rescoring(&rescoring)))
+        return false;
+    thr_scan_noise_sample(job, &screen, &rescoring, lane, &errors);
+    const double square = square_of(thr_scan_scored_length(&screen));
+    const double own = square_of(thr_scan_noise_of_query(&screen, sum->code_square));
+    sum->screened += (sum_of_squares(errors.screened, errors.n) - (double)errors.n * own) / square;
+    sum->rescored += sum_of_squares(errors.rescored, errors.n) / square;
+    *n += (double)errors.n;
+    return errors.n >= THR_NOISE_LEAST_ROWS;
+}
+
+thr_status thr_scan_measure_noise(thr_scan *scan, const thr_scan_corpus *corpus, thr_code_noise *noise,
+                                  thr_error *err) {
+    thr_search_options options = {.recall = 0.99f, .extra = -1};
+    const thr_answers answers = {.k = 1};
+    uint64_t rng = 1;
+    double n = 0;
+    *noise = (thr_code_noise){.screened = 0};
+    if (corpus->quantiser->rotation == NULL || corpus->n_rows < LEAST_ITEMS || !thr_scan_has_margins(corpus, &options))
+        return THR_OK;
+    const thr_job job = thr_scan_job_make(scan->context, corpus, &options, &answers);
+    THR_TRY(thr_scan_make_room(scan, 1, 1, corpus->quantiser->n_dims, thr_scan_most_survivors(&job), err));
+    thr_code_noise sum = {.code_square = thr_scan_code_square(corpus, scan->context->kernels)};
+    for (int i = 0; i < RANDOM_QUERIES; i++)
+        if (!add_errors(&job, &rng, scan->lanes, &sum, &n))
+            return THR_OK;
+    if (sum.screened > 0)
+        *noise = (thr_code_noise){sqrt(sum.screened / n), sqrt(sum.rescored / n), sum.code_square};
+    return THR_OK;
+}
