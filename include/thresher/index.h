@@ -310,7 +310,8 @@ typedef struct thr_search_options {
     uint64_t n_candidates;  /* candidates refined with exact vectors; 0: as many as recall requires */
     float extra;            /* if >= 0, replaces n_candidates: refine every item whose estimate is within extra of the
                                k-th best estimate (XFBQ 3.6), in units of the score. Negative: off */
-    bool exact;             /* score every stored vector exactly, without codes */
+    bool exact;             /* score every stored vector exactly, without codes, but for those of cells in which
+                               certainly none is in the answer */
     const uint64_t *filter; /* rows that may be returned: bit (row % 64) of word row / 64. NULL: all rows */
     uint64_t filter_bits;   /* thr_index_n_rows, if filter is given */
     /*
@@ -354,7 +355,8 @@ typedef struct thr_search_options {
     /*
      * NULL, or n_queries scores: items that score less are left out of query q's answer, whose row is padded with
      * THR_NO_ID. If the answer will be merged with others, pass the k-th best score of those: fewer items are then
-     * read, but no fewer cells. -INFINITY: no limit. recall and certified then refer to the items that reach the score.
+     * read, but no fewer cells unless the search is exact. -INFINITY: no limit. recall and certified then refer to the
+     * items that reach the score.
      */
     const float *least_scores;
     /* NULL, or n_queries places: items whose records or vectors were read, after the leading planes. */

@@ -288,10 +288,10 @@ class Index(Opened):
         queries       [n, n_dims] or [n_dims] of any real type, order and stride, or a CPU tensor; in an index with a
                       model also a str or a list of str
         recall        wanted share of the true best k on average over queries, above 0 and up to 1; None: 0.99. Above
-                      0.999 every stored vector is scored. With features, without kept vectors, for flat cosine codes
+                      0.999 the search is exact. With features, without kept vectors, for flat cosine codes
                       without a centre, and for codes of a model of vectors it holds for queries like those of the
                       calibration
-        exact         score every stored vector, without codes
+        exact         score stored vectors, without codes
         filter        rows that may be returned: bool [n_rows], row numbers [m], a Roaring bitmap, or a Filter. In an
                       index that was changed or has cells only a Filter: filter_ids() makes one
         certified     also return bool [n]: whether each answer is proven to be the exact one
@@ -390,7 +390,7 @@ class Index(Opened):
         least_score   the least cosine or inner product; for "l2" -r * r finds all items within a distance of r
         recall        the probability to find an item whose score equals least_score; better ones are found more often.
                       None: 0.99. With 1 nothing is missed
-        exact         score every stored vector, without codes
+        exact         score stored vectors, without codes
         filter        rows that may be returned, as for search()
         certified     also return bool [n]: whether each answer is proven to be complete
         query_bits    bits per dimension of the query's code, 1 to 8

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * index_cells_bounds.c - radius searches that skip cells by their bounds have the answers of searches that read all, to
- * the bit; and they do skip cells.
+ * index_cells_bounds.c - exact and radius searches that skip cells by their bounds have the answers of searches that
+ * read all, to the bit; and they do skip cells.
  */
 #include "index_support.h"
 
@@ -166,11 +166,10 @@ static void radius_searches_find_the_same_rows(void **state) {
     free(queries);
 }
 
-/* The blocks that radius searches read. */
+/* The blocks that radius searches read, one query at a time. */
 static uint64_t blocks_of(thr_context *context, const thr_index *index, const float *queries, float least) {
     const thr_cells_corpus corpus = {&index->corpus, index->cells, index->n_segments};
-    const thr_matrix matrix = thr_matrix_f32(queries, QUERIES, DIMS);
-    thr_found found[QUERIES] = {{0}};
+    uint64_t n = 0;
     thr_cells_bounded *workspace = NULL;
     thr_scan *scan = NULL;
     thr_search_options options;
@@ -179,10 +178,13 @@ static uint64_t blocks_of(thr_context *context, const thr_index *index, const fl
     expect_ok(thr_cells_bounded_make(context, &workspace, &error));
     expect_ok(thr_scan_create(context, &scan, &error));
     assert_true(thr_cells_have_bounds(&corpus));
-    expect_ok(thr_cells_radius(scan, workspace, &corpus, &matrix, least, &options, found, &error));
-    const uint64_t n = thr_cells_bounded_blocks(workspace);
-    for (size_t q = 0; q < QUERIES; q++)
-        thr_scan_found_free(context, &found[q]);
+    for (size_t q = 0; q < QUERIES; q++) {
+        const thr_matrix one = thr_matrix_f32(queries + q * DIMS, 1, DIMS);
+        thr_found found = {0};
+        expect_ok(thr_cells_radius(scan, workspace, &corpus, &one, least, &options, &found, &error));
+        n += thr_cells_bounded_blocks(workspace);
+        thr_scan_found_free(context, &found);
+    }
     thr_cells_bounded_free(workspace);
     thr_scan_free(scan);
     return n;
@@ -259,12 +261,199 @@ static void radius_searches_work_after_one_without_memory(void **state) {
     free(rows);
 }
 
+/* ------------------------------------------------------------------------------------------------ the best k */
+
+enum { MOST_K = 180 };
+
+typedef struct best {
+    uint64_t ids[QUERIES * MOST_K], n_read[QUERIES];
+    float scores[QUERIES * MOST_K];
+} best;
+
+/* Search one by one and in a batch, and compare with a search of all rows by scan. */
+static void expect_best(thr_index *index, thr_scan *scan, const float *queries, uint64_t k,
+                        const thr_search_options *options, const char *what) {
+    static best all, found;
+    const thr_matrix matrix = thr_matrix_f32(queries, QUERIES, DIMS);
+    thr_search_options o = *options;
+    uint8_t certified[QUERIES];
+    void *filter;
+    const thr_answers answers = {.k = k, .ids = all.ids, .scores = all.scores, .least_scores = o.least_scores};
+    expect_ok(thr_index_restrict(index, &o, &filter, &error));
+    expect_ok(thr_scan_search(scan, &index->corpus, &matrix, &o, &answers, &error));
+    if (filter != NULL)
+        thr_idle_put(&index->root->filters, filter);
+    thr_index_rows_to_ids(index, all.ids, QUERIES * k);
+    for (uint64_t each = 1; each <= QUERIES; each += QUERIES - 1) {
+        memset(&found, 7, sizeof found);
+        memset(certified, 7, sizeof certified);
+        for (uint64_t q = 0; q < QUERIES; q += each) {
+            const thr_matrix some = thr_matrix_f32(queries + q * DIMS, each, DIMS);
+            o = *options;
+            o.certified = certified + q;
+            o.n_read = found.n_read + q;
+            o.least_scores = options->least_scores == NULL ? NULL : options->least_scores + q;
+            expect_ok(thr_index_search(index, &some, k, &o, found.ids + q * k, found.scores + q * k, &error));
+        }
+        for (uint64_t q = 0; q < QUERIES; q++) {
+            assert_int_equal(certified[q], 1);
+            assert_true(found.n_read[q] <= thr_index_n_rows(index));
+            assert_case(memcmp(found.ids + q * k, all.ids + q * k, k * sizeof *all.ids) == 0 &&
+                            memcmp(found.scores + q * k, all.scores + q * k, k * sizeof *all.scores) == 0,
+                        "%s: query %d of %d, k %d: other answers", what, (int)q, (int)each, (int)k);
+        }
+    }
+}
+
+static void expect_all_best(thr_index *index, const float *queries, const char *what) {
+    static const uint64_t ks[] = {1, 10, MOST_K};
+    const uint64_t n = thr_index_n_rows(index);
+    uint64_t *filters[] = {NULL, make_filter(n, 3), make_filter(n, 401), make_filter(n, n)};
+    float least[2][QUERIES];
+    thr_scan *scan = NULL;
+    expect_ok(thr_scan_create(index->context, &scan, &error));
+    for (size_t q = 0; q < QUERIES; q++) {
+        least[0][q] = q % 3 == 0 ? -INFINITY : score_of(index, queries + q * DIMS, q % 60);
+        least[1][q] = nextafterf(score_of(index, queries + q * DIMS, 0), INFINITY);
+    }
+    for (size_t f = 0; f < 4; f++)
+        for (size_t l = 0; l < 3; l++)
+            for (size_t i = 0; i < 3; i++) {
+                thr_search_options options;
+                thr_search_options_init(&options);
+                options.exact = i % 2 == 0;
+                options.recall = 1; /* exact, too */
+                options.filter = filters[f];
+                options.filter_bits = f == 0 ? 0 : n;
+                options.least_scores = l == 0 ? NULL : least[l - 1];
+                thr_index_resolve_recall(index, ks[i], &options);
+                assert_true(options.exact);
+                expect_best(index, scan, queries, ks[i], &options, what);
+            }
+    thr_scan_free(scan);
+    for (size_t f = 1; f < 4; f++)
+        free(filters[f]);
+}
+
+static void exact_searches_have_the_same_answers(void **state) {
+    static const uint32_t threads[] = {1, 3};
+    float *rows = clustered_rows(N, 1), *queries = clustered_rows(QUERIES, 2);
+    (void)state;
+    memset(queries + DIMS, 0, DIMS * sizeof *queries);
+    memcpy(queries + 2 * DIMS, rows, DIMS * sizeof *queries);
+    for (size_t d = 0; d < DIMS; d++)
+        queries[3 * DIMS + d] *= -1;
+    for (size_t t = 0; t < 2; t++)
+        for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+            char what[64];
+            thr_context *context = test_context(threads[t], THR_ISA_BEST, NULL);
+            const uint64_t n = k % 2 == 0 ? N : N - 700;
+            thr_index *index = build(context, &kinds[k], rows, n, N - n, k % 3 == 0 ? 0 : 2048);
+            (void)snprintf(what, sizeof what, "kind %d, %d threads", (int)k, (int)threads[t]);
+            expect_all_best(index, queries, what);
+            thr_index_free(index);
+            thr_context_free(context);
+        }
+    free(rows);
+    free(queries);
+}
+
+/* Each item occurs 40 times, in cells that are single points: ties of the k-th score are decided by the row. */
+static void equal_items_are_ordered_by_row(void **state) {
+    enum { DISTINCT = N / 40 };
+    float *rows = random_rows(N, DIMS, 3);
+    for (uint64_t i = DISTINCT; i < N; i++)
+        memcpy(rows + i * DIMS, rows + i % DISTINCT * DIMS, DIMS * sizeof *rows);
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        thr_index *index = build(*state, &kinds[k], rows, N, 0, k % 2 == 0 ? 0 : 2048);
+        expect_all_best(index, rows, "equal items");
+        thr_index_free(index);
+    }
+    free(rows);
+}
+
+/* The share of the rows that exact searches score. */
+static void exact_searches_skip_cells(void **state) {
+    float *rows = clustered_rows(N, 1), *queries = clustered_rows(QUERIES, 2);
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        thr_index *index = build(*state, &kinds[k], rows, N, 0, 0);
+        uint64_t n_read[QUERIES], ids[QUERIES], n = 0;
+        thr_search_options options;
+        thr_search_options_init(&options);
+        options.exact = true;
+        for (uint64_t q = 0; q < QUERIES; q++) {
+            const thr_matrix one = thr_matrix_f32(queries + q * DIMS, 1, DIMS);
+            options.n_read = &n_read[q];
+            expect_ok(thr_index_search(index, &one, 1, &options, &ids[q], NULL, &error));
+            n += n_read[q];
+        }
+        assert_case(n > 0 && n < (uint64_t)N * QUERIES / 5 * 4, "kind %d: %d of %d rows", (int)k, (int)n, N * QUERIES);
+        thr_index_free(index);
+    }
+    free(rows);
+    free(queries);
+}
+
+static void a_second_exact_search_allocates_nothing(void **state) {
+    test_memory count = {0};
+    thr_context *context = test_context(1, THR_ISA_BEST, &count);
+    float *rows = clustered_rows(N, 1), *queries = clustered_rows(QUERIES, 2);
+    thr_index *index = build(context, &kinds[2], rows, N, 0, 0);
+    const thr_matrix matrix = thr_matrix_f32(queries, QUERIES, DIMS);
+    uint64_t ids[QUERIES * 10];
+    thr_search_options options;
+    (void)state;
+    thr_search_options_init(&options);
+    options.exact = true;
+    expect_ok(thr_index_search(index, &matrix, 10, &options, ids, NULL, &error));
+    const size_t calls = atomic_load(&count.calls);
+    expect_ok(thr_index_search(index, &matrix, 10, &options, ids, NULL, &error));
+    assert_int_equal(atomic_load(&count.calls), calls);
+    thr_index_free(index);
+    thr_context_free(context);
+    assert_int_equal(atomic_load(&count.live), 0);
+    free(rows);
+    free(queries);
+}
+
+static void exact_searches_work_after_one_without_memory(void **state) {
+    test_memory memory = {0};
+    thr_context *context = test_context(1, THR_ISA_BEST, &memory);
+    float *rows = clustered_rows(N, 1);
+    const thr_matrix matrix = thr_matrix_f32(rows, 3, DIMS);
+    uint64_t ids[30], again[30];
+    thr_search_options options;
+    (void)state;
+    thr_search_options_init(&options);
+    options.exact = true;
+    thr_index *index = build(context, &kinds[2], rows, N, 0, 0);
+    thr_index_free(index);
+    test_oom oom = test_oom_start(&memory);
+    while (test_oom_next(&oom)) {
+        expect_ok(thr_index_open(context, DIR_A, &index, &error));
+        test_oom_arm(&oom);
+        const thr_status status = thr_index_search(index, &matrix, 10, &options, ids, NULL, &error);
+        (void)test_oom_check(&oom, status, &error, NULL);
+        expect_ok(thr_index_search(index, &matrix, 10, &options, again, NULL, &error));
+        assert_true(again[0] == 0 && (status != THR_OK || memcmp(ids, again, sizeof ids) == 0));
+        thr_index_free(index);
+    }
+    assert_true(oom.n_failed > 10);
+    thr_context_free(context);
+    free(rows);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(radius_searches_find_the_same_rows),
         cmocka_unit_test(radius_searches_skip_cells),
         cmocka_unit_test(radius_searches_keep_their_recall),
         cmocka_unit_test(radius_searches_work_after_one_without_memory),
+        cmocka_unit_test(exact_searches_have_the_same_answers),
+        cmocka_unit_test(equal_items_are_ordered_by_row),
+        cmocka_unit_test(exact_searches_skip_cells),
+        cmocka_unit_test(a_second_exact_search_allocates_nothing),
+        cmocka_unit_test(exact_searches_work_after_one_without_memory),
     };
     return test_run_in_directory(tests, 2, DIR_A);
 }

@@ -70,7 +70,7 @@ enum { PROG_GROUP_CANDIDATES = 1, PROG_GROUP_WANTED };
 #define PROG_SCREEN_OPTIONS(at, where, of_all, of_one, of_its)                                                         \
     {PROG_REAL_OPTION("recall", "R", (at) + offsetof(prog_search_values, recall),                                      \
                       "the share of the true k best" of_all " to find, on average over queries, above 0 "              \
-                      "and up to 1; above 0.999 every stored vector is scored. Without kept vectors recall is "        \
+                      "and up to 1; above 0.999 the search is exact. Without kept vectors recall is "                  \
                       "measured against the codes: the best by all codes, which are not quite the true best. With "    \
                       "--radius: the probability of finding an item just within it; better items are found more "      \
                       "often, and with 1 every item is found"),                                                        \
@@ -90,7 +90,7 @@ enum { PROG_GROUP_CANDIDATES = 1, PROG_GROUP_WANTED };
                            "--extra in the unit of the XFBQ paper, the integer distance of codes; cosine only"),       \
          .least = 1, .group = PROG_GROUP_CANDIDATES},                                                                  \
         {PROG_FLAG_OPTION("exact", (at) + offsetof(prog_search_values, exact),                                         \
-                          "score every stored vector exactly, without codes"),                                         \
+                          "score stored vectors exactly, without codes"),                                              \
          .group = PROG_GROUP_CANDIDATES},                                                                              \
     {                                                                                                                  \
         PROG_COUNT_OPTION("query-bits", "1..8", (at) + offsetof(prog_search_values, query_bits),                       \

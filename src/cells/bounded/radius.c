@@ -3,7 +3,6 @@
 #include "cells/bounded/slots.h"
 
 #include "base/error.h"
-#include "parallel/pool.h"
 #include "scan/margins/bounds.h"
 #include "scan/pages.h"
 #include "scan/radius_plan.h"
@@ -105,14 +104,6 @@ out:
     return status;
 }
 
-static thr_status run(radius_search *s, thr_error *err) {
-    if (!s->on_all_lanes)
-        return thr_parallel_try(s->workspace->context, (size_t)s->queries->n_rows, search_query, s, err);
-    for (uint64_t q = 0; q < s->queries->n_rows; q++)
-        THR_TRY(search_query(s, (size_t)q, 0, err));
-    return THR_OK;
-}
-
 thr_status thr_cells_radius(thr_scan *scan, thr_cells_bounded *workspace, const thr_cells_corpus *corpus,
                             const thr_matrix *queries, float least_score, const thr_search_options *options,
                             thr_found *found, thr_error *err) {
@@ -129,10 +120,13 @@ thr_status thr_cells_radius(thr_scan *scan, thr_cells_bounded *workspace, const 
                        .on_all_lanes = queries->n_rows < context->n_threads || queries->n_rows == 1};
     if (s.radius.certain && !options->exact)
         s.whole.kept_error = thr_scan_kept_error(corpus->scan, context->kernels);
+    /* With less recall answers depend on the blocks, so these do not depend on the batch. */
+    const double share = (s.radius.certain || options->exact) && !s.on_all_lanes ? THR_BOUNDED_SHARE_OF_VECTORS
+                                                                                 : THR_BOUNDED_SHARE_OF_CODES;
     THR_TRY(thr_scan_make_room(scan, context->n_threads, 1, corpus->scan->quantiser->n_dims, THR_RADIUS_ROWS, err));
     THR_TRY(thr_scan_check_queries(scan, corpus->scan, queries, err));
-    THR_TRY(thr_cells_bounded_prepare(workspace, corpus, queries->n_rows, err));
-    thr_status status = run(&s, err);
+    THR_TRY(thr_cells_bounded_prepare(workspace, corpus, queries->n_rows, share, err));
+    const thr_status status = thr_cells_bounded_run(workspace, queries->n_rows, s.on_all_lanes, search_query, &s, err);
     for (uint32_t i = 0; i < context->n_threads; i++)
         thr_scan_found_free(context, &scan->lanes[i].accepted);
     return status == THR_OK ? search_rest(&s, err) : status;

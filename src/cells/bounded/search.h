@@ -28,5 +28,13 @@ thr_status thr_cells_radius(thr_scan *scan, thr_cells_bounded *workspace, const 
                             const thr_matrix *queries, float least_score, const thr_search_options *options,
                             thr_found *found, thr_error *err);
 
+/*
+ * As thr_scan_search with options->exact, on the CPU: the same rows, with the same bits. answers->n_read does not count
+ * rows that a query scored before it searched the whole corpus. A second search of the same shape allocates nothing.
+ */
+thr_status thr_cells_best(thr_scan *scan, thr_cells_bounded *workspace, const thr_cells_corpus *corpus,
+                          const thr_matrix *queries, const thr_search_options *options, const thr_answers *answers,
+                          thr_error *err);
+
 /* The number of blocks of 64 rows that the last search read, summed over its queries. */
 uint64_t thr_cells_bounded_blocks(const thr_cells_bounded *workspace);

@@ -8,9 +8,6 @@
 #include <math.h>
 #include <string.h>
 
-/* With more of the blocks, the whole corpus is searched: queries share reads there, and runs of blocks are longer. */
-static const double MOST_BLOCKS = 0.5;
-
 /* So many cells, evenly spaced, show quickly that a query cannot skip enough of them: if more than this share reach. */
 enum { SAMPLED_CELLS = 32 };
 static const double MOST_SAMPLED = 0.75;
@@ -28,7 +25,9 @@ thr_status thr_cells_bounded_make(thr_context *context, thr_cells_bounded **work
 static void free_slots(thr_cells_bounded *w) {
     for (uint32_t i = 0; w->slots != NULL && i < w->n_slots; i++) {
         thr_bounded_slot *slot = &w->slots[i];
-        THR_RELEASE(w->context, slot->vector, slot->centroid_scores, slot->bounds, slot->pending, slot->visited);
+        THR_RELEASE(w->context, slot->vector, slot->centroid_scores, slot->bounds, slot->pending, slot->visited,
+                    slot->order, slot->ids, slot->scores);
+        thr_scan_found_free(w->context, &slot->found);
         thr_cells_subset_free(w->context, &slot->part);
     }
     THR_RELEASE(w->context, w->slots, w->cells);
@@ -41,7 +40,8 @@ void thr_cells_bounded_free(thr_cells_bounded *workspace) {
     if (workspace == NULL)
         return;
     free_slots(workspace);
-    THR_RELEASE(workspace->context, workspace->rest.is_whole, workspace->rest.numbers, workspace->rest.rows);
+    const thr_bounded_rest *rest = &workspace->rest;
+    THR_RELEASE(workspace->context, rest->is_whole, rest->numbers, rest->rows, rest->least, rest->ids, rest->scores);
     thr_release(workspace->context, workspace);
 }
 
@@ -51,6 +51,7 @@ static thr_status reserve_slot(const thr_cells_bounded *w, const thr_cells_corpu
     THR_TRY(thr_alloc(w->context, w->n_dims, sizeof(float), &slot->vector, WHAT, err));
     THR_TRY(thr_alloc(w->context, w->n_cells, sizeof(float), &slot->centroid_scores, WHAT, err));
     THR_TRY(thr_alloc(w->context, w->n_cells, sizeof(double), &slot->bounds, WHAT, err));
+    THR_TRY(thr_alloc(w->context, w->n_cells, sizeof(uint32_t), &slot->order, WHAT, err));
     THR_TRY(thr_alloc(w->context, n_words, sizeof(uint64_t), &slot->pending, WHAT, err));
     THR_TRY(thr_alloc(w->context, n_words, sizeof(uint64_t), &slot->visited, WHAT, err));
     return thr_cells_subset_reserve(w->context, w->n_cells + corpus->scan->n_segments, w->n_blocks, &slot->part, err);
@@ -84,12 +85,13 @@ static thr_status make_slots(thr_cells_bounded *w, const thr_cells_corpus *corpu
 }
 
 thr_status thr_cells_bounded_prepare(thr_cells_bounded *workspace, const thr_cells_corpus *corpus, uint64_t n_queries,
-                                     thr_error *err) {
+                                     double share, thr_error *err) {
     thr_bounded_rest *rest = &workspace->rest;
     if (!workspace->is_ready) {
         free_slots(workspace);
         THR_TRY(make_slots(workspace, corpus, err));
     }
+    workspace->most_blocks = (uint64_t)(share * (double)workspace->n_blocks);
     for (uint32_t i = 0; i < workspace->n_slots; i++)
         workspace->slots[i].n_read = 0;
     THR_TRY(thr_grow(workspace->context, &rest->is_whole, &rest->is_whole_capacity, (size_t)n_queries,
@@ -211,8 +213,17 @@ thr_status thr_cells_bounded_pass(const thr_cells_bounded *workspace, const thr_
 
 /* ------------------------------------------------------------------------------------------------ the other queries */
 
+thr_status thr_cells_bounded_run(const thr_cells_bounded *workspace, uint64_t n_queries, bool on_all_lanes,
+                                 thr_try_fn search, void *arg, thr_error *err) {
+    if (!on_all_lanes)
+        return thr_parallel_try(workspace->context, (size_t)n_queries, search, arg, err);
+    for (uint64_t q = 0; q < n_queries; q++)
+        THR_TRY(search(arg, (size_t)q, 0, err));
+    return THR_OK;
+}
+
 bool thr_cells_bounded_is_whole(const thr_cells_bounded *workspace, uint64_t n_blocks) {
-    return (double)n_blocks > MOST_BLOCKS * (double)workspace->n_blocks;
+    return n_blocks > workspace->most_blocks;
 }
 
 thr_status thr_cells_bounded_collect_rest(thr_cells_bounded *workspace, const thr_matrix *queries, thr_matrix *rest,

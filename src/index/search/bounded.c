@@ -17,19 +17,34 @@ void thr_index_bounded_free(void *workspace) {
     thr_cells_bounded_free(workspace);
 }
 
-/* Whether searches may skip cells. With changes in the journal they read all segments, and the tail. */
-static bool has_bounds(const thr_index *index, const thr_cells_corpus *corpus) {
-    return thr_cells_have_bounds(corpus) && !thr_index_snapshot_has_changes(index);
+static thr_cells_corpus corpus_of(const thr_index *index) {
+    return (thr_cells_corpus){&index->corpus, index->cells, index->n_segments};
+}
+
+/* With changes in the journal searches read all segments, and the tail. */
+bool thr_index_has_bounds(const thr_index *index) {
+    const thr_cells_corpus corpus = corpus_of(index);
+    return thr_cells_have_bounds(&corpus) && !thr_index_snapshot_has_changes(index);
 }
 
 thr_status thr_index_scan_radius(thr_index *index, thr_scan *scan, const thr_matrix *queries, float least_score,
                                  const thr_search_options *options, thr_found *found, thr_error *err) {
-    const thr_cells_corpus corpus = {&index->corpus, index->cells, index->n_segments};
+    const thr_cells_corpus corpus = corpus_of(index);
     void *workspace;
-    if (!has_bounds(index, &corpus))
+    if (!thr_index_has_bounds(index))
         return thr_scan_radius(scan, &index->corpus, queries, least_score, options, found, err);
     THR_TRY(thr_idle_take(&index->root->bounded_searches, make, &workspace, err));
     const thr_status status = thr_cells_radius(scan, workspace, &corpus, queries, least_score, options, found, err);
+    thr_idle_put(&index->root->bounded_searches, workspace);
+    return status;
+}
+
+thr_status thr_index_scan_exact(thr_index *index, thr_scan *scan, const thr_matrix *queries,
+                                const thr_search_options *options, const thr_answers *answers, thr_error *err) {
+    const thr_cells_corpus corpus = corpus_of(index);
+    void *workspace;
+    THR_TRY(thr_idle_take(&index->root->bounded_searches, make, &workspace, err));
+    const thr_status status = thr_cells_best(scan, workspace, &corpus, queries, options, answers, err);
     thr_idle_put(&index->root->bounded_searches, workspace);
     return status;
 }

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "code/encode.h"
 #include "index/journal/snapshot.h"
+#include "index/search/bounded.h"
 #include "index/search/with_tail.h"
 #include "index/search/model_codes.h"
 
@@ -133,11 +134,13 @@ static thr_status search_vectors(thr_index *index, const thr_matrix *queries, th
     const thr_cells_corpus cells = {&index->corpus, index->cells, index->n_segments};
     const bool whole = index->n_segments > 0 && !thr_index_snapshot_has_changes(index);
     const bool skip = whole && hits == NULL && thr_cells_may_be_skipped(&cells, options, answers);
+    const bool bounded = whole && hits == NULL && options->exact && thr_index_has_bounds(index);
     const bool inputs = index->manifest.model.n_inputs != 0;
-    const thr_status status = inputs  ? thr_index_search_model_codes(index, scan, queries, options, hits, answers, err)
-                              : skip  ? search_cells(index, scan, queries, options, answers, err)
-                              : whole ? thr_index_scan(index, scan, queries, options, hits, answers, err)
-                                      : thr_index_search_with_tail(index, scan, queries, options, answers, err);
+    const thr_status status = inputs ? thr_index_search_model_codes(index, scan, queries, options, hits, answers, err)
+                              : skip ? search_cells(index, scan, queries, options, answers, err)
+                              : bounded ? thr_index_scan_exact(index, scan, queries, options, answers, err)
+                              : whole   ? thr_index_scan(index, scan, queries, options, hits, answers, err)
+                                        : thr_index_search_with_tail(index, scan, queries, options, answers, err);
     thr_idle_put(&index->root->scans, scan);
     return status;
 }
