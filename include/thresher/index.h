@@ -316,11 +316,11 @@ typedef struct thr_search_options {
     uint64_t filter_bits;   /* thr_index_n_rows, if filter is given */
     /*
      * The share of the true best k to find, in (0, 1], on average over queries. Values above 0.999 run the exact scan
-     * if vectors are kept and neither n_candidates nor extra is given. Otherwise the search measures the errors of each
-     * query's estimates, and drops an item only if it is unlikely enough to be among the best k. So the recall holds
-     * for queries unlike the items, too, and the calibration affects only the time. A query of few effective
-     * dimensions, such as a unit vector, is scored against all vectors: its errors on a few rows do not predict those
-     * of the best items. In a rotated index this is rare.
+     * if vectors are kept and neither n_candidates nor extra is given. Otherwise the errors of estimates are measured,
+     * for each query or, in a rotated index, once; a search drops an item only if it is unlikely enough to be among the
+     * best k. So the recall holds for queries unlike the items, too, and the calibration affects only the time. A query
+     * of few effective dimensions, such as a unit vector, is scored against all vectors: its errors on a few rows do
+     * not predict those of the best items. In a rotated index this is rare.
      *
      * In these searches the numbers of survivors and candidates determine the recall instead:
      *   with features
@@ -423,8 +423,8 @@ typedef struct thr_radius_result {
  *
  * No item is missed with recall 1, nor if the search scores all vectors. It does so when it would read many of them
  * anyway, and when codes have no factors (cosine, not nested, not centred). Items are returned by their exact scores,
- * or, in an index of codes only, by their estimates. Cells whose items certainly score less than least_score are
- * skipped.
+ * or, in an index of codes only, by their estimates. Cells are skipped if all their items certainly score less than
+ * least_score.
  *
  * The caller frees *result, which may outlive the index. Memory: about 40 bytes per item found. Answers do not depend
  * on the number of threads or the CPU level.

@@ -7,11 +7,11 @@
 #include "parallel/pool.h"
 #include "store/listed.h"
 
-/* Queries that are searched at once: slot i has query first + i. */
+/* The queries that are searched at once: slot i has query number first + i. */
 typedef struct flight {
     const thr_cells_job *job;
     uint64_t first;
-    bool begins; /* in the first round, before which no query has begun */
+    bool begins; /* this is the first round, which begins the queries */
 } flight;
 
 bool thr_cells_can_use_devices(const thr_cells_plan *plan) {
@@ -47,8 +47,8 @@ static thr_store_list list_of(thr_cells_visit *s, const thr_cells_pass *pass) {
 }
 
 /*
- * Whether a list has all rows that its pass needs. A pass for the best rows needs as many as survive; if fewer reach
- * its sampled threshold, this was too high.
+ * Whether a list has all rows that its pass needs. A pass for the best rows needs `most` rows; if fewer reached its
+ * sampled threshold, that was too high. A pass with a least score needs all rows that reached it.
  */
 static bool is_complete(const thr_cells_visit *s, const thr_store_list *list) {
     if (list->lost)
@@ -58,7 +58,7 @@ static bool is_complete(const thr_cells_visit *s, const thr_store_list *list) {
     return list->n_reached <= list->most;
 }
 
-/* Screen the passes of all slots that wait. *any: whether one did. */
+/* Screen the passes of all slots that wait. *any receives whether there was one. */
 static thr_status screen(const thr_cells_job *job, size_t n_slots, bool *any, thr_error *err) {
     thr_store_list lists[THR_DEVICE_QUERIES], *order[THR_DEVICE_QUERIES];
     size_t slots[THR_DEVICE_QUERIES], n = 0;

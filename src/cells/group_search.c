@@ -8,12 +8,12 @@
 #include "scan/way.h"
 
 enum {
-    MOST_SLOTS = THR_GROUP, /* for each thread */
+    MOST_SLOTS = THR_GROUP, /* per thread */
     CHUNK = 256,            /* queries that a thread takes at once, at most */
-    LEAST_SHARED = 1        /* queries that read a block, on average, if those of all slots are to wait */
+    LEAST_SHARED = 1        /* a pass waits if as large ones in all slots read each block more often, on average */
 };
 
-/* A query whose pass waits, and the run of its blocks that comes next. */
+/* A query whose pass waits, and the next of its runs of blocks (thr_cells_subset) to screen. */
 typedef struct waiting {
     thr_cells_visit *visit;
     thr_cells_pass *pass;
@@ -23,8 +23,8 @@ typedef struct waiting {
 /* ------------------------------------------------------------------------------------------------ the sweep */
 
 /*
- * The next blocks that the same queries read, from `from` on. *members receives a bit for each of these queries; 0:
- * no query reads any more blocks.
+ * The next run of blocks, from `from` on, that are all read by the same queries; THR_RADIUS_BLOCKS at most. *members
+ * receives a bit for each of these queries, or 0 if no query reads any more blocks.
  */
 static thr_block_range next_blocks(waiting *all, size_t n, uint64_t from, uint64_t *members) {
     thr_block_range blocks = {UINT64_MAX, UINT64_MAX};
@@ -53,7 +53,7 @@ static thr_block_range next_blocks(waiting *all, size_t n, uint64_t from, uint64
     return blocks;
 }
 
-/* Screen blocks for their queries. A radius search then accepts survivors, if they are many. */
+/* Screen blocks for the queries that read them. If a radius search then has many survivors, it rescores them now. */
 static thr_status screen_blocks(const waiting *all, uint64_t members, thr_block_range blocks, thr_way way,
                                 thr_error *err) {
     thr_scan_share shares[MOST_SLOTS];
@@ -74,7 +74,10 @@ static thr_status screen_blocks(const waiting *all, uint64_t members, thr_block_
     return THR_OK;
 }
 
-/* Screen the passes of n slots. */
+/*
+ * Screen the passes of n slots. A pass for the best rows is incomplete if fewer rows than it needs reached its sampled
+ * threshold: that was too high.
+ */
 static thr_status sweep(const thr_cells_job *job, const size_t *slots, size_t n, thr_error *err) {
     const thr_job *whole = &job->plan.whole;
     const thr_way way = thr_scan_way_choose(job->plan.context, whole->corpus->quantiser->n_dims, whole->corpus->lead,
@@ -92,7 +95,7 @@ static thr_status sweep(const thr_cells_job *job, const size_t *slots, size_t n,
     }
     for (size_t i = 0; i < n; i++) {
         thr_cells_pass *pass = all[i].pass;
-        const bool best = all[i].visit->least == -INFINITY; /* as many rows as survive, or the threshold was too high */
+        const bool best = all[i].visit->least == -INFINITY;
         pass->rows_of_index = false;
         pass->is_complete = !best || pass->threshold == -INFINITY || all[i].visit->lane->collector.n >= pass->most;
     }
@@ -101,22 +104,22 @@ static thr_status sweep(const thr_cells_job *job, const size_t *slots, size_t n,
 
 /* ------------------------------------------------------------------------------------------------ queries */
 
-/* A search by all threads: each has n_slots slots, and takes chunks of queries. */
+/* A search on all threads. Each has n_slots slots, and takes `chunk` queries at once. */
 typedef struct group_search {
     const thr_cells_job *job;
     size_t n_slots;
     uint64_t chunk;
-    uint64_t least_blocks; /* of a pass that waits */
+    uint64_t least_blocks; /* a pass over so many blocks or more waits */
 } group_search;
 
-/* The queries of a thread: those that wait are in the first n_waiting slots of `slots`. */
+/* A thread's slots: first the n_waiting whose queries wait, then the free ones. */
 typedef struct crowd {
     size_t slots[MOST_SLOTS];
-    uint64_t rows[MOST_SLOTS]; /* by place in slots */
+    uint64_t rows[MOST_SLOTS]; /* the number of the query in slots[i] */
     size_t n_waiting;
 } crowd;
 
-/* Screen the passes that wait, and bring their queries to their next ones. Queries that end give their slots back. */
+/* Screen all passes that wait, and bring each query to its next such pass, or to its end, which frees its slot. */
 static thr_status advance_all(const group_search *g, crowd *c, thr_error *err) {
     const size_t n = c->n_waiting;
     THR_TRY(sweep(g->job, c->slots, n, err));
@@ -157,20 +160,21 @@ static thr_status search_chunk(void *arg, size_t number, uint32_t worker, thr_er
     return THR_OK;
 }
 
-/* Queries of each thread. */
-static uint64_t share_of(const thr_cells_job *job) {
+/* Queries per thread, rounded up. */
+static uint64_t queries_per_thread(const thr_cells_job *job) {
     return (job->queries->n_rows + job->plan.context->n_threads - 1) / job->plan.context->n_threads;
 }
 
 uint32_t thr_cells_group_slots(const thr_cells_job *job) {
-    const uint64_t share = share_of(job), most = thr_cells_slots_in_memory(job) / job->plan.context->n_threads;
+    const uint64_t share = queries_per_thread(job);
+    const uint64_t most = thr_cells_slots_in_memory(job) / job->plan.context->n_threads;
     uint64_t n = share < MOST_SLOTS ? share : MOST_SLOTS;
     n = n < most ? n : most;
     return (uint32_t)(n < 1 ? 1 : n) * job->plan.context->n_threads;
 }
 
 thr_status thr_cells_search_in_groups(const thr_cells_job *job, uint32_t n_slots, thr_error *err) {
-    const uint64_t share = share_of(job);
+    const uint64_t share = queries_per_thread(job);
     group_search g = {.job = job,
                       .n_slots = n_slots / job->plan.context->n_threads,
                       .chunk = share < CHUNK ? share : CHUNK,

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 
-/* Prepare a pass for the best rows. pass->waits stays false if there is nothing to screen. */
+/* Prepare a pass for the best rows. A query of length 0 has no screen: pass->waits stays false. */
 static thr_status prepare_best(thr_cells_visit *s, thr_cells_pass *pass, thr_error *err) {
     thr_scan_query_prepare(&s->job, &s->query, 0, s->lane, &pass->query);
     if (pass->query.norm == 0 && s->job.corpus->metric != THR_METRIC_L2)
@@ -17,7 +17,7 @@ static thr_status prepare_best(thr_cells_visit *s, thr_cells_pass *pass, thr_err
     return thr_select_collector_start(&s->lane->collector, s->job.context, pass->most, 0, pass->threshold, err);
 }
 
-/* The same for rows that reach a score. */
+/* Prepare a pass for the rows that reach s->least. If it scores all vectors instead, pass->waits stays false. */
 static thr_status prepare_radius(thr_cells_visit *s, thr_cells_pass *pass, thr_error *err) {
     s->radius.least_score = s->least;
     THR_TRY(thr_scan_radius_begin(&s->job, &s->query, &s->radius, s->lane, &pass->query, &pass->plan, err));
@@ -27,7 +27,7 @@ static thr_status prepare_radius(thr_cells_visit *s, thr_cells_pass *pass, thr_e
     return THR_OK;
 }
 
-/* Finish a pass whose blocks were screened. */
+/* Take the rows of a pass whose screen is complete: rescore and refine those in the lane's collector. */
 static thr_status finish(thr_cells_visit *s, const thr_cells_pass *pass, thr_error *err) {
     thr_lane *lane = s->lane;
     thr_collector *collector = &lane->collector;

@@ -15,8 +15,8 @@ typedef struct thr_cells_plan {
     thr_context *context;
     const thr_cells_corpus *corpus;
     thr_search_options options;   /* of the passes */
-    thr_job whole;                /* of a search of all rows with them */
-    const thr_cell_place *places; /* n_cells, by row */
+    thr_job whole;                /* a search of all rows with these options */
+    const thr_cell_place *places; /* n_cells, ascending by row */
     const thr_cells_columns *columns;
     size_t n_cells;
     uint64_t n_blocks, k, wanted; /* k: best rows whose misses are estimated; wanted: rows of a pass, k or more */

@@ -10,7 +10,7 @@
 #include "scan/margins/margin.h"
 #include "scan/radius_plan.h"
 
-/* The memory of one thread. Initialise with zeros; owned. */
+/* The memory of a slot, for one query at a time. Initialise with zeros; owned. */
 typedef struct thr_cells_visitor {
     thr_cells_chooser chooser;
     uint64_t *pending_blocks, *visited_blocks; /* blocks, as bitmaps: to visit next; visited before */
@@ -22,7 +22,7 @@ typedef struct thr_cells_visitor {
     uint64_t n_blocks; /* visited since it was set to 0 */
 } thr_cells_visitor;
 
-/* Capacities: cells of n_segments segments, blocks of all segments, rows that a pass finds. */
+/* What a visitor has room for: cells, segments and blocks of the index, and `wanted` rows of a pass. */
 typedef struct thr_cells_capacity {
     uint32_t n_dims;
     size_t n_cells, n_segments;
@@ -47,10 +47,10 @@ typedef struct thr_cells_visit {
     thr_lane *lane;
     thr_matrix query; /* of one row */
     thr_cells_stage stage;
-    size_t n_cells; /* of the chosen ones: those that were visited or have their blocks pending */
-    double n_first; /* rows of the cells of the next pass for the best rows */
+    size_t n_cells; /* chosen cells that were visited, or whose blocks are pending */
+    double n_first; /* rows that the next pass for the best rows adds, at least */
     uint64_t n_read;
-    thr_search_options options; /* of the pass */
+    thr_search_options options; /* of the pass, as are the answers and the job */
     thr_answers answers;
     thr_job job;
     float least;       /* the score that its rows must reach; -INFINITY: it finds the best plan->wanted rows */
@@ -59,7 +59,7 @@ typedef struct thr_cells_visit {
 } thr_cells_visit;
 
 /*
- * The search of a query, a matrix of one row, with the memory of one thread:
+ * The search of a query, a matrix of one row, with the memory of one slot:
  *
  *     begin
  *     do { start_pass; if (has_rows) run_pass; } while (next)
@@ -79,8 +79,9 @@ bool thr_cells_visit_next(thr_cells_visit *visit);
 thr_status thr_cells_visit_end(thr_cells_visit *visit, thr_error *err);
 
 /*
- * The steps of run_pass after a search elsewhere, which sets lane->n_read: take_best the rows in visitor->ids and
- * visitor->scores, or, with a least score, take_found those in lane->found; end_pass. THR_ENOMEM.
+ * For a caller that searches the pass itself, and sets lane->n_read, instead of run_pass: take_best takes the rows in
+ * visitor->ids and visitor->scores; with a least score, take_found takes those in lane->found. Then call end_pass.
+ * THR_ENOMEM.
  */
 thr_status thr_cells_visit_take_best(thr_cells_visit *visit, thr_error *err);
 thr_status thr_cells_visit_take_found(thr_cells_visit *visit, thr_error *err);

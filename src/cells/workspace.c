@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* workspace.c - memory that searches of one index use again, and the begin and end of a query in it. */
+/* workspace.c - memory that later searches of the same index reuse; begins and ends a query in a slot. */
 #include "cells/workspace.h"
 
 #include "base/error.h"
@@ -60,7 +60,7 @@ uint64_t thr_cells_slots_in_memory(const thr_cells_job *job) {
     return n < job->plan.context->n_threads ? job->plan.context->n_threads : n;
 }
 
-/* Allocate for a plan, where the memory of earlier ones does not suffice. */
+/* Allocate memory for a plan, unless that of an earlier one suffices. */
 static thr_status reserve(thr_cells_workspace *w, const thr_cells_plan *plan, uint32_t n_slots, thr_error *err) {
     static const char what[] = "a search of cells";
     const thr_cells_capacity wanted = thr_cells_capacity_of(plan);

@@ -4,15 +4,19 @@
 
 #include "cells/visit.h"
 
-/* A pass that is screened together with those of other queries (passes.h). */
+/*
+ * A pass that is screened together with those of other queries (passes.h). The screen puts the rows whose estimates
+ * reach the threshold into the lane's collector, which is started. For the best rows, the best `most` of them suffice.
+ * With a least score all are needed; a screen with room for `most` rows is incomplete if there are more.
+ */
 typedef struct thr_cells_pass {
-    bool waits; /* for the screen */
-    thr_scan_query query;
+    bool waits;           /* for the screen */
+    thr_scan_query query; /* for the screen */
     thr_radius_plan plan; /* of passes with a least score */
-    float threshold;      /* the screen finds rows whose estimates reach it, in the collector's units */
-    size_t most;          /* at least the best so many of them, in the lane's collector, which is started */
-    bool is_complete;     /* set by the screen: it found all rows that the pass needs; else the pass runs alone */
-    bool rows_of_index;   /* set by the screen: they are numbered as in the index, rather than as in the part */
+    float threshold;      /* in the collector's units */
+    size_t most;
+    bool is_complete;   /* set by the screen: it found all rows that the pass needs; if false, the pass runs alone */
+    bool rows_of_index; /* set by the screen: rows are numbered as in the index; if false, as in the part */
 } thr_cells_pass;
 
 struct thr_cells_workspace {
@@ -31,12 +35,13 @@ struct thr_cells_workspace {
 thr_cells_capacity thr_cells_capacity_of(const thr_cells_plan *plan);
 
 /*
- * Make room for n_slots queries at once, and set plan->places. All plans are searches of the same index. THR_ENOMEM.
+ * Make room for n_slots queries at once, set plan->places and plan->columns, which the workspace owns, and reset the
+ * count of visited blocks. All plans of a workspace are searches of the same index. THR_ENOMEM.
  */
 thr_status thr_cells_workspace_prepare(thr_cells_workspace *workspace, thr_cells_plan *plan, uint32_t n_slots,
                                        thr_error *err);
 
-/* A search of many queries, as its threads read it. */
+/* A search of many queries. Threads share it. Pointers are borrowed. */
 typedef struct thr_cells_job {
     thr_cells_plan plan;
     thr_cells_workspace *workspace;
@@ -45,9 +50,9 @@ typedef struct thr_cells_job {
     const thr_answers *answers;
 } thr_cells_job;
 
-/* The number of slots whose memory stays within a bound, or, if that is more, the number of threads. */
+/* How many slots fit in about 256 MiB; at least one per thread. */
 uint64_t thr_cells_slots_in_memory(const thr_cells_job *job);
 
-/* Begin the search of query number `row` in a slot; slot i uses lane i. End it, and write its answer. */
+/* Begin the search of query number `row` in a slot; slot i uses lane i. Then end it, and write its answer. */
 void thr_cells_job_begin(const thr_cells_job *job, uint64_t row, size_t slot);
 thr_status thr_cells_job_end(const thr_cells_job *job, uint64_t row, size_t slot, thr_error *err);

@@ -49,10 +49,10 @@ struct thr_index {
     thr_device_policy codes; /* its copy is a thr_store */
     thr_device_policy fused; /* codes and posting lists together (device/policy.c) */
 
-    /* Of a root: of its codes, measured before the first search. The corpora borrow it. */
+    /* Of a root: the noise of its codes, measured before the first search. All its snapshots borrow it. */
     thr_code_noise noise;
     atomic_bool noise_measured;
-    pthread_mutex_t noise_mutex; /* held while it is measured */
+    pthread_mutex_t noise_mutex; /* held while the noise is measured */
 
     thr_idle scans;            /* thr_scan */
     thr_idle cell_searches;    /* thr_cells_workspace */
@@ -98,7 +98,10 @@ void thr_index_resolve_recall(const thr_index *index, uint64_t k, thr_search_opt
 thr_status thr_index_check_options(const thr_index *index, const thr_search_options *options, uint64_t k,
                                    thr_error *err);
 
-/* Borrow a workspace for a search; return it with thr_idle_put. THR_ENOMEM. */
+/*
+ * Borrow a workspace for a search; return it with thr_idle_put. The first call measures the index's noise. After an
+ * error there is nothing to return. THR_ENOMEM.
+ */
 thr_status thr_index_take_scan(thr_index *index, thr_scan **scan, thr_error *err);
 
 /*

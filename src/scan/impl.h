@@ -239,7 +239,7 @@ float thr_scan_collector_extra(const thr_job *job, const thr_scan_query *query);
 /* Offer all rows of the blocks to each query's lane; its collector keeps those whose estimate reaches the threshold. */
 void thr_scan_screen_blocks(const thr_scan_group *group, thr_lane *lanes, thr_block_range blocks);
 
-/* A query and its lane, with blocks that several queries screen: those of a segment of its corpus, from `first` on. */
+/* One of several queries that screen the same blocks. In its corpus, these are those of a segment from `first` on. */
 typedef struct thr_scan_share {
     const thr_scan_query *query;
     thr_lane *lane;
@@ -248,12 +248,12 @@ typedef struct thr_scan_share {
 } thr_scan_share;
 
 /*
- * The same for n >= 1 queries with corpora of their own, in which they share n_blocks blocks: segments and filters are
- * views of the same memory. way: the way for one query.
+ * Offer all rows of n_blocks blocks to the lanes of n >= 1 queries. Each query has its own corpus and filter, but for
+ * these blocks all are views of the same memory. way: the way for one query.
  */
 void thr_scan_screen_shares(const thr_scan_share *shares, uint32_t n, size_t n_blocks, thr_way way);
 
-/* The same for one query, with exact scores from the kept vectors. */
+/* As thr_scan_screen_blocks for one query, with exact scores from the kept vectors. */
 void thr_scan_exact_blocks(const thr_scan_query *query, thr_lane *lane, thr_block_range blocks);
 
 /* Nested codes: replace the leading planes' estimates by those of all planes. */

@@ -60,18 +60,18 @@ thr_status thr_scan_radius_one(const thr_job *job, const thr_matrix *query, cons
                                uint32_t n_lanes, thr_found *found, thr_error *err);
 
 /*
- * The same for a job that measures queries unless it is exact, and knows the kept error if the radius is certain; sets
- * its certified flag of query 0.
+ * The same, but certify the query too: job->options->certified, if given, receives its flag in [0]. The caller sets
+ * job->measures_queries unless the job is exact, and job->kept_error if the radius is certain.
  */
 thr_status thr_scan_radius_part(const thr_job *job, const thr_matrix *query, const thr_radius *radius, thr_lane *lanes,
                                 uint32_t n_lanes, thr_found *found, thr_error *err);
 
 /*
- * The same on one lane, with a screen that runs elsewhere. begin makes *screen, the query that screens, and its plan.
+ * As thr_scan_radius_one on one lane, but the caller screens. begin makes *screen, the query to screen, and its plan.
  * If screen->skips_screen is true, there is nothing to screen: use thr_scan_radius_one. Else the caller puts the rows
  * whose estimates reach plan->screened into the lane's collector, and finish appends those that reach the radius to
- * *found. accept, between the two, empties the collector: call it before there are more than 2 * THR_RADIUS_ROWS rows.
- * THR_ENOMEM.
+ * *found. accept, between the two, rescores the collector's rows and empties it: call it before the collector has more
+ * than 2 * THR_RADIUS_ROWS rows. THR_ENOMEM.
  */
 thr_status thr_scan_radius_begin(const thr_job *job, const thr_matrix *query, const thr_radius *radius, thr_lane *lane,
                                  thr_scan_query *screen, thr_radius_plan *plan, thr_error *err);

@@ -24,7 +24,7 @@ typedef struct thr_code_errors {
 
 /*
  * The standard errors of a rotated index's estimates, per unit of the item's factor and of the length of the query's
- * coded part, for inner products; they hardly depend on the query (margins/noise.h). 0: unknown.
+ * coded part (L2: twice that length). They hardly depend on the query (margins/noise.h). 0: unknown.
  */
 typedef struct thr_code_noise {
     double screened;    /* by the planes in blocks, without the share of the query's own code */
@@ -60,8 +60,9 @@ thr_status thr_scan_create(thr_context *context, thr_scan **scan, thr_error *err
 void thr_scan_free(thr_scan *scan);
 
 /*
- * Measure the noise of a corpus with random queries on a sample of its rows: the same for the same corpus. It stays
- * unknown, all 0, if the codes are not rotated or have no factors, without kept vectors, and for few rows. THR_ENOMEM.
+ * Measure the noise of a corpus with random queries on a sample of its rows. The same corpus always gets the same
+ * result. It is unknown, all 0, if the codes are not rotated or have no factors, if no vectors are kept, or if the
+ * corpus has few rows. THR_ENOMEM.
  */
 thr_status thr_scan_measure_noise(thr_scan *scan, const thr_scan_corpus *corpus, thr_code_noise *noise, thr_error *err);
 

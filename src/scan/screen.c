@@ -184,7 +184,7 @@ static void screen_group(const thr_scan_group *group, thr_lane *lanes, const thr
     }
 }
 
-/* The blocks of each tile, but for a shorter last one, into which n blocks are divided; n is at most THR_RUN_BLOCKS. */
+/* The blocks per tile, if n blocks are divided into tiles of about equal size. n is at most THR_RUN_BLOCKS. */
 static size_t tile_blocks(const thr_scan_query *query, size_t n) {
     size_t most = THR_TILE_BYTES / thr_block_size(query->code.n_dims, query->code.item_bits);
     most = most < 1 ? 1 : most < THR_TILE_BLOCKS ? most : THR_TILE_BLOCKS;

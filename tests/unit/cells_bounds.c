@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cells_bounds.c - no row scores more than the bound of its cell, as searches compute scores: ordinary and odd rows, by
- * all metrics and kinds of kept vectors. And bounds are tight where cells are points.
+ * all metrics and kinds of kept vectors. Where cells are points, bounds are tight.
  */
 #include "index_support.h"
 
@@ -80,7 +80,10 @@ static void score_rows(thr_index *index, const thr_matrix *query, float *scores)
     }
 }
 
-/* How far the bounds exceed the best scores of their cells: the largest, relative to the sizes of the products. */
+/*
+ * Check that no row scores more than its cell's bound. Returns the largest difference between a bound and the best
+ * score of its cell, relative to the scale of the scores.
+ */
 static double expect_bounds(thr_context *context, thr_index *index, const float *queries, uint32_t n_dims,
                             const char *what) {
     const thr_kernels *kernels = context->kernels;
@@ -149,7 +152,7 @@ static void no_row_scores_more_than_its_cells_bound(void **state) {
         }
 }
 
-/* With one item a cell the bound is its score, but for rounding. */
+/* If each cell has one item, the bound is its score up to rounding. */
 static void bounds_of_single_items_are_tight(void **state) {
     for (size_t m = 0; m < 3; m++)
         for (size_t k = 0; k < 3; k++) {
@@ -162,7 +165,7 @@ static void bounds_of_single_items_are_tight(void **state) {
         }
 }
 
-/* Centroids that are no numbers, and vectors without direction, bound nothing. */
+/* Centroids of NaN, and centroids without direction, give no useful bound, but no NaN either. */
 static void bounds_are_never_nan(void **state) {
     const thr_kernels *kernels = ((thr_context *)*state)->kernels;
     const float zeros[3] = {0}, wrong[3] = {NAN, 1, 2};

@@ -30,13 +30,13 @@ typedef struct fixture {
     thr_found found;
 } fixture;
 
-/* Set the rows of a cell, and its numbers, whatever they were. */
+/* Set the rows of a cell, and its columns. */
 static void place(fixture *f, size_t c, uint64_t first_row, uint64_t end_row) {
     f->places[c] = (thr_cell_place){.first_row = first_row, .end_row = end_row};
     thr_cells_columns_set(&f->columns, c, f->scan.metric, end_row - first_row, &f->cells[c], NULL);
 }
 
-/* Cells of ROWS rows, those behind the visited ones of n_rows rows. All centroids but the first are 0. */
+/* The VISITED first cells have ROWS rows each, the others n_rows. All centroids but the first are 0. */
 static void begin(fixture *f, thr_metric metric, uint32_t n_rows) {
     memset(f, 0, sizeof *f);
     f->context = test_context(1, THR_ISA_SCALAR, NULL);
@@ -74,7 +74,7 @@ static void begin_query(fixture *f) {
     assert_true(thr_cells_chooser_begin(&f->plan, &query, &f->chooser));
 }
 
-/* Visit the first cells, find FOUND rows, the last n of them in the last visited cell, and choose more cells. */
+/* Visit the first cells, and find FOUND rows, the last n of them in the last cell. Whether more cells are chosen. */
 static bool chooses_more(fixture *f, size_t n) {
     begin_query(f);
     thr_cells_chooser_start(VISITED * ROWS, &f->chooser);
@@ -107,7 +107,7 @@ static void near_centroids_with_large_residuals_are_visited_first(void **state) 
     }
 }
 
-/* Whether a search goes on, all of whose best rows are in the first of 16 cells, with n_rows in each other cell. */
+/* Whether a search goes on after VISITED cells with all its best rows in the first, if the others have n_rows each. */
 static bool goes_on(thr_metric metric, uint32_t n_rows, double allowed) {
     fixture f;
     begin(&f, metric, n_rows);
@@ -117,7 +117,7 @@ static bool goes_on(thr_metric metric, uint32_t n_rows, double allowed) {
     return more;
 }
 
-/* By their scores, with the growth of the spread, one of the best rows is still missing. */
+/* The order ends it: the model by scores, whose spread grows, still expects one of the best rows elsewhere. */
 static void a_search_ends_when_the_last_cells_had_no_rows(void **state) {
     (void)state;
     assert_false(goes_on(THR_METRIC_COSINE, ROWS, 0.5));
@@ -128,7 +128,7 @@ static void by_inner_product_the_order_ends_no_search(void **state) {
     assert_true(goes_on(THR_METRIC_IP, ROWS, 0.5));
 }
 
-/* The model expects some of the best of a million rows per cell, though the last visited cells had none. */
+/* The model by scores expects some of the best rows in cells of a million, though the last cells visited had none. */
 static void a_search_goes_on_when_scores_contradict_the_order(void **state) {
     (void)state;
     assert_true(goes_on(THR_METRIC_COSINE, 1000 * 1000, 0.5));
@@ -231,7 +231,7 @@ static void a_queue_sorts_listed_cells(void **state) {
     assert_sorted(&queue, N);
 }
 
-/* Damaged centroids: no number is below or above NaN, and all cells are visited. */
+/* Damaged centroids: NaN is neither below nor above any number, and all cells are visited. */
 static void a_search_ends_where_scores_of_centroids_are_not_numbers(void **state) {
     (void)state;
     fixture f;
@@ -245,7 +245,7 @@ static void a_search_ends_where_scores_of_centroids_are_not_numbers(void **state
     end(&f);
 }
 
-/* Cells of various numbers, and a query; a filter leaves out every row of some cells. */
+/* Cells with various ends and deviations, and a query; a filter leaves out every row of some cells. */
 static void begin_various(fixture *f, thr_metric metric, uint64_t *filter) {
     uint64_t seed = 5;
     begin(f, metric, ROWS);
@@ -292,7 +292,7 @@ static void likely_cells_are_all_of_which_rows_are_expected(void **state) {
     }
 }
 
-/* Where estimates prove that the likeliest cells have too many rows, choosing them fails; they often prove it. */
+/* If estimates prove that the likeliest cells have too many rows, choosing them fails. Often they prove it. */
 static void estimates_prove_that_likely_cells_have_too_many_rows(void **state) {
     (void)state;
     fixture f;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * index_cells_batches.c - many queries that skip cells and read blocks together have the answers of each query alone:
- * the same ids, scores and numbers of rows read.
+ * index_cells_batches.c - queries that skip cells and read blocks together have the answers of each query alone: the
+ * same ids, scores and numbers of rows read.
  */
 #include "index_support.h"
 #include "little.h"
@@ -86,7 +86,7 @@ typedef struct answer {
     float scores[MOST_RESULTS];
 } answer;
 
-/* Search for all queries, so many at a time. */
+/* Search for all queries of a request, `batch` at a time. */
 static void search(thr_index *index, const request *r, uint64_t batch, answer *out) {
     thr_search_options options;
     thr_search_options_init(&options);

@@ -67,7 +67,7 @@ static uint64_t *make_filter(uint64_t n, uint64_t step) {
 
 /* ------------------------------------------------------------------------------------------------ radius */
 
-/* Whether two radius searches found the same rows; of the second, which read all, rows become ids first. */
+/* Expect the same items from two radius searches: found has ids; all, from a search of all cells, has rows. */
 static void expect_same_found(const thr_index *index, const thr_radius_result *found, const thr_found *all,
                               const char *what) {
     for (uint64_t q = 0; q < found->n_queries; q++) {
@@ -203,7 +203,7 @@ static void radius_searches_skip_cells(void **state) {
     free(queries);
 }
 
-/* With less recall: the rows within the radius, and nearly all of them. */
+/* With a recall below 1: only rows within the radius, and nearly all of them. */
 static void radius_searches_keep_their_recall(void **state) {
     float *rows = clustered_rows(N, 1), *queries = clustered_rows(QUERIES, 2);
     const thr_matrix matrix = thr_matrix_f32(queries, QUERIES, DIMS);
@@ -230,7 +230,7 @@ static void radius_searches_keep_their_recall(void **state) {
     free(queries);
 }
 
-/* A search whose memory was not enough leaves nothing that misleads the next one. */
+/* A search that fails for want of memory does not change the answers of the next one. */
 static void radius_searches_work_after_one_without_memory(void **state) {
     test_memory memory = {0};
     thr_context *context = test_context(1, THR_ISA_BEST, &memory);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * index_noise.c - the noise of a rotated index, measured once with random queries, is that of each query, of whatever
- * kind; other indexes have none.
+ * index_noise.c - the noise of a rotated index, measured once with random queries, is near that measured for each query
+ * of any kind; other indexes have none.
  */
 #include "index_support.h"
 #include "little.h"
@@ -35,7 +35,7 @@ static thr_index *build_and_open(thr_context *context, const float *rows, thr_me
     return index;
 }
 
-/* A query's noise as measured on rows, and as it follows from the index. */
+/* A query's noise: measured on rows, and computed from the noise of the index. */
 static void noise_of(thr_index *index, thr_scan *scan, const float *vector, thr_noise *measured, thr_noise *expected) {
     thr_search_options options;
     thr_search_options_init(&options);
@@ -102,7 +102,7 @@ static void other_indexes_have_no_noise(void **state) {
     free(rows);
 }
 
-/* In a corpus of rotated codes a query can still have few components. Its errors are not those of random queries. */
+/* A rotated query can still have few effective dimensions. Its errors are not those of random queries. */
 static void a_query_of_few_components_is_measured(void **state) {
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     float *rows = make_rows(N, 1);

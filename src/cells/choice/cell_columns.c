@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cell_columns.c - the numbers of cells, set once per index. */
+/* cell_columns.c - the parameters of cells, set when a workspace is made. */
 #include "cells/choice/cell_columns.h"
 
 #include "base/error.h"

@@ -31,7 +31,7 @@ void thr_cells_models_free(thr_context *context, thr_cells_models *models) {
 
 /* ------------------------------------------------------------------------------------------------ one query */
 
-/* Count the items that may be found. */
+/* Count the items of each cell that pass the filter, and their sum. */
 static void count_items(const thr_cells_plan *plan, thr_cells_models *models) {
     const uint64_t *filter = plan->options.filter;
     uint64_t sum = 0;
@@ -46,7 +46,7 @@ static void count_items(const thr_cells_plan *plan, thr_cells_models *models) {
     models->n_rows = (double)sum;
 }
 
-/* The scores of n cells that are products with a query of a length. */
+/* Cosine and inner product: the means and slopes of n cells. length: of the query. */
 static void model_products(const thr_cells_columns *columns, double length, const float *products, size_t n,
                            double *restrict mean, double *restrict slope) {
     for (size_t c = 0; c < n; c++) {
@@ -55,7 +55,7 @@ static void model_products(const thr_cells_columns *columns, double length, cons
     }
 }
 
-/* L2 scores. */
+/* L2: the same. */
 static void model_distances(const thr_cells_columns *columns, const float *distances, size_t n, double *restrict mean,
                             double *restrict slope) {
     for (size_t c = 0; c < n; c++) {
@@ -141,12 +141,12 @@ thr_cell_score_model thr_cells_models_get(const thr_cells_models *models, uint32
                                           .slope = models->end_slope[cell]}};
 }
 
-/* The number by which a score is farther above a mean than items are expected. */
+/* How far a score is above the largest at which items are expected (thr_cells_is_far). At 0 or below, some are. */
 static inline double excess(double mean, double deviation, double score) {
     return score - mean - THR_CELLS_FAR * thr_cells_rounded_deviation(mean, deviation, score);
 }
 
-/* How far a score is above all that is expected of each cell: of its items, and of the one at its end. */
+/* By cell: the lesser excess of its items and of the one at its end. Above 0, none is expected to reach the score. */
 static void set_excesses(const thr_cells_models *models, double spread, double score, double *restrict excesses) {
     const double *mean = models->mean, *slope = models->slope, *deviation = models->columns->deviation;
     const double *end_mean = models->end_mean, *end_slope = models->end_slope;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cell_models.h - the models (score_model.h) of all cells for one query, an array of each of their numbers, and the
- * order in which the first cells are visited.
+ * cell_models.h - the models (score_model.h) of all cells for one query, one array per parameter, and the keys by which
+ * the first cells are ordered.
  *
  * Most cells are so far below the scores in question that no item of them is expected there. One vectorised pass finds
  * the others.
@@ -14,13 +14,13 @@
 /* The models of one query, by cell. Initialise with zeros; owned. */
 typedef struct thr_cells_models {
     double *memory;  /* of all arrays */
-    const double *n; /* items that may be found: those of the columns, or `allowed` */
+    const double *n; /* items that may be found: columns->n_rows, or with a filter `allowed` */
     double *allowed; /* items that pass the filter */
     double *mean, *slope, *end_mean, *end_slope;
-    double *first_keys; /* the first cells have the largest; -INFINITY: no item may be found */
+    double *first_keys; /* the cell with the largest is visited first; -INFINITY: no item passes the filter */
     double *excesses;   /* memory of thr_cells_models_list_near */
     const thr_cells_columns *columns;
-    double n_rows; /* of all cells, that pass the filter */
+    double n_rows; /* the sum of n */
     size_t n_cells;
 } thr_cells_models;
 
@@ -29,8 +29,8 @@ thr_status thr_cells_models_reserve(thr_context *context, size_t n, thr_cells_mo
 void thr_cells_models_free(thr_context *context, thr_cells_models *models);
 
 /*
- * Model all cells for a query of a length, 1 for cosine. centroid_scores: its products with their centroids; L2:
- * squared distances.
+ * Model all cells for a query with this length (1 for cosine). centroid_scores: the query's products with the
+ * centroids; L2: its squared distances from them.
  */
 void thr_cells_models_make(const thr_cells_plan *plan, double length, const float *centroid_scores,
                            thr_cells_models *models);
@@ -39,7 +39,8 @@ void thr_cells_models_make(const thr_cells_plan *plan, double length, const floa
 thr_cell_score_model thr_cells_models_get(const thr_cells_models *models, uint32_t cell);
 
 /*
- * List the cells with may_be_listed in which thr_cells_expected_above may exceed 0, ascending, and return their number.
+ * List, ascending, the cells with may_be_listed for which thr_cells_expected_above may exceed 0. Returns their number.
+ * cells: room for all of them. Any NaN counts as near.
  */
 size_t thr_cells_models_list_near(const thr_cells_models *models, double spread, double score,
                                   const bool *may_be_listed, uint32_t *cells);

@@ -26,8 +26,8 @@ enum { SCORES_ONE_IN = 64 };
 static const double LIKELY_DEVIATIONS = 3;
 static const double LARGEST_GROWTH = 4; /* the factor by which the rows before the front may grow in a pass */
 /*
- * The order alone ends a search only if the model, which usually expects too many, expects at most this many times the
- * rows that may be missed. So an order that is wrong for a kind of queries costs no recall.
+ * The order alone ends a search only if the model by scores, which usually expects too many, expects at most this many
+ * times the rows that may be missed. So an order that is wrong for a kind of queries costs no recall.
  */
 static const double LARGEST_DOUBT = 8;
 /*
@@ -221,7 +221,7 @@ bool thr_cells_chooser_next(const thr_cells_plan *plan, const thr_found *found, 
     count_found(plan, found, chooser);
     while (chooser->n_chosen > chooser->n_front && !chooser->may_be_chosen[thr_cells_queue_first(&chooser->order)])
         advance(chooser);
-    /* The order ends no search before least_front rows: until then `behind` exceeds plan->allowed. */
+    /* Rows expected behind the front. Before least_front rows it is made to exceed plan->allowed: no search ends. */
     double behind = fmax(expected_by_order(plan, chooser), plan->allowed * least_front / chooser->front);
     if (behind <= plan->allowed) {
         const double spread = thr_cells_fit_mean_spread(chooser->counts, chooser->n_chosen, worst, n_dims);

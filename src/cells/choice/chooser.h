@@ -14,7 +14,7 @@
 
 #include "cells/choice/likely_cells.h"
 
-/* The memory of one thread, and the state of its query. Initialise with zeros; owned. */
+/* The memory of a slot, and the state of its query. Initialise with zeros; owned. */
 typedef struct thr_cells_chooser {
     float *vector;            /* n_dims: the query */
     double length;            /* of it; 1 for cosine */
@@ -25,12 +25,12 @@ typedef struct thr_cells_chooser {
     double *found_in;         /* by cell: rows found */
     double *positions;        /* by cell: rows of the order before its middle; INFINITY after the front */
     bool *may_be_chosen;      /* by cell: it has rows, and was not chosen */
-    uint32_t *order_cells;    /* of the order */
+    uint32_t *order_cells;    /* memory of the order */
     uint32_t *chosen;         /* cells, by number, in the order in which they were chosen */
     thr_cells_queue order;    /* cells after the front, by models.first_keys */
     size_t n_chosen;
-    size_t n_front; /* cells before the front */
-    double front;   /* rows of the cells before it in the order; all of them are chosen */
+    size_t n_front; /* cells before the front; all of them are chosen */
+    double front;   /* rows of these cells that pass the filter */
 } thr_cells_chooser;
 
 /* Allocate for queries of n_dims dimensions and n_cells cells. THR_ENOMEM; free the chooser then, too. */
@@ -40,20 +40,22 @@ void thr_cells_chooser_free(thr_context *context, thr_cells_chooser *chooser);
 
 /*
  * Begin a query, a matrix of one row: score all centroids; no cell is chosen yet. Cells without rows that pass the
- * filter are never chosen. If this returns false, the query has length 0 and no order: visit all blocks instead.
+ * filter are never chosen. Returns false if the query has length 0, and not by L2: then there is no order, and the
+ * caller visits all blocks.
  */
 bool thr_cells_chooser_begin(const thr_cells_plan *plan, const thr_matrix *query, thr_cells_chooser *chooser);
 
 /*
- * Choose the cells with the best centroids: n_rows more rows at least, and those of further cells whose centroids are
- * near enough to the best one, up to a share of all rows.
+ * Choose the next cells of the order, until they have n_rows rows or more that pass the filter, or no cell is left.
  */
 void thr_cells_chooser_start(double n_rows, thr_cells_chooser *chooser);
 
 /*
- * Given the best rows of cells, sorted and at least plan->wanted, and the k-th best score of all rows that were found,
- * choose the cells of the next pass: those that are expected to have most of the best k, or the next of the order, with
- * at most three times the rows before the front. Return false, with no cell chosen, if at most plan->allowed of the
- * best k are expected in the others.
+ * Choose the cells of the next pass, or return false, with no cell chosen, if at most plan->allowed of the best k are
+ * expected in the cells not chosen, or if none is left. The cells are those that are expected to have most of the best
+ * k, or the next of the order, with at most about three times the rows before the front.
+ *
+ * found: the best rows of cells, sorted, at least plan->wanted. kth: the k-th best score of all rows found, also of
+ * those without cells.
  */
 bool thr_cells_chooser_next(const thr_cells_plan *plan, const thr_found *found, double kth, thr_cells_chooser *chooser);

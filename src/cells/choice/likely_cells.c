@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-enum { RATES = 4 }; /* of thr_cells_likely_take_more: more prove little more */
+enum { RATES = 4 }; /* that thr_cells_likely_take_more tries; more would prove hardly more */
 
 thr_status thr_cells_likely_reserve(thr_context *context, size_t n, thr_likely_cells *likely, thr_error *err) {
     static const char what[] = "likely cells";
@@ -50,9 +50,13 @@ double thr_cells_likely_expect(const thr_cells_models *models, double spread, do
 }
 
 /*
- * Whatever the rate, cells of at most n_rows rows are expected to have at most n_rows x rate of the best rows, and what
- * each of all cells has beyond its rows x rate. Rates are tried at which the first part is 1/2, 1/4, ... of the rows
- * wanted.
+ * Let cell c have n(c) rows, of which e(c) are expected to be among the best. For any rate r > 0 and any cells S of at
+ * most n_rows rows
+ *
+ *     sum over S of e(c) <= r n_rows + sum over all listed cells of max(e(c) - r n(c), 0)
+ *
+ * If the right side is less than the rows wanted, no such S has them. The rates tried are those at which r n_rows is
+ * 1/2, 1/4, ... of the rows wanted.
  */
 bool thr_cells_likely_take_more(const thr_cells_models *models, double allowed, double n_rows,
                                 const thr_likely_cells *likely) {

@@ -12,8 +12,8 @@ static bool is_before(const thr_cells_queue *queue, uint32_t a, uint32_t b) {
 }
 
 /*
- * Put the cell of a place into the heap below it. The place first moves down to a leaf, past the larger child each
- * time, and then up to where the cell belongs, usually near: so few branches are unpredictable.
+ * Move the cell at place `top` down to where it belongs. First the place moves to a leaf: at each level the child with
+ * the larger key moves up. Then the cell rises from the leaf, usually by few levels. So few branches are unpredictable.
  */
 static void sift_down(thr_cells_queue *queue, size_t top) {
     uint32_t *heap = queue->cells;

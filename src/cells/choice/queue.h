@@ -14,7 +14,7 @@ typedef struct thr_cells_queue {
     const double *keys; /* by cell */
     double bound;       /* the least key of the first heap */
     size_t n_heap, n;   /* n: cells in the queue, in the heap or not */
-    size_t n_all;       /* cells with keys */
+    size_t n_all;       /* cells among which the next heap is searched: of thr_cells_queue_make; else 0 */
 } thr_cells_queue;
 
 /*
@@ -23,11 +23,11 @@ typedef struct thr_cells_queue {
  */
 thr_cells_queue thr_cells_queue_make(uint32_t *cells, size_t n, const double *keys, double bound);
 
-/* Queue n listed cells. heap: memory for n numbers. */
+/* Queue n listed cells, all in the first heap. heap: memory for n numbers. keys, not -INFINITY: by cell. */
 thr_cells_queue thr_cells_queue_of(uint32_t *heap, const uint32_t *cells, size_t n, const double *keys);
 
-/* The cell with the largest key, the first of equal ones. The queue has one at least. */
+/* The cell with the largest key, of equal ones the lowest number. The queue must not be empty. */
 uint32_t thr_cells_queue_first(thr_cells_queue *queue);
 
-/* The same cell, which leaves the queue. */
+/* Remove that cell from the queue, and return it. */
 uint32_t thr_cells_queue_pop(thr_cells_queue *queue);

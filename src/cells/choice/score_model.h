@@ -36,7 +36,7 @@ typedef struct thr_cell_score_model {
     } end;                     /* the item at the cell's end */
 } thr_cell_score_model;
 
-/* Standard deviations. Less than 2^-29 of all items are farther above their mean, and are taken as none. */
+/* In standard deviations: less than 2^-29 of all items are farther above their mean, which counts as none. */
 enum { THR_CELLS_FAR = 6 };
 
 /* A standard deviation with the rounding error of scores. */
@@ -57,7 +57,7 @@ double thr_cells_expected_above(const thr_cell_score_model *model, double spread
 
 /*
  * The same within a relative error of THR_CELLS_QUICK_ERROR, in a fraction of the time. Call thr_cells_prepare_quick
- * once before, in any thread; later calls of it cost nothing.
+ * once before, in any thread; later calls return at once.
  */
 #define THR_CELLS_QUICK_ERROR 0.0025
 void thr_cells_prepare_quick(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bounded.c - borrows the memory of searches by bounds. */
+/* bounded.c - chooses between radius searches with and without cells, and keeps the workspaces of those with cells. */
 #include "index/search/bounded.h"
 
 #include "base/error.h"

@@ -5,7 +5,7 @@
 #include "index/impl.h"
 #include "scan/radius.h"
 
-/* thr_scan_radius over the segments. */
+/* As thr_scan_radius over the segments, without the tail. */
 thr_status thr_index_scan_radius(thr_index *index, thr_scan *scan, const thr_matrix *queries, float least_score,
                                  const thr_search_options *options, thr_found *found, thr_error *err);
 

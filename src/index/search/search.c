@@ -79,7 +79,7 @@ static thr_status make_scan(thr_context *context, void **piece, thr_error *err) 
     return status;
 }
 
-/* Measure the noise of a root's codes, unless an earlier search has. */
+/* Measure the noise of a root's codes, unless an earlier search has measured it. Threads may call this at once. */
 static thr_status measure_noise(thr_index *root, thr_scan *scan, thr_error *err) {
     thr_status status = THR_OK;
     if (atomic_load(&root->noise_measured))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* corpus_noise.c - measures the noise of rotated codes, which is the same for all queries of one length. */
+/* corpus_noise.c - measures the noise of rotated codes, which is about the same for all queries of one length. */
 #include "base/error.h"
 #include "base/rng.h"
 #include "scan/margins/noise.h"
@@ -23,7 +23,10 @@ static double sum_of_squares(const float *x, size_t n) {
     return sum;
 }
 
-/* Add the squared errors of a random query, per unit of its length, to *sum, and their number to *n. */
+/*
+ * Add the squared errors of a random query, per unit of its scored length, to *sum, and their number to *n. The share
+ * of the query's own code is left out of sum->screened. Returns false if the noise cannot be measured.
+ */
 static bool add_errors(const thr_job *job, uint64_t *rng, thr_lane *lane, thr_code_noise *sum, double *n) {
     thr_scan_query screen, rescoring;
     thr_sampled_errors errors;

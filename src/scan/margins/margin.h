@@ -5,7 +5,7 @@
  * A row is among the best k only if its score reaches the k-th best score. A search drops a row if the row's estimate
  * plus z standard errors is below the k-th best score found so far. A row among the best k is then dropped with at most
  * the probability that a normal error exceeds z. This holds for every query, k and filter, because the standard error
- * is measured for each query (noise.h).
+ * is that of the query's own estimates (noise.h).
  */
 #pragma once
 
@@ -15,7 +15,7 @@ struct thr_radius;
 
 /* The measurements that a query's margins come from. The margin of an item is z x noise x the item's factor. */
 typedef struct thr_margin {
-    thr_noise noise; /* of its estimates; noise.known: false if there are no margins */
+    thr_noise noise; /* of the query's estimates; noise.known: false if there are no margins */
     /* the query, with the gains of each step divided by the cosine to its code (thr_scan_unbias_*) */
     thr_scan_query screen, rescoring;
     const thr_scan_query *query; /* the query that screens, once thr_scan_margin_begin has made it */

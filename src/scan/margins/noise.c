@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * noise.c - measures the standard errors of a query's estimates on a sample of rows.
+ * noise.c - finds the standard errors of a query's estimates, on a sample of rows or from corpus->noise.
  *
  * Names as in bounds.c: r is an item's residual, x = factor * b the vector that its code represents, p the query's
  * coded part and p~ the vector that its code represents; m = 2 for L2, else 1. An estimate has <x, p~> in place of <r,
@@ -36,11 +36,11 @@
 
 enum { TAIL = 3 };
 
-/* A rotated query has about a third of its dimensions as effective ones. One with less than this part is measured. */
-static const double LEAST_EFFECTIVE = 6;
+/* About a third of a rotated query's dimensions are effective. With less than one in so many, its noise is measured. */
+static const double EFFECTIVE_ONE_IN = 6;
 
 static const double TAIL_Z = 2.25; /* 3 of some 100 to 128 normal numbers exceed it in absolute value */
-/* a standard deviation measured on 114 numbers, as of a full sample, has a standard error of 7 % */
+/* a standard deviation that is measured on the 114 numbers of a full sample has a standard error of 7 % */
 static const double UNCERTAINTY = 1.1;
 static const double LEAST_COSINE = 0.1; /* between a query and its code; already one bit has about 0.8 */
 
@@ -95,8 +95,8 @@ double thr_scan_record_factor(const thr_scan_corpus *corpus, uint64_t row) {
 /* ------------------------------------------------------------------------------------------------ sample */
 
 /*
- * Fill the lane's collector with the rows of blocks spread over the job's corpus, which is the query's, and with their
- * screen scores; return how many.
+ * Fill the lane's collector's memory with rows of blocks spread over the job's corpus, and with their scores by the
+ * screen. Returns the number of rows, at most THR_NOISE_ROWS; collector.n becomes 0.
  */
 static size_t take_sample(const thr_job *job, const thr_scan_query *screen, thr_lane *lane) {
     thr_scan_query query = *screen;
@@ -201,7 +201,7 @@ thr_noise thr_scan_noise_of_corpus(const thr_scan_query *screen) {
     const thr_code_noise *noise = screen->corpus->noise;
     const double length = thr_scan_scored_length(screen);
     if (noise == NULL || !(noise->screened > 0) ||
-        screen->geometry.effective_dims * LEAST_EFFECTIVE < (double)screen->corpus->quantiser->n_dims)
+        screen->geometry.effective_dims * EFFECTIVE_ONE_IN < (double)screen->corpus->quantiser->n_dims)
         return (thr_noise){.known = false};
     const double query = thr_scan_noise_of_query(screen, noise->code_square);
     return (thr_noise){.known = true,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * noise.h - the standard errors of a query's estimates, measured on rows of the index.
+ * noise.h - the standard errors of a query's estimates, measured on rows of the index for each query or once for all.
  *
  * Both the error of an estimate and the item's factor are proportional to the length of the item's residual. So the
  * error divided by the factor has about the same distribution for all items. Its standard deviation is measured here,
@@ -10,12 +10,12 @@
 
 #include "scan/impl.h"
 
-/* Sampled blocks; at most and at least so many of their rows are scored. */
+/* Blocks of the sample; rows of them that are scored, at most; rows with errors below which the noise is unknown. */
 enum { THR_NOISE_BLOCKS = 16, THR_NOISE_ROWS = 128, THR_NOISE_LEAST_ROWS = 64 };
 
 /* Standard errors of unbiased estimates, in score per unit of factor. */
 typedef struct thr_noise {
-    bool known;                /* false if too few sampled rows have a residual that is not 0 */
+    bool known;                /* false if no standard errors could be found: ignore the others then */
     double screened, rescored; /* of estimates by the planes in blocks, and by all planes */
     double query;              /* the share of `screened` that the query's own code causes */
 } thr_noise;
@@ -41,21 +41,22 @@ typedef struct thr_sampled_errors {
     size_t n;
 } thr_sampled_errors;
 
-/* Sample them, for thr_scan_noise_measure or for many queries. */
+/* Measure these errors. Arguments are those of thr_scan_noise_measure; n may be 0. */
 void thr_scan_noise_sample(const thr_job *job, const thr_scan_query *screen, const thr_scan_query *rescoring,
                            thr_lane *lane, thr_sampled_errors *errors);
 
-/*
- * The mean |b|^2 over the codes of the first block; the standard error that the query's own code then adds, per unit of
- * factor; and the length of the query's coded part, as scores count it.
- */
+/* The mean |b|^2 of the planes in blocks, over the codes of the first block. */
 double thr_scan_code_square(const thr_scan_corpus *corpus, const thr_kernels *kernels);
+
+/* The standard error that the query's own code adds, in score per unit of factor, given thr_scan_code_square. */
 double thr_scan_noise_of_query(const thr_scan_query *screen, double code_square);
+
+/* The length of the query's coded part as a factor of scores: L2: doubled. */
 double thr_scan_scored_length(const thr_scan_query *query);
 
 /*
- * The noise by corpus->noise, without reading rows. Not known if that is not, or if the query has few effective
- * dimensions for a rotated one, so that its errors are not those of random queries.
+ * Compute a query's noise from corpus->noise, without reading rows. It is unknown if corpus->noise is, or if the query
+ * has unusually few effective dimensions for a rotated one: its errors are then unlike those of random queries.
  */
 thr_noise thr_scan_noise_of_corpus(const thr_scan_query *screen);
 
