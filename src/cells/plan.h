@@ -18,6 +18,8 @@ typedef struct thr_cells_plan {
     thr_job whole;                /* a search of all rows with these options */
     const thr_cell_place *places; /* n_cells, ascending by row */
     const thr_cells_columns *columns;
+    const double *n_allowed; /* by cell: rows that pass the filter; without one, columns->n_rows */
+    double n_rows;           /* the same of all cells */
     size_t n_cells;
     uint64_t n_blocks, k, wanted; /* k: best rows whose misses are estimated; wanted: rows of a pass, k or more */
     double allowed;               /* expected number of the best k that may be in cells not visited */

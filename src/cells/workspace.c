@@ -3,6 +3,7 @@
 #include "cells/workspace.h"
 
 #include "base/error.h"
+#include "select/bitmap.h"
 
 enum { SLOT_BYTES = 256 << 20 }; /* for all slots, roughly */
 
@@ -19,6 +20,7 @@ static void empty(thr_cells_workspace *w) {
     thr_release(w->context, w->visits);
     thr_release(w->context, w->passes);
     thr_release(w->context, w->places);
+    thr_release(w->context, w->n_allowed);
     thr_cells_columns_free(w->context, &w->columns);
     *w = (thr_cells_workspace){.context = w->context};
 }
@@ -71,6 +73,7 @@ static thr_status reserve(thr_cells_workspace *w, const thr_cells_plan *plan, ui
     empty(w);
     w->capacity = wanted;
     THR_TRY(thr_alloc(w->context, wanted.n_cells, sizeof *w->places, &w->places, "cells", err));
+    THR_TRY(thr_alloc(w->context, wanted.n_cells, sizeof *w->n_allowed, &w->n_allowed, "cells", err));
     THR_TRY(thr_cells_columns_reserve(w->context, wanted.n_cells, &w->columns, err));
     THR_TRY(thr_alloc_zero(w->context, n_slots, sizeof *w->visitors, &w->visitors, what, err));
     w->n_slots = n_slots;
@@ -83,6 +86,17 @@ static thr_status reserve(thr_cells_workspace *w, const thr_cells_plan *plan, ui
     return THR_OK;
 }
 
+/* Count the rows of each cell that pass the filter. */
+static void count_allowed(thr_cells_workspace *w, thr_cells_plan *plan) {
+    const uint64_t *filter = plan->options.filter;
+    plan->n_allowed = filter == NULL ? w->columns.n_rows : w->n_allowed;
+    for (size_t c = 0; filter != NULL && c < plan->n_cells; c++)
+        w->n_allowed[c] = (double)thr_select_bitmap_count_range(filter, w->places[c].first_row, w->places[c].end_row);
+    plan->n_rows = 0;
+    for (size_t c = 0; c < plan->n_cells; c++)
+        plan->n_rows += plan->n_allowed[c];
+}
+
 thr_status thr_cells_workspace_prepare(thr_cells_workspace *workspace, thr_cells_plan *plan, uint32_t n_slots,
                                        thr_error *err) {
     THR_TRY(reserve(workspace, plan, n_slots, err));
@@ -90,6 +104,7 @@ thr_status thr_cells_workspace_prepare(thr_cells_workspace *workspace, thr_cells
         workspace->visitors[i].n_blocks = 0;
     plan->places = workspace->places;
     plan->columns = &workspace->columns;
+    count_allowed(workspace, plan);
     return THR_OK;
 }
 

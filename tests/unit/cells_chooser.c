@@ -28,6 +28,7 @@ typedef struct fixture {
     thr_cells_chooser chooser;
     thr_candidate items[FOUND];
     thr_found found;
+    double n_allowed[CELLS];
 } fixture;
 
 /* Set the rows of a cell, and its columns. */
@@ -70,6 +71,15 @@ static void end(fixture *f) {
 }
 
 static void begin_query(fixture *f) {
+    const uint64_t *filter = f->plan.options.filter;
+    f->plan.n_allowed = filter == NULL ? f->columns.n_rows : f->n_allowed;
+    f->plan.n_rows = 0;
+    for (size_t c = 0; c < CELLS; c++) {
+        if (filter != NULL)
+            f->n_allowed[c] =
+                (double)thr_select_bitmap_count_range(filter, f->places[c].first_row, f->places[c].end_row);
+        f->plan.n_rows += f->plan.n_allowed[c];
+    }
     const thr_matrix query = thr_matrix_f32(f->query, 1, DIMS);
     assert_true(thr_cells_chooser_begin(&f->plan, &query, &f->chooser));
 }
@@ -302,7 +312,7 @@ static void estimates_prove_that_likely_cells_have_too_many_rows(void **state) {
     const thr_cells_models *models = &f.chooser.models;
     for (double score = -1; score < 1; score += 0.125)
         for (double share = 0.1; share < 1; share += 0.1)
-            for (double n_rows = 1; n_rows < models->n_rows; n_rows *= 1.3) {
+            for (double n_rows = 1; n_rows < f.plan.n_rows; n_rows *= 1.3) {
                 uint32_t chosen[CELLS];
                 thr_cells_likely_list(models, 0.1, score, f.chooser.may_be_chosen, &f.chooser.likely);
                 const double expected = thr_cells_likely_expect(models, 0.1, score, &f.chooser.likely);

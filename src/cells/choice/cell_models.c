@@ -3,24 +3,22 @@
 #include "cells/choice/cell_models.h"
 
 #include "base/error.h"
-#include "select/bitmap.h"
 
 #include <math.h>
 
-enum { ARRAYS = 7 };
+enum { ARRAYS = 6 };
 
 static const double FIRST_DEVIATIONS = 2; /* by inner product, the order is by mean score plus so many deviations */
 
 thr_status thr_cells_models_reserve(thr_context *context, size_t n, thr_cells_models *models, thr_error *err) {
     const size_t stride = thr_cells_column_stride(n);
     THR_TRY(thr_alloc(context, stride, ARRAYS * sizeof(double), &models->memory, "models of cells", err));
-    models->allowed = models->memory;
-    models->mean = models->memory + stride;
-    models->slope = models->memory + 2 * stride;
-    models->end_mean = models->memory + 3 * stride;
-    models->end_slope = models->memory + 4 * stride;
-    models->first_keys = models->memory + 5 * stride;
-    models->excesses = models->memory + 6 * stride;
+    models->mean = models->memory;
+    models->slope = models->memory + stride;
+    models->end_mean = models->memory + 2 * stride;
+    models->end_slope = models->memory + 3 * stride;
+    models->first_keys = models->memory + 4 * stride;
+    models->excesses = models->memory + 5 * stride;
     return THR_OK;
 }
 
@@ -30,21 +28,6 @@ void thr_cells_models_free(thr_context *context, thr_cells_models *models) {
 }
 
 /* ------------------------------------------------------------------------------------------------ one query */
-
-/* Count the items of each cell that pass the filter, and their sum. */
-static void count_items(const thr_cells_plan *plan, thr_cells_models *models) {
-    const uint64_t *filter = plan->options.filter;
-    uint64_t sum = 0;
-    for (size_t c = 0; filter == NULL && c < plan->n_cells; c++)
-        sum += plan->places[c].end_row - plan->places[c].first_row;
-    for (size_t c = 0; filter != NULL && c < plan->n_cells; c++) {
-        const uint64_t n = thr_select_bitmap_count_range(filter, plan->places[c].first_row, plan->places[c].end_row);
-        models->allowed[c] = (double)n;
-        sum += n;
-    }
-    models->n = filter == NULL ? plan->columns->n_rows : models->allowed;
-    models->n_rows = (double)sum;
-}
 
 /* Cosine and inner product: the means and slopes of n cells. length: of the query. */
 static void model_products(const thr_cells_columns *columns, double length, const float *products, size_t n,
@@ -116,7 +99,7 @@ void thr_cells_models_make(const thr_cells_plan *plan, double length, const floa
     const size_t n = plan->n_cells;
     models->columns = columns;
     models->n_cells = n;
-    count_items(plan, models);
+    models->n = plan->n_allowed;
     if (plan->corpus->scan->metric == THR_METRIC_L2) {
         model_distances(columns, centroid_scores, n, models->mean, models->slope);
         model_ends(columns, true, length, centroid_scores, n, models->end_mean, models->end_slope);

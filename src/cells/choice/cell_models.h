@@ -14,13 +14,11 @@
 /* The models of one query, by cell. Initialise with zeros; owned. */
 typedef struct thr_cells_models {
     double *memory;  /* of all arrays */
-    const double *n; /* items that may be found: columns->n_rows, or with a filter `allowed` */
-    double *allowed; /* items that pass the filter */
+    const double *n; /* plan->n_allowed */
     double *mean, *slope, *end_mean, *end_slope;
     double *first_keys; /* the cell with the largest is visited first; -INFINITY: no item passes the filter */
     double *excesses;   /* memory of thr_cells_models_list_near */
     const thr_cells_columns *columns;
-    double n_rows; /* the sum of n */
     size_t n_cells;
 } thr_cells_models;
 

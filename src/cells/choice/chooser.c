@@ -216,7 +216,7 @@ bool thr_cells_chooser_next(const thr_cells_plan *plan, const thr_found *found, 
     const size_t before = chooser->n_chosen;
     const double worst = (double)found->items[found->n - 1].score;
     const double n_dims = (double)plan->corpus->scan->quantiser->n_dims;
-    const double least_front = chooser->models.n_rows / ORDER_ONE_IN;
+    const double least_front = plan->n_rows / ORDER_ONE_IN;
     const double growth = 1 + SPREAD_GROWTH * log((double)plan->wanted / plan->allowed);
     count_found(plan, found, chooser);
     while (chooser->n_chosen > chooser->n_front && !chooser->may_be_chosen[thr_cells_queue_first(&chooser->order)])
@@ -233,7 +233,7 @@ bool thr_cells_chooser_next(const thr_cells_plan *plan, const thr_found *found, 
     if (behind <= plan->allowed)
         return false;
     const double spread = growth * thr_cells_fit_spread(chooser->counts, chooser->n_chosen, worst, n_dims);
-    const double proof = fmin(chooser->front * SCORES_ONE_IN / models->n_rows, 1), few = plan->allowed * proof * proof;
+    const double proof = fmin(chooser->front * SCORES_ONE_IN / plan->n_rows, 1), few = plan->allowed * proof * proof;
     const double step = fmin(behind / plan->allowed, LARGEST_GROWTH), n_rows = chooser->front * (step - 1);
     thr_cells_likely_list(models, spread, kth, chooser->may_be_chosen, likely);
     if (thr_cells_likely_are_few(likely, few))

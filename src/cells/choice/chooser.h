@@ -45,9 +45,7 @@ void thr_cells_chooser_free(thr_context *context, thr_cells_chooser *chooser);
  */
 bool thr_cells_chooser_begin(const thr_cells_plan *plan, const thr_matrix *query, thr_cells_chooser *chooser);
 
-/*
- * Choose the next cells of the order, until they have n_rows rows or more that pass the filter, or no cell is left.
- */
+/* Choose the next cells of the order, until they have n_rows rows or more that pass the filter, or no cell is left. */
 void thr_cells_chooser_start(double n_rows, thr_cells_chooser *chooser);
 
 /*
