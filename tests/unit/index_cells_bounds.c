@@ -181,7 +181,8 @@ static uint64_t blocks_of(thr_context *context, const thr_index *index, const fl
     for (size_t q = 0; q < QUERIES; q++) {
         const thr_matrix one = thr_matrix_f32(queries + q * DIMS, 1, DIMS);
         thr_found found = {0};
-        expect_ok(thr_cells_radius(scan, workspace, &corpus, &one, least, &options, &found, &error));
+        expect_ok(
+            thr_cells_radius(&(thr_bounded_parts){scan, workspace, &corpus}, &one, least, &options, &found, &error));
         n += thr_cells_bounded_blocks(workspace);
         thr_scan_found_free(context, &found);
     }

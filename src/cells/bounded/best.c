@@ -205,9 +205,11 @@ static thr_status reserve(thr_cells_bounded *w, uint64_t n_queries, size_t k, th
                     err);
 }
 
-thr_status thr_cells_best(thr_scan *scan, thr_cells_bounded *workspace, const thr_cells_corpus *corpus,
-                          const thr_matrix *queries, const thr_search_options *options, const thr_answers *answers,
-                          thr_error *err) {
+thr_status thr_cells_best(const thr_bounded_parts *parts, const thr_matrix *queries, const thr_search_options *options,
+                          const thr_answers *answers, thr_error *err) {
+    thr_scan *scan = parts->scan;
+    thr_cells_bounded *workspace = parts->workspace;
+    const thr_cells_corpus *corpus = parts->corpus;
     thr_context *context = workspace->context;
     best_search s = {.scan = scan,
                      .workspace = workspace,

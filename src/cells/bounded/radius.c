@@ -104,9 +104,11 @@ out:
     return status;
 }
 
-thr_status thr_cells_radius(thr_scan *scan, thr_cells_bounded *workspace, const thr_cells_corpus *corpus,
-                            const thr_matrix *queries, float least_score, const thr_search_options *options,
-                            thr_found *found, thr_error *err) {
+thr_status thr_cells_radius(const thr_bounded_parts *parts, const thr_matrix *queries, float least_score,
+                            const thr_search_options *options, thr_found *found, thr_error *err) {
+    thr_scan *scan = parts->scan;
+    thr_cells_bounded *workspace = parts->workspace;
+    const thr_cells_corpus *corpus = parts->corpus;
     thr_context *context = workspace->context;
     const thr_answers answers = {.k = 1};
     radius_search s = {.scan = scan,

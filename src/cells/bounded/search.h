@@ -19,22 +19,27 @@ void thr_cells_bounded_free(thr_cells_bounded *workspace);
 /* Whether a corpus without hits has cells that can be skipped. */
 bool thr_cells_have_bounds(const thr_cells_corpus *corpus);
 
+/* What a search uses. Borrows all. */
+typedef struct thr_bounded_parts {
+    thr_scan *scan;
+    thr_cells_bounded *workspace;
+    const thr_cells_corpus *corpus;
+} thr_bounded_parts;
+
 /*
- * As thr_scan_radius, on the CPU. With a recall of 1 it finds the same rows, with the same bits. With less the margins
- * of a query are measured on the rows of its cells, so it may miss other rows. Whether a query skips cells does not
- * depend on the other queries or on threads.
+ * As thr_scan_radius, on the CPU. With a recall of 1 it finds the same rows, with the same bits. With less a query's
+ * margins can depend on the rows of its cells, so it may miss other rows; whether it skips cells then does not depend
+ * on the other queries or on threads.
  */
-thr_status thr_cells_radius(thr_scan *scan, thr_cells_bounded *workspace, const thr_cells_corpus *corpus,
-                            const thr_matrix *queries, float least_score, const thr_search_options *options,
-                            thr_found *found, thr_error *err);
+thr_status thr_cells_radius(const thr_bounded_parts *parts, const thr_matrix *queries, float least_score,
+                            const thr_search_options *options, thr_found *found, thr_error *err);
 
 /*
  * As thr_scan_search with options->exact, on the CPU: the same rows, with the same bits. answers->n_read does not count
  * rows that a query scored before it searched the whole corpus. A second search of the same shape allocates nothing.
  */
-thr_status thr_cells_best(thr_scan *scan, thr_cells_bounded *workspace, const thr_cells_corpus *corpus,
-                          const thr_matrix *queries, const thr_search_options *options, const thr_answers *answers,
-                          thr_error *err);
+thr_status thr_cells_best(const thr_bounded_parts *parts, const thr_matrix *queries, const thr_search_options *options,
+                          const thr_answers *answers, thr_error *err);
 
 /* The number of blocks of 64 rows that the last search read, summed over its queries. */
 uint64_t thr_cells_bounded_blocks(const thr_cells_bounded *workspace);

@@ -34,7 +34,8 @@ thr_status thr_index_scan_radius(thr_index *index, thr_scan *scan, const thr_mat
     if (!thr_index_has_bounds(index))
         return thr_scan_radius(scan, &index->corpus, queries, least_score, options, found, err);
     THR_TRY(thr_idle_take(&index->root->bounded_searches, make, &workspace, err));
-    const thr_status status = thr_cells_radius(scan, workspace, &corpus, queries, least_score, options, found, err);
+    const thr_status status =
+        thr_cells_radius(&(thr_bounded_parts){scan, workspace, &corpus}, queries, least_score, options, found, err);
     thr_idle_put(&index->root->bounded_searches, workspace);
     return status;
 }
@@ -44,7 +45,8 @@ thr_status thr_index_scan_exact(thr_index *index, thr_scan *scan, const thr_matr
     const thr_cells_corpus corpus = corpus_of(index);
     void *workspace;
     THR_TRY(thr_idle_take(&index->root->bounded_searches, make, &workspace, err));
-    const thr_status status = thr_cells_best(scan, workspace, &corpus, queries, options, answers, err);
+    const thr_status status =
+        thr_cells_best(&(thr_bounded_parts){scan, workspace, &corpus}, queries, options, answers, err);
     thr_idle_put(&index->root->bounded_searches, workspace);
     return status;
 }
