@@ -71,7 +71,8 @@ static void note_cells(const thr_index *index, const thr_cells_choice *cells) {
     else if (cells->n_cells == 0)
         prog_note("no cells: a search of %s is fast without them", prog_counted(info.n_items, "item").text);
     else
-        prog_note("%s: a search reads %.1f%% of the items with %" PRIu32 " cells, and is expected to be %.2f times as "
+        prog_note("%s: with recall .95 a search reads %.1f%% of the items with %" PRIu32
+                  " cells, and is expected to be %.2f times as "
                   "fast as without",
                   cells->kept ? "cells" : "no cells", 100 * (double)cells->read, cells->n_cells, (double)cells->speed);
 }
