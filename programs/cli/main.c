@@ -26,7 +26,9 @@ static int finish(int rc) {
     errno = 0;
     if ((fflush(stdout) == 0 && !ferror(stdout)) || rc != PROG_DONE)
         return rc;
-    prog_error("standard output could not be written: %s", errno != 0 ? strerror(errno) : "a write failed");
+    /* If an earlier write failed, its errno is lost, and nothing may be left to flush. Another write fails like it. */
+    const bool has_reason = errno != 0 || write(STDOUT_FILENO, "\n", 1) < 0;
+    prog_error("standard output could not be written: %s", has_reason ? strerror(errno) : "a write failed");
     return PROG_FAILED;
 }
 
