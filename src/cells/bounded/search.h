@@ -16,7 +16,7 @@ typedef struct thr_cells_bounded thr_cells_bounded; /* workspace */
 thr_status thr_cells_bounded_make(thr_context *context, thr_cells_bounded **workspace, thr_error *err);
 void thr_cells_bounded_free(thr_cells_bounded *workspace);
 
-/* Whether a corpus without hits has cells that can be skipped. */
+/* Whether a corpus has cells that bounds can skip: it has cells and kept vectors, and no hits. */
 bool thr_cells_have_bounds(const thr_cells_corpus *corpus);
 
 /* What a search uses. Borrows all. */
@@ -35,8 +35,9 @@ thr_status thr_cells_radius(const thr_bounded_parts *parts, const thr_matrix *qu
                             const thr_search_options *options, thr_found *found, thr_error *err);
 
 /*
- * As thr_scan_search with options->exact, on the CPU: the same rows, with the same bits. answers->n_read does not count
- * rows that a query scored before it searched the whole corpus. A second search of the same shape allocates nothing.
+ * As thr_scan_search with options->exact, on the CPU: the same rows, with the same bits. For a query that searches the
+ * whole corpus, answers->n_read does not count the rows that it scored before. A second search of the same shape
+ * allocates nothing.
  */
 thr_status thr_cells_best(const thr_bounded_parts *parts, const thr_matrix *queries, const thr_search_options *options,
                           const thr_answers *answers, thr_error *err);

@@ -8,7 +8,10 @@
 #include <math.h>
 #include <string.h>
 
-/* So many cells, evenly spaced, show quickly that a query cannot skip enough of them: if more than this share reach. */
+/*
+ * A query searches the whole corpus if more than MOST_SAMPLED of the rows of a sample are in cells whose bound reaches
+ * its least score. The sample has SAMPLED_CELLS cells, evenly spaced, or up to half as many again.
+ */
 enum { SAMPLED_CELLS = 32 };
 static const double MOST_SAMPLED = 0.75;
 

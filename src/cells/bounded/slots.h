@@ -78,7 +78,10 @@ static inline thr_matrix thr_bounded_query(const thr_matrix *queries, uint64_t q
 bool thr_cells_bounded_begin(const thr_cells_bounded *workspace, const thr_cells_corpus *corpus,
                              const thr_matrix *query, double least, thr_bounded_slot *slot);
 
-/* Count the blocks of the cells whose bound reaches a score, at most until a search should read the whole corpus. */
+/*
+ * Estimate how many blocks the cells whose bound reaches a score have. Stops once the query should search the whole
+ * corpus (thr_cells_bounded_is_whole). A block that two cells share may count twice.
+ */
 uint64_t thr_cells_bounded_count(const thr_cells_bounded *workspace, const thr_bounded_slot *slot, double least);
 
 /* Add the blocks of a cell, and of the segments without cells, to the pending ones, unless they were read before. */
