@@ -3,7 +3,7 @@
  * index_cells_batches.c - queries that skip cells and read blocks together have the answers of each query alone: the
  * same ids, scores and numbers of rows read.
  */
-#include "index_support.h"
+#include "index_cells_support.h"
 #include "little.h"
 
 #include "index/impl.h"
@@ -11,28 +11,16 @@
 static thr_error error;
 static const char PLACE[] = "index-cells-batches";
 
-enum { N = 8000, MANY = 100000, DIMS = 24, CELLS = 60, QUERIES = 300, MOST_RESULTS = QUERIES * 40 };
+enum { N = 8000, MANY = 100000, CELLS = 60, QUERIES = 300, MOST_RESULTS = QUERIES * 40 };
 
 static float *rows, *queries;
 static uint64_t some[MANY / 64 + 1], few[N / 64 + 1]; /* filters */
 
-/* Rows about 50 centres, with some that are far from all. */
-static float *clustered_rows(uint64_t n, uint64_t seed) {
-    float *centres = random_rows(50, DIMS, 77), *made = random_rows(n, DIMS, seed);
-    for (uint64_t i = 0; i < n; i++)
-        for (uint32_t d = 0; d < DIMS; d++)
-            made[i * DIMS + d] = (i % 20 == 0 ? 0 : centres[i % 50 * DIMS + d]) + 0.6f * made[i * DIMS + d];
-    free(centres);
-    return made;
-}
-
 static int make_rows(void **state) {
     uint64_t seed = 5;
     (void)state;
-    rows = clustered_rows(MANY, 1);
-    queries = clustered_rows(QUERIES, 2);
-    for (uint64_t i = 0; i < (uint64_t)QUERIES * DIMS; i++) /* near items, negated ones, and one of length 0 */
-        queries[i] *= i / DIMS == 2 ? 0.0f : i / DIMS % 3 == 1 ? -1.0f : 1.0f;
+    rows = clustered_rows(MANY, 0.6f, 1);
+    queries = clustered_queries(QUERIES, 0.6f);
     for (uint64_t i = 0; i < MANY; i++)
         some[i / 64] |= (uint64_t)(thr_rng_below(&seed, 3) == 0) << i % 64;
     for (uint64_t i = 0; i < N; i += 501)
@@ -50,28 +38,8 @@ static int free_rows(void **state) {
 
 /* ------------------------------------------------------------------------------------------------ searches */
 
-typedef struct kind {
-    thr_metric metric;
-    thr_dtype keep;
-    uint32_t bits, lead;
-    uint64_t segment_rows; /* 0: one segment */
-} kind;
-
-static const kind KINDS[] = {{THR_METRIC_COSINE, THR_DTYPE_F32, 3, 1, 0}, {THR_METRIC_IP, THR_DTYPE_F16, 4, 2, 0},
-                             {THR_METRIC_L2, THR_DTYPE_I8, 3, 1, 2048},   {THR_METRIC_L2, THR_DTYPE_F32, 6, 6, 0},
-                             {THR_METRIC_IP, THR_DTYPE_F32, 1, 1, 2048},  {THR_METRIC_COSINE, THR_DTYPE_I8, 2, 2, 1024},
-                             {THR_METRIC_COSINE, THR_DTYPE_F16, 8, 3, 0}};
-enum { N_KINDS = sizeof KINDS / sizeof *KINDS };
-
 static void build(const kind *k, uint64_t n) {
-    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
-    thr_index_build_options options = build_options(k->metric, k->keep, k->bits);
-    options.lead_bits = k->lead;
-    options.segment_rows = k->segment_rows;
-    options.cells = CELLS;
-    test_remove_directory(PLACE);
-    expect_ok(build_rows(context, PLACE, rows, n, DIMS, &options, &error));
-    thr_context_free(context);
+    build_kind(PLACE, k, rows, n, CELLS);
 }
 
 /* What is searched for. */

@@ -4,7 +4,7 @@
  * read as on the CPU. The GPUs are emulated (tests/simt).
  */
 #include "emulator.h"
-#include "index_support.h"
+#include "index_cells_support.h"
 #include "little.h"
 
 #include "device/gpus.h"
@@ -14,26 +14,14 @@ static thr_error error;
 static test_emulator emulator;
 static const char PLACE[] = "index-cells-device";
 
-enum { N = 6000, DIMS = 24, MOST_QUERIES = 300, MOST_ANSWERS = 6000 };
+enum { N = 6000, MOST_QUERIES = 300, MOST_ANSWERS = 6000 };
 
 static float *rows, *queries;
 
-/* Rows about 50 centres, with some that are far from all. */
-static float *clustered_rows(uint64_t n, uint64_t seed) {
-    float *centres = random_rows(50, DIMS, 77), *made = random_rows(n, DIMS, seed);
-    for (uint64_t i = 0; i < n; i++)
-        for (uint32_t d = 0; d < DIMS; d++)
-            made[i * DIMS + d] = (i % 20 == 0 ? 0 : centres[i % 50 * DIMS + d]) + 0.2f * made[i * DIMS + d];
-    free(centres);
-    return made;
-}
-
 static int make_rows(void **state) {
     (void)state;
-    rows = clustered_rows(N, 1);
-    queries = clustered_rows(MOST_QUERIES, 2);
-    for (uint64_t i = 0; i < (uint64_t)MOST_QUERIES * DIMS; i++) /* near items, negated ones, and one of length 0 */
-        queries[i] *= i / DIMS == 2 ? 0.0f : i / DIMS % 3 == 1 ? -1.0f : 1.0f;
+    rows = clustered_rows(N, 0.2f, 1);
+    queries = clustered_queries(MOST_QUERIES, 0.2f);
     test_give_memory(TEST_PLENTY);
     return 0;
 }
@@ -48,28 +36,8 @@ static int free_rows(void **state) {
 
 /* ------------------------------------------------------------------------------------------------ searches */
 
-typedef struct kind {
-    thr_metric metric;
-    thr_dtype keep;
-    uint32_t bits, lead;
-    uint64_t segment_rows; /* 0: one segment */
-} kind;
-
-static const kind KINDS[] = {{THR_METRIC_COSINE, THR_DTYPE_F32, 3, 1, 0}, {THR_METRIC_IP, THR_DTYPE_F16, 4, 2, 0},
-                             {THR_METRIC_L2, THR_DTYPE_I8, 3, 1, 2048},   {THR_METRIC_L2, THR_DTYPE_F32, 6, 6, 0},
-                             {THR_METRIC_IP, THR_DTYPE_F32, 1, 1, 2048},  {THR_METRIC_COSINE, THR_DTYPE_I8, 2, 2, 1024},
-                             {THR_METRIC_COSINE, THR_DTYPE_F16, 8, 3, 0}};
-enum { N_KINDS = sizeof KINDS / sizeof *KINDS };
-
 static void build(const kind *k, const float *items, uint64_t n, uint32_t cells) {
-    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
-    thr_index_build_options options = build_options(k->metric, k->keep, k->bits);
-    options.lead_bits = k->lead;
-    options.segment_rows = k->segment_rows;
-    options.cells = cells;
-    test_remove_directory(PLACE);
-    expect_ok(build_rows(context, PLACE, items, n, DIMS, &options, &error));
-    thr_context_free(context);
+    build_kind(PLACE, k, items, n, cells);
 }
 
 static thr_index *open_on(const char *device, thr_context **context) {
@@ -219,7 +187,7 @@ static void items_without_cells_have_the_cpus_bits(void **state) {
 static void sampled_thresholds_have_the_cpus_bits(void **state) {
     (void)state;
     enum { MANY = 24000, BLOCK = 64, N_BLOCKS = (MANY - N) / BLOCK, N_SAMPLED = N_BLOCKS / 32 };
-    float *many = clustered_rows(MANY, 3), *added = many + (size_t)N * DIMS;
+    float *many = clustered_rows(MANY, 0.2f, 3), *added = many + (size_t)N * DIMS;
     for (int misleads = 0; misleads < 2; misleads++) {
         thr_context *context = NULL;
         for (size_t s = 0; misleads && s < N_SAMPLED; s++)
