@@ -17,11 +17,8 @@ static const double UNVISITED_SHARE = 0.65; /* of the allowed misses: those that
 
 bool thr_cells_may_be_skipped(const thr_cells_corpus *corpus, const thr_search_options *options,
                               const thr_answers *answers) {
-    bool cells = false;
-    for (size_t i = 0; i < corpus->n_tables; i++)
-        cells = cells || corpus->tables[i].n > 0;
-    return cells && !options->exact && answers->certified == NULL && options->recall > 0 && options->recall < 1 &&
-           thr_scan_has_margins(corpus->scan, options);
+    return thr_cells_count(corpus) > 0 && !options->exact && answers->certified == NULL && options->recall > 0 &&
+           options->recall < 1 && thr_scan_has_margins(corpus->scan, options);
 }
 
 /*
@@ -41,6 +38,7 @@ static thr_cells_plan plan_of(thr_context *context, const thr_cells_corpus *corp
     thr_cells_plan plan = {.context = context,
                            .corpus = corpus,
                            .options = *options,
+                           .n_cells = thr_cells_count(corpus),
                            .n_blocks = (corpus->scan->n_rows + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS,
                            .k = k_estimated,
                            .wanted = k > LEAST_WANTED ? k : LEAST_WANTED,
@@ -49,8 +47,6 @@ static thr_cells_plan plan_of(thr_context *context, const thr_cells_corpus *corp
     if (plan.options.n_survivors > survivors)
         plan.options.n_survivors = survivors;
     plan.options.recall = (float)(1 - misses * (1 - UNVISITED_SHARE));
-    for (size_t i = 0; i < corpus->n_tables; i++)
-        plan.n_cells += corpus->tables[i].n;
     return plan;
 }
 

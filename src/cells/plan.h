@@ -2,14 +2,8 @@
 /* plan.h - the parameters that all queries of a search share. */
 #pragma once
 
+#include "cells/cell_blocks.h"
 #include "cells/choice/cell_columns.h"
-#include "cells/cell_search.h"
-#include "scan/impl.h"
-
-/* The rows of a cell in the scan corpus. */
-typedef struct thr_cell_place {
-    uint64_t first_row, end_row;
-} thr_cell_place;
 
 typedef struct thr_cells_plan {
     thr_context *context;

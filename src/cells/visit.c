@@ -4,10 +4,8 @@
 
 #include "base/error.h"
 #include "scan/pages.h"
-#include "select/bitmap.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { FIRST_ROWS = 48 }; /* the cells visited first have this many rows for each wanted row, or more */
 
@@ -16,11 +14,10 @@ enum { FIRST_ROWS = 48 }; /* the cells visited first have this many rows for eac
 thr_status thr_cells_visitor_reserve(thr_context *context, const thr_cells_capacity *capacity,
                                      thr_cells_visitor *visitor, thr_error *err) {
     static const char what[] = "a search of cells";
-    const size_t n_words = thr_bitmap_words(capacity->n_blocks), wanted = (size_t)capacity->wanted;
+    const size_t wanted = (size_t)capacity->wanted;
     const size_t n_found = 2 * (wanted + THR_RADIUS_ROWS); /* rows kept, and those of a pass by radius */
     THR_TRY(thr_cells_chooser_reserve(context, capacity->n_dims, capacity->n_cells, &visitor->chooser, err));
-    THR_TRY(thr_alloc(context, n_words, sizeof(uint64_t), &visitor->pending_blocks, what, err));
-    THR_TRY(thr_alloc(context, n_words, sizeof(uint64_t), &visitor->visited_blocks, what, err));
+    THR_TRY(thr_cells_blocks_reserve(context, capacity->n_blocks, &visitor->blocks, err));
     THR_TRY(thr_alloc(context, wanted, sizeof(uint64_t), &visitor->ids, what, err));
     THR_TRY(thr_alloc(context, wanted, sizeof(float), &visitor->scores, what, err));
     THR_TRY(thr_cells_subset_reserve(context, capacity->n_cells + capacity->n_segments, capacity->n_blocks,
@@ -31,8 +28,7 @@ thr_status thr_cells_visitor_reserve(thr_context *context, const thr_cells_capac
 
 void thr_cells_visitor_free(thr_context *context, thr_cells_visitor *visitor) {
     thr_cells_chooser_free(context, &visitor->chooser);
-    thr_release(context, visitor->pending_blocks);
-    thr_release(context, visitor->visited_blocks);
+    thr_cells_blocks_free(context, &visitor->blocks);
     thr_release(context, visitor->ids);
     thr_release(context, visitor->scores);
     thr_cells_subset_free(context, &visitor->part);
@@ -43,23 +39,10 @@ void thr_cells_visitor_free(thr_context *context, thr_cells_visitor *visitor) {
 
 /* ------------------------------------------------------------------------------------------------ blocks */
 
-/* Add blocks to the pending ones, which the next pass visits. */
-static void add_blocks(thr_cells_visitor *v, uint64_t first, uint64_t end) {
-    for (uint64_t b = first; b < end; b++)
-        if ((v->visited_blocks[b / THR_WORD_BITS] >> b % THR_WORD_BITS & 1) == 0)
-            thr_bitmap_set(v->pending_blocks, b);
-}
-
 /* Add the blocks of the cells that were chosen since the last call. */
 static void add_chosen_cells(thr_cells_visit *s) {
-    for (; s->n_cells < s->v->chooser.n_chosen; s->n_cells++) {
-        const thr_cell_place *place = &s->plan->places[s->v->chooser.chosen[s->n_cells]];
-        add_blocks(s->v, place->first_row / THR_BLOCK_ITEMS, (place->end_row + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS);
-    }
-}
-
-static bool has_no_cells(const thr_cells_plan *plan, size_t segment) {
-    return segment >= plan->corpus->n_tables || plan->corpus->tables[segment].n == 0;
+    for (; s->n_cells < s->v->chooser.n_chosen; s->n_cells++)
+        thr_cells_blocks_add_cell(&s->v->blocks, &s->plan->places[s->v->chooser.chosen[s->n_cells]]);
 }
 
 /*
@@ -70,17 +53,8 @@ static bool has_no_cells(const thr_cells_plan *plan, size_t segment) {
 static bool visits_all(const thr_cells_plan *plan) {
     bool all = false;
     for (size_t i = 0; i < plan->corpus->scan->n_segments; i++)
-        all = all || has_no_cells(plan, i);
+        all = all || !thr_cells_segment_has_cells(plan->corpus, i);
     return all && plan->corpus->scan->metric == THR_METRIC_IP;
-}
-
-/* Add the segments without cells, which every query visits. */
-static void add_segments_without_cells(const thr_cells_visit *s) {
-    const thr_scan_corpus *scan = s->plan->corpus->scan;
-    for (size_t i = 0; i < scan->n_segments; i++)
-        if (has_no_cells(s->plan, i))
-            add_blocks(s->v, scan->segments[i].first_row / THR_BLOCK_ITEMS,
-                       scan->segments[i].first_row / THR_BLOCK_ITEMS + thr_bitmap_words(scan->segments[i].n_items));
 }
 
 /* Convert found rows, from number `first` on, from rows of the part to rows of the index. */
@@ -94,22 +68,11 @@ static void map_rows(thr_cells_visitor *v, size_t first) {
 thr_status thr_cells_visit_start_pass(thr_cells_visit *s, bool *has_rows, thr_error *err) {
     thr_cells_visitor *v = s->v;
     const thr_cells_plan *plan = s->plan;
-    const size_t n_words = thr_bitmap_words(plan->n_blocks);
     s->options = plan->options;
-    THR_TRY(thr_cells_subset_make(plan->context, plan->corpus->scan, v->pending_blocks, plan->n_blocks,
-                                  s->options.filter, &v->part, err));
-    for (size_t i = 0; i < n_words; i++) {
-        v->visited_blocks[i] |= v->pending_blocks[i];
-        v->pending_blocks[i] = 0;
-    }
+    THR_TRY(thr_cells_blocks_begin_pass(plan->context, plan->corpus->scan, &v->blocks, &s->options, &v->part, err));
     if (thr_may_read_ahead(&s->lane->read_ahead))
         thr_scan_read_ahead_blocks(&v->part.corpus);
-    v->n_blocks += thr_bitmap_words(v->part.corpus.n_rows);
     *has_rows = v->part.n_segments > 0;
-    if (s->options.filter != NULL) {
-        s->options.filter = v->part.words;
-        s->options.filter_bits = v->part.corpus.n_rows;
-    }
     s->answers = (thr_answers){.k = plan->wanted, .ids = v->ids, .scores = v->scores};
     if (*has_rows)
         s->job = thr_scan_job_of_part(&plan->whole, &v->part.corpus, &s->options, &s->answers);
@@ -199,7 +162,6 @@ static double kth_score(const thr_cells_visitor *v, uint64_t k) {
 
 void thr_cells_visit_begin(const thr_cells_plan *plan, const thr_matrix *query, thr_lane *lane,
                            thr_cells_visitor *visitor, thr_cells_visit *s) {
-    const size_t n_words = thr_bitmap_words(plan->n_blocks);
     *s = (thr_cells_visit){.plan = plan,
                            .v = visitor,
                            .lane = lane,
@@ -207,14 +169,13 @@ void thr_cells_visit_begin(const thr_cells_plan *plan, const thr_matrix *query, 
                            .n_first = (double)plan->wanted * FIRST_ROWS,
                            .least = -INFINITY};
     visitor->found.n = visitor->without.n = 0;
-    memset(visitor->pending_blocks, 0, n_words * sizeof *visitor->pending_blocks);
-    memset(visitor->visited_blocks, 0, n_words * sizeof *visitor->visited_blocks);
+    thr_cells_blocks_clear(&visitor->blocks);
     if (!visits_all(plan) && thr_cells_chooser_begin(plan, query, &visitor->chooser)) {
         s->stage = THR_CELLS_WITHOUT;
-        add_segments_without_cells(s);
+        thr_cells_blocks_add_segments_without_cells(&visitor->blocks, plan->corpus);
     } else {
         s->stage = THR_CELLS_ALL;
-        add_blocks(visitor, 0, plan->n_blocks);
+        thr_cells_blocks_add(&visitor->blocks, 0, plan->n_blocks);
     }
 }
 

@@ -5,7 +5,6 @@
  */
 #pragma once
 
-#include "cells/block_subset.h"
 #include "cells/choice/chooser.h"
 #include "scan/margins/margin.h"
 #include "scan/radius_plan.h"
@@ -13,13 +12,12 @@
 /* The memory of a slot, for one query at a time. Initialise with zeros; owned. */
 typedef struct thr_cells_visitor {
     thr_cells_chooser chooser;
-    uint64_t *pending_blocks, *visited_blocks; /* blocks, as bitmaps: to visit next; visited before */
-    thr_cells_subset part;
-    uint64_t *ids; /* answer of one pass, with its scores */
+    thr_cells_blocks blocks;
+    thr_cells_subset part; /* the blocks of the pass */
+    uint64_t *ids;         /* answer of one pass, with its scores */
     float *scores;
     thr_found found;   /* the best rows of cells; after a visit, of all segments */
     thr_found without; /* the best rows of the segments without cells */
-    uint64_t n_blocks; /* visited since it was set to 0 */
 } thr_cells_visitor;
 
 /* What a visitor has room for: cells, segments and blocks of the index, and `wanted` rows of a pass. */

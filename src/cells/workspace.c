@@ -3,7 +3,6 @@
 #include "cells/workspace.h"
 
 #include "base/error.h"
-#include "select/bitmap.h"
 
 enum { SLOT_BYTES = 256 << 20 }; /* for all slots, roughly */
 
@@ -36,11 +35,10 @@ static void place_cells(const thr_cells_workspace *w, const thr_cells_corpus *co
     for (size_t t = 0, at = 0; t < corpus->n_tables; t++)
         for (uint32_t c = 0; c < corpus->tables[t].n; c++, at++) {
             const thr_cell_table *table = &corpus->tables[t];
-            const uint64_t first_row = corpus->scan->segments[t].first_row;
-            const uint64_t row = first_row + table->cells[c].first, end = first_row + thr_cell_end(table, c);
-            w->places[at] = (thr_cell_place){.first_row = row, .end_row = end};
-            thr_cells_columns_set(&w->columns, at, corpus->scan->metric, end - row, &table->cells[c],
-                                  table->ends == NULL ? NULL : &table->ends[c]);
+            const thr_cell_place place = thr_cells_place_of(corpus, t, c);
+            w->places[at] = place;
+            thr_cells_columns_set(&w->columns, at, corpus->scan->metric, thr_cells_count_rows(&place, NULL),
+                                  &table->cells[c], table->ends == NULL ? NULL : &table->ends[c]);
         }
 }
 
@@ -91,7 +89,7 @@ static void count_allowed(thr_cells_workspace *w, thr_cells_plan *plan) {
     const uint64_t *filter = plan->options.filter;
     plan->n_allowed = filter == NULL ? w->columns.n_rows : w->n_allowed;
     for (size_t c = 0; filter != NULL && c < plan->n_cells; c++)
-        w->n_allowed[c] = (double)thr_select_bitmap_count_range(filter, w->places[c].first_row, w->places[c].end_row);
+        w->n_allowed[c] = (double)thr_cells_count_rows(&w->places[c], filter);
     plan->n_rows = 0;
     for (size_t c = 0; c < plan->n_cells; c++)
         plan->n_rows += plan->n_allowed[c];
@@ -101,7 +99,7 @@ thr_status thr_cells_workspace_prepare(thr_cells_workspace *workspace, thr_cells
                                        thr_error *err) {
     THR_TRY(reserve(workspace, plan, n_slots, err));
     for (uint32_t i = 0; i < workspace->n_slots; i++)
-        workspace->visitors[i].n_blocks = 0;
+        workspace->visitors[i].blocks.n_read = 0;
     plan->places = workspace->places;
     plan->columns = &workspace->columns;
     count_allowed(workspace, plan);
@@ -130,6 +128,6 @@ thr_status thr_cells_job_end(const thr_cells_job *job, uint64_t row, size_t slot
 uint64_t thr_cells_blocks_visited(const thr_cells_workspace *workspace) {
     uint64_t n = 0;
     for (uint32_t i = 0; i < workspace->n_slots; i++)
-        n += workspace->visitors[i].n_blocks;
+        n += workspace->visitors[i].blocks.n_read;
     return n;
 }

@@ -12,7 +12,6 @@
 #include "cells/choice/queue.h"
 #include "parallel/pool.h"
 #include "scan/margins/margin.h"
-#include "select/bitmap.h"
 
 #include <math.h>
 #include <string.h>
@@ -51,7 +50,8 @@ static thr_status run_pass(best_query *b, thr_error *err) {
     const size_t k = (size_t)s->answers->k;
     const thr_answers answers = {
         .k = k, .ids = slot->ids, .scores = slot->scores, .n_read = &n_read, .least_scores = &b->least};
-    THR_TRY(thr_cells_bounded_pass(s->workspace, s->corpus, &options, slot, err));
+    THR_TRY(
+        thr_cells_blocks_begin_pass(s->workspace->context, s->corpus->scan, &slot->blocks, &options, &slot->part, err));
     if (slot->part.n_segments == 0)
         return THR_OK;
     if (s->on_all_lanes) {
@@ -72,12 +72,6 @@ static thr_status run_pass(best_query *b, thr_error *err) {
     return THR_OK;
 }
 
-static uint64_t n_allowed(const best_search *s, const thr_bounded_cell *cell) {
-    return s->options->filter == NULL
-               ? cell->end_row - cell->first_row
-               : thr_select_bitmap_count_range(s->options->filter, cell->first_row, cell->end_row);
-}
-
 /* Add the cells with the best centroids until they have k rows. Returns false if that takes too many. */
 static bool add_first_cells(const best_query *b) {
     const best_search *s = b->search;
@@ -90,11 +84,11 @@ static bool add_first_cells(const best_query *b) {
         size_t best = 0;
         for (size_t c = 1; c < w->n_cells; c++)
             best = slot->centroid_scores[c] > slot->centroid_scores[best] ? c : best;
-        if (slot->centroid_scores[best] == -INFINITY || slot->n_pending > w->n_blocks / FIRST_ONE_IN)
+        if (slot->centroid_scores[best] == -INFINITY || slot->blocks.n_pending > w->n_blocks / FIRST_ONE_IN)
             return false;
         slot->centroid_scores[best] = -INFINITY;
-        n += n_allowed(s, &w->cells[best]);
-        thr_cells_bounded_add(&w->cells[best], slot);
+        n += thr_cells_count_rows(&w->cells[best].place, s->options->filter);
+        thr_cells_blocks_add_cell(&slot->blocks, &w->cells[best].place);
     }
     return true;
 }
@@ -114,9 +108,10 @@ static thr_status read_best_cells(best_query *b, thr_error *err) {
     thr_bounded_slot *slot = b->slot;
     thr_cells_queue queue = thr_cells_queue_make(slot->order, w->n_cells, slot->bounds, (double)b->least);
     for (uint64_t n = w->n_blocks / FIRST_ONE_IN;; n *= 2) {
-        while (queue.n > 0 && slot->n_pending <= n && slot->bounds[thr_cells_queue_first(&queue)] >= (double)b->least)
-            thr_cells_bounded_add(&w->cells[thr_cells_queue_pop(&queue)], slot);
-        const bool more = slot->n_pending > n;
+        while (queue.n > 0 && slot->blocks.n_pending <= n &&
+               slot->bounds[thr_cells_queue_first(&queue)] >= (double)b->least)
+            thr_cells_blocks_add_cell(&slot->blocks, &w->cells[thr_cells_queue_pop(&queue)].place);
+        const bool more = slot->blocks.n_pending > n;
         THR_TRY(run_pass(b, err));
         if (!more)
             return THR_OK;
@@ -144,8 +139,8 @@ static thr_status search_query(void *arg, size_t q, uint32_t worker, thr_error *
     bool whole = !thr_cells_bounded_begin(w, s->corpus, &b.query, (double)b.least, b.slot) ||
                  most_have_the_largest_bound(&b) || !add_first_cells(&b);
     if (!whole) {
-        thr_cells_bounded_add_others(s->corpus, b.slot);
-        whole = thr_cells_bounded_is_whole(w, b.slot->n_pending);
+        thr_cells_blocks_add_segments_without_cells(&b.slot->blocks, s->corpus);
+        whole = thr_cells_bounded_is_whole(w, b.slot->blocks.n_pending);
     }
     if (!whole) {
         THR_TRY(run_pass(&b, err));

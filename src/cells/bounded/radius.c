@@ -26,11 +26,11 @@ static bool choose_blocks(const radius_search *s, const thr_matrix *query, thr_b
     if (!thr_cells_bounded_begin(w, s->corpus, query, least, slot) ||
         thr_cells_bounded_is_whole(w, thr_cells_bounded_count(w, slot, least)))
         return false;
-    thr_cells_bounded_add_others(s->corpus, slot);
+    thr_cells_blocks_add_segments_without_cells(&slot->blocks, s->corpus);
     for (size_t c = 0; c < w->n_cells; c++)
         if (slot->bounds[c] >= least)
-            thr_cells_bounded_add(&w->cells[c], slot);
-    return !thr_cells_bounded_is_whole(w, slot->n_pending);
+            thr_cells_blocks_add_cell(&slot->blocks, &w->cells[c].place);
+    return !thr_cells_bounded_is_whole(w, slot->blocks.n_pending);
 }
 
 /* Search the blocks of slot->part, on all lanes or on one. */
@@ -61,7 +61,8 @@ static thr_status search_query(void *arg, size_t q, uint32_t worker, thr_error *
         options.certified += q;
         *options.certified = 1;
     }
-    THR_TRY(thr_cells_bounded_pass(s->workspace, s->corpus, &options, slot, err));
+    THR_TRY(
+        thr_cells_blocks_begin_pass(s->workspace->context, s->corpus->scan, &slot->blocks, &options, &slot->part, err));
     if (slot->part.n_segments == 0)
         return THR_OK;
     THR_TRY(search_part(s, &query, slot, &options, &s->scan->lanes[worker], found, err));

@@ -3,7 +3,6 @@
 #include "cells/bounded/slots.h"
 
 #include "base/error.h"
-#include "select/bitmap.h"
 
 #include <math.h>
 #include <string.h>
@@ -28,8 +27,9 @@ thr_status thr_cells_bounded_make(thr_context *context, thr_cells_bounded **work
 static void free_slots(thr_cells_bounded *w) {
     for (uint32_t i = 0; w->slots != NULL && i < w->n_slots; i++) {
         thr_bounded_slot *slot = &w->slots[i];
-        THR_RELEASE(w->context, slot->vector, slot->centroid_scores, slot->bounds, slot->pending, slot->visited,
-                    slot->order, slot->ids, slot->scores);
+        THR_RELEASE(w->context, slot->vector, slot->centroid_scores, slot->bounds, slot->order, slot->ids,
+                    slot->scores);
+        thr_cells_blocks_free(w->context, &slot->blocks);
         thr_scan_found_free(w->context, &slot->found);
         thr_cells_subset_free(w->context, &slot->part);
     }
@@ -50,33 +50,25 @@ void thr_cells_bounded_free(thr_cells_bounded *workspace) {
 
 static thr_status reserve_slot(const thr_cells_bounded *w, const thr_cells_corpus *corpus, thr_bounded_slot *slot,
                                thr_error *err) {
-    const size_t n_words = thr_bitmap_words(w->n_blocks);
     THR_TRY(thr_alloc(w->context, w->n_dims, sizeof(float), &slot->vector, WHAT, err));
     THR_TRY(thr_alloc(w->context, w->n_cells, sizeof(float), &slot->centroid_scores, WHAT, err));
     THR_TRY(thr_alloc(w->context, w->n_cells, sizeof(double), &slot->bounds, WHAT, err));
     THR_TRY(thr_alloc(w->context, w->n_cells, sizeof(uint32_t), &slot->order, WHAT, err));
-    THR_TRY(thr_alloc(w->context, n_words, sizeof(uint64_t), &slot->pending, WHAT, err));
-    THR_TRY(thr_alloc(w->context, n_words, sizeof(uint64_t), &slot->visited, WHAT, err));
+    THR_TRY(thr_cells_blocks_reserve(w->context, w->n_blocks, &slot->blocks, err));
     return thr_cells_subset_reserve(w->context, w->n_cells + corpus->scan->n_segments, w->n_blocks, &slot->part, err);
 }
 
 static void place_cells(const thr_cells_bounded *w, const thr_cells_corpus *corpus) {
     for (size_t t = 0, at = 0; t < corpus->n_tables; t++)
-        for (uint32_t c = 0; c < corpus->tables[t].n; c++, at++) {
-            const thr_cell_table *table = &corpus->tables[t];
-            const uint64_t first_row = corpus->scan->segments[t].first_row;
-            w->cells[at] = (thr_bounded_cell){.first_row = first_row + table->cells[c].first,
-                                              .end_row = first_row + thr_cell_end(table, c),
-                                              .ball = thr_cells_ball(w->context->kernels, table, c)};
-        }
+        for (uint32_t c = 0; c < corpus->tables[t].n; c++)
+            w->cells[at++] = (thr_bounded_cell){.place = thr_cells_place_of(corpus, t, c),
+                                                .ball = thr_cells_ball(w->context->kernels, &corpus->tables[t], c)};
 }
 
 static thr_status make_slots(thr_cells_bounded *w, const thr_cells_corpus *corpus, thr_error *err) {
     w->n_dims = corpus->scan->quantiser->n_dims;
     w->n_blocks = (corpus->scan->n_rows + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS;
-    w->n_cells = 0;
-    for (size_t t = 0; t < corpus->n_tables; t++)
-        w->n_cells += corpus->tables[t].n;
+    w->n_cells = thr_cells_count(corpus);
     THR_TRY(thr_alloc(w->context, w->n_cells, sizeof *w->cells, &w->cells, WHAT, err));
     THR_TRY(thr_alloc_zero(w->context, w->context->n_threads, sizeof *w->slots, &w->slots, WHAT, err));
     w->n_slots = w->context->n_threads;
@@ -96,7 +88,7 @@ thr_status thr_cells_bounded_prepare(thr_cells_bounded *workspace, const thr_cel
     }
     workspace->most_blocks = (uint64_t)(share * (double)workspace->n_blocks);
     for (uint32_t i = 0; i < workspace->n_slots; i++)
-        workspace->slots[i].n_read = 0;
+        workspace->slots[i].blocks.n_read = 0;
     THR_TRY(thr_grow(workspace->context, &rest->is_whole, &rest->is_whole_capacity, (size_t)n_queries,
                      sizeof *rest->is_whole, WHAT, err));
     memset(rest->is_whole, 0, (size_t)n_queries * sizeof *rest->is_whole);
@@ -106,15 +98,12 @@ thr_status thr_cells_bounded_prepare(thr_cells_bounded *workspace, const thr_cel
 uint64_t thr_cells_bounded_blocks(const thr_cells_bounded *workspace) {
     uint64_t n = workspace->rest.n * workspace->n_blocks;
     for (uint32_t i = 0; i < workspace->n_slots; i++)
-        n += workspace->slots[i].n_read;
+        n += workspace->slots[i].blocks.n_read;
     return n;
 }
 
 bool thr_cells_have_bounds(const thr_cells_corpus *corpus) {
-    bool cells = false;
-    for (size_t i = 0; i < corpus->n_tables; i++)
-        cells = cells || corpus->tables[i].n > 0;
-    return cells && corpus->scan->keep != THR_DTYPE_NONE && corpus->scan->hits == NULL;
+    return thr_cells_count(corpus) > 0 && corpus->scan->keep != THR_DTYPE_NONE && corpus->scan->hits == NULL;
 }
 
 /* ------------------------------------------------------------------------------------------------ a query */
@@ -144,7 +133,7 @@ static bool most_reach(const thr_cells_bounded *w, const thr_cells_corpus *corpu
     find_bounds(w, corpus, step, slot);
     for (size_t t = 0, at = 0; t < corpus->n_tables; at += corpus->tables[t++].n)
         for (size_t i = at; i < at + corpus->tables[t].n; i += step) {
-            const uint64_t rows = w->cells[i].end_row - w->cells[i].first_row;
+            const uint64_t rows = thr_cells_count_rows(&w->cells[i].place, NULL);
             n += rows;
             n_reach += slot->bounds[i] >= least ? rows : 0;
         }
@@ -153,16 +142,13 @@ static bool most_reach(const thr_cells_bounded *w, const thr_cells_corpus *corpu
 
 bool thr_cells_bounded_begin(const thr_cells_bounded *workspace, const thr_cells_corpus *corpus,
                              const thr_matrix *query, double least, thr_bounded_slot *slot) {
-    const size_t n_words = thr_bitmap_words(workspace->n_blocks);
     slot->query = thr_cells_query_read(workspace->context->kernels, corpus->scan->metric, query, slot->vector);
     if (!(slot->query.length > 0) && slot->query.metric != THR_METRIC_L2)
         return false;
     if (least > (double)-INFINITY && most_reach(workspace, corpus, least, slot))
         return false;
     find_bounds(workspace, corpus, 1, slot);
-    memset(slot->pending, 0, n_words * sizeof *slot->pending);
-    memset(slot->visited, 0, n_words * sizeof *slot->visited);
-    slot->n_pending = 0;
+    thr_cells_blocks_clear(&slot->blocks);
     return true;
 }
 
@@ -170,48 +156,8 @@ uint64_t thr_cells_bounded_count(const thr_cells_bounded *workspace, const thr_b
     uint64_t n = 0;
     for (size_t c = 0; c < workspace->n_cells && !thr_cells_bounded_is_whole(workspace, n); c++)
         if (slot->bounds[c] >= least)
-            n += (workspace->cells[c].end_row - workspace->cells[c].first_row) / THR_BLOCK_ITEMS + 1;
+            n += thr_cells_count_rows(&workspace->cells[c].place, NULL) / THR_BLOCK_ITEMS + 1;
     return n;
-}
-
-static void add_blocks(thr_bounded_slot *slot, uint64_t first, uint64_t end) {
-    for (uint64_t b = first; b < end; b++) {
-        const uint64_t bit = UINT64_C(1) << b % THR_WORD_BITS, word = b / THR_WORD_BITS;
-        if (((slot->pending[word] | slot->visited[word]) & bit) == 0) {
-            slot->pending[word] |= bit;
-            slot->n_pending++;
-        }
-    }
-}
-
-void thr_cells_bounded_add(const thr_bounded_cell *cell, thr_bounded_slot *slot) {
-    add_blocks(slot, cell->first_row / THR_BLOCK_ITEMS, (cell->end_row + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS);
-}
-
-void thr_cells_bounded_add_others(const thr_cells_corpus *corpus, thr_bounded_slot *slot) {
-    for (size_t i = 0; i < corpus->scan->n_segments; i++)
-        if (i >= corpus->n_tables || corpus->tables[i].n == 0) {
-            const thr_segment *segment = &corpus->scan->segments[i];
-            const uint64_t first = segment->first_row / THR_BLOCK_ITEMS;
-            add_blocks(slot, first, first + thr_bitmap_words(segment->n_items));
-        }
-}
-
-thr_status thr_cells_bounded_pass(const thr_cells_bounded *workspace, const thr_cells_corpus *corpus,
-                                  thr_search_options *options, thr_bounded_slot *slot, thr_error *err) {
-    THR_TRY(thr_cells_subset_make(workspace->context, corpus->scan, slot->pending, workspace->n_blocks, options->filter,
-                                  &slot->part, err));
-    for (size_t i = 0; i < thr_bitmap_words(workspace->n_blocks); i++) {
-        slot->visited[i] |= slot->pending[i];
-        slot->pending[i] = 0;
-    }
-    slot->n_read += slot->n_pending;
-    slot->n_pending = 0;
-    if (options->filter != NULL) {
-        options->filter = slot->part.words;
-        options->filter_bits = slot->part.corpus.n_rows;
-    }
-    return THR_OK;
 }
 
 /* ------------------------------------------------------------------------------------------------ the other queries */

@@ -2,14 +2,14 @@
 /* slots.h - the memory of searches by bounds, the blocks of a query's passes, and the queries that read all blocks. */
 #pragma once
 
-#include "cells/block_subset.h"
 #include "cells/bounded/bounds.h"
 #include "cells/bounded/search.h"
+#include "cells/cell_blocks.h"
 #include "parallel/pool.h"
 
-/* A cell's rows in the scan corpus, and its bounds. */
+/* A cell's rows, and what its bounds are computed from. */
 typedef struct thr_bounded_cell {
-    uint64_t first_row, end_row;
+    thr_cell_place place;
     thr_cell_ball ball;
 } thr_bounded_cell;
 
@@ -17,15 +17,14 @@ typedef struct thr_bounded_cell {
 typedef struct thr_bounded_slot {
     thr_cell_query query; /* in vector */
     float *vector, *centroid_scores;
-    double *bounds;              /* by cell */
-    uint64_t *pending, *visited; /* blocks, as bitmaps: to read in the next pass; read before */
-    thr_cells_subset part;       /* the blocks of the pass */
-    uint32_t *order;             /* memory of a queue of cells */
-    uint64_t *ids;               /* the best rows of a pass, with their scores */
+    double *bounds; /* by cell */
+    thr_cells_blocks blocks;
+    thr_cells_subset part; /* the blocks of the pass */
+    uint32_t *order;       /* memory of a queue of cells */
+    uint64_t *ids;         /* the best rows of a pass, with their scores */
     float *scores;
     thr_found found; /* the best rows of all passes */
     size_t ids_capacity, scores_capacity;
-    uint64_t n_pending, n_read; /* blocks; n_read: of all passes of a search */
 } thr_bounded_slot;
 
 /* Queries that search the whole corpus. */
@@ -83,17 +82,6 @@ bool thr_cells_bounded_begin(const thr_cells_bounded *workspace, const thr_cells
  * corpus (thr_cells_bounded_is_whole). A block that two cells share may count twice.
  */
 uint64_t thr_cells_bounded_count(const thr_cells_bounded *workspace, const thr_bounded_slot *slot, double least);
-
-/* Add the blocks of a cell, and of the segments without cells, to the pending ones, unless they were read before. */
-void thr_cells_bounded_add(const thr_bounded_cell *cell, thr_bounded_slot *slot);
-void thr_cells_bounded_add_others(const thr_cells_corpus *corpus, thr_bounded_slot *slot);
-
-/*
- * Begin a pass over the pending blocks, which become slot->part. options, a copy of the search's, get its filter.
- * THR_ENOMEM.
- */
-thr_status thr_cells_bounded_pass(const thr_cells_bounded *workspace, const thr_cells_corpus *corpus,
-                                  thr_search_options *options, thr_bounded_slot *slot, thr_error *err);
 
 /* Run `search` for all queries: on all lanes one after the other, as worker 0, or else on a thread each. */
 thr_status thr_cells_bounded_run(const thr_cells_bounded *workspace, uint64_t n_queries, bool on_all_lanes,
