@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exact searches and searches by radius, which skip cells by bounds, beside the same in an index without cells.
+
+usage: ./run bench bounded [--data NAME,...] [--cells N] [--quick] [--again] [--docs] [--out FILE]
+
+The two indexes take turns, and of each call the fastest counts. Exact answers must be the same with and without cells.
+"""
+
+import sys
+
+from bench.shared.common import Timer, table  # first: one thread
+
+from bench.search import by_data, measure
+import numpy as np
+from bench.search.peer import root
+from bench.search.xfbq import scratch_index
+
+K, BITS, RECALLS = 10, 3, (0.95, 0.99)
+BEST, RADIUS = f"best {K}, exact", "radius, exact"  # each answer must be the same with cells
+ROUNDS, QUICK_ROUNDS = 5, 2
+QUERIES = 2 * measure.BATCH
+
+
+def best(index, queries):
+    n_read = np.empty(len(queries), np.uint64)
+    ids, scores = index.search(queries, K, exact=True, n_read_out=n_read)
+    return list(zip(ids, scores)), n_read
+
+
+def radius_search(least, **options):
+    def search(index, queries):
+        offsets, *found = index.search_radius(queries, least, **options)
+        ends = offsets[1:-1].astype(np.int64)
+        return list(zip(*(np.split(values, ends) for values in found))), []
+
+    return search
+
+
+def in_turns(indexes, search, queries, batch, rounds):
+    """For each index (ms per query, its answers, items read per query; None if not counted)."""
+    pieces = [queries[first : first + batch] for first in range(0, len(queries), batch)]
+    seconds = np.full((rounds, len(indexes), len(pieces)), np.inf)
+    answers = [[None] * len(pieces) for _ in indexes]
+    for turn in seconds:
+        for i, index in enumerate(indexes):
+            for j, piece in enumerate(pieces):
+                with Timer() as timer:
+                    answers[i][j] = search(index, piece)
+                turn[i, j] = timer.seconds
+    for own, parts in zip(seconds.min(axis=0), answers):
+        found = [answer for part, _ in parts for answer in part]
+        read = np.concatenate([n_read for _, n_read in parts])
+        yield 1e3 * own.sum() / len(queries), found, float(read.mean()) if len(read) else None
+
+
+def same(one, other, cut):
+    """Whether answers (ids, scores) are the same, but the order of equal scores, and if cut, ids of the last score."""
+    (ids, scores), (other_ids, other_scores) = one, other
+    if not np.array_equal(scores, other_scores):
+        return False
+    sure = scores > scores[-1] if cut else np.ones(len(scores), bool)
+    ids, other_ids = (found[np.lexsort((found, -scores))] for found in (ids, other_ids))
+    return np.array_equal(ids[sure], other_ids[sure])
+
+
+def measure_search(indexes, name, search, queries, rounds):
+    """The figures of one search, without cells and with: {"one": .., "batches": .., "n_found": ..}."""
+    out, all_found = {"search": name}, []
+    for way, batch in (("one", 1), ("batches", measure.BATCH)):
+        ms, found, read = zip(*in_turns(indexes, search, queries, batch, rounds))
+        out[way] = {"ms": ms, "read": read[1]}
+        all_found += found
+    pairs = (pair for found in all_found[1:] for pair in zip(found, all_found[0]))
+    if name in (BEST, RADIUS) and not all(same(*pair, name == BEST) for pair in pairs):
+        sys.exit(f"bench bounded: {name}: answers with cells, or of batches, are not those without")
+    out["n_found"] = [sum(len(ids) for ids, _ in of) for of in all_found[-2:]]
+    return out
+
+
+def measure_data(data, arguments):
+    queries, worst = by_data.some_queries(data, measure.BATCH if arguments.quick else QUERIES, K)
+    rounds, least = QUICK_ROUNDS if arguments.quick else ROUNDS, float(np.median(worst))
+    n_cells, base = arguments.cells or root(data), np.ascontiguousarray(data.base)
+    searches = {BEST: best, RADIUS: radius_search(least, exact=True)}
+    searches.update({f"radius, recall {recall:g}": radius_search(least, recall=recall) for recall in RECALLS})
+    options = {"metric": data.metric, "bits": BITS}
+    with scratch_index(base, **options) as plain, scratch_index(base, cells=n_cells, **options) as cells:
+        found = [measure_search((plain, cells), *one, queries, rounds) for one in searches.items()]
+    return {"cells": n_cells, "least": least, "n_queries": len(queries), "rounds": rounds, "searches": found}
+
+
+def times(of, n_items):
+    without, cells = of["ms"]
+    read = "" if of["read"] is None else f"{of['read'] / n_items:.3f}"
+    return [f"{without:.3g}", f"{cells:.3g}", f"{without / cells:.2f}", read]
+
+
+def text(results):
+    sets, rows = [], []
+    for name, of in results.items():
+        found = {search["search"]: search["n_found"] for search in of["searches"]}
+        per_query = found[RADIUS][0] / of["n_queries"]
+        sets.append([name, of["title"], f"{of['n_items']:,}", of["n_dims"], of["cells"], f"{of['least']:.4g}",
+                     f"{per_query:.1f}", of["n_queries"], of["rounds"]])  # fmt: skip
+        for search in of["searches"]:
+            what = search["search"]
+            n_all = max(found[BEST if what == BEST else RADIUS][0], 1)
+            shares = " / ".join(f"{n / n_all:.4f}" for n in found[what])
+            figures = [cell for way in ("one", "batches") for cell in times(search[way], of["n_items"])]
+            rows.append([name, what, shares, *figures])
+    columns = ["data", "what", "items", "dimensions", "cells", "least score", "items per answer", "queries", "rounds"]
+    figures = ("ms without cells", "with", "times as fast", "items read")
+    ways = [f"{way}: {what}" for way in ("one query", f"batches of {measure.BATCH}") for what in figures]
+    return "\n".join([
+        f"Exact searches for the best {K}, and searches by radius, in indexes of {BITS} bits with cells and "
+        "without, on one thread. The two indexes take turns. Times are per query; of each call the fastest of all "
+        "rounds counts. The exact answers are the same with cells and without, of one query and of batches; the "
+        "program compares them.\n",
+        f"The least score of the radius searches is the median, over the queries, of the true score of the {K}th best "
+        "item. *Items per answer* is the mean number of items that reach it:\n",
+        table(columns, sets),
+        "*Found* is the share found of the items of the exact answers, without cells / with. *Items read* is the "
+        "share of all items that the search with cells scores; radius searches do not count them:\n",
+        table(["data", "search", "found", *ways], rows),
+    ])  # fmt: skip
+
+
+if __name__ == "__main__":
+    by_data.run("bounded", __doc__, measure_data, text)

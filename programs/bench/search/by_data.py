@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line of a bench that measures data sets of bench search, one after the other, and keeps the results."""
+
+import sys
+from functools import partial
+
+from bench.shared.common import Kept, Missing, machine, names_of, need_thresher, page, parser_of, publish
+
+from bench.search import datasets
+import numpy as np
+
+DATA = ["books100d", "fashion784", "fashion64", "sentences384", "synthetic64", "synthetic96"]
+QUICK_DATA = ["fashion64"]
+FORMAT = 1  # of the results file
+
+
+def some_queries(data, n, k):
+    """Up to n queries from all over the data set, and the true score of the k-th best item of each."""
+    rows = np.linspace(0, len(data.queries) - 1, min(n, len(data.queries))).astype(int)  # files may be in some order
+    return np.ascontiguousarray(data.queries[rows]), data.truth_scores[rows, k - 1]
+
+
+def measured(name, arguments, measure):
+    try:
+        data = datasets.load(name, arguments.cache, arguments.quick, arguments.encoder)
+    except Missing as missing:
+        return {"left_out": str(missing)}
+    about = {"title": data.title, "n_items": len(data.base), "n_dims": data.n_dims, "machine": machine()}
+    return {**about, **measure(data, arguments)}
+
+
+def summary(kept):
+    return f"left out: {kept['left_out']}" if "left_out" in kept else "done"
+
+
+def parse(bench, about):
+    quick = {"help": "fewer and smaller data sets, fewer queries"}
+    out = {"help": f"what is measured (default: build/bench/{bench}.json)"}
+    parser = parser_of(f"bench {bench}", about, "again", "docs", "cache", quick=quick, out=out)
+    add = parser.add_argument
+    add("--data", type=names_of(datasets.NAMES, "data set"), metavar="NAME,...", help=f"(default: {','.join(DATA)})")
+    add("--cells", type=int, metavar="N", help="(default: a power of two near the root of the items)")
+    add("--encoder", default=datasets.ENCODER, metavar="DIR", help="of a sentence model's files, for sentences384")
+    arguments = parser.parse_args()
+    arguments.data = arguments.data or (QUICK_DATA if arguments.quick else DATA)
+    arguments.out = arguments.out or f"build/bench/{bench}{'-quick' * arguments.quick}.json"
+    return arguments
+
+
+def run(bench, about, measure, text):
+    """measure(data, arguments) returns what is kept of a data set; text({name: kept}) the report of all data sets."""
+    arguments = parse(bench, about)
+    need_thresher(f"bench {bench}")
+    kept = Kept(arguments.out, {"format": FORMAT, "data": {}}, arguments.again)
+    among = kept.results["data"]
+    for name in arguments.data:
+        kept.measure(among, name, partial(measured, name, arguments, measure), summary, name)
+    there = {name: among[name] for name in datasets.NAMES if name in among and "left_out" not in among[name]}
+    if not there:
+        sys.exit(f"bench {bench}: nothing was measured")
+    machines = "; ".join(sorted({of["machine"] for of in there.values()}))
+    words = page(f"## ./run bench {bench}\n", f"{machines}.\n", text(there))
+    publish(words, f"bench {bench}", arguments.docs)

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The benches of exact searches, searches by radius and residuals, in indexes with cells: tools/check-peers"""
+
+import argparse
+import unittest
+
+from bench.shared import common
+from bench.search import bounded, datasets, residuals
+import numpy as np
+
+ARGUMENTS = argparse.Namespace(quick=True, cells=8)
+
+
+def clustered(metric, n_items=2000):
+    rng = np.random.default_rng(1)
+    centres = 4 * rng.standard_normal((8, 16))
+    base, queries = (
+        (centres[rng.integers(8, size=n)] + rng.standard_normal((n, 16))).astype(np.float32) for n in (n_items, 70)
+    )
+    if metric == "cosine":
+        base, queries = datasets.unit(base), datasets.unit(queries)
+    data = datasets.Dataset("made-up", "made up", metric, True, base, queries)
+    data.truth_ids, data.truth_scores = datasets.best_rows(metric, base, queries, 10)
+    return data
+
+
+def about(data):
+    return {"title": data.title, "n_items": len(data.base), "n_dims": data.n_dims}
+
+
+class Same(unittest.TestCase):
+    def test_equal_scores_have_no_order_and_other_items_differ(self):
+        scores = np.array([3, 2, 2, 1], np.float32)
+        one = np.array([7, 4, 5, 9], np.uint64), scores
+        for ids, cut, same in (
+            ([7, 5, 4, 9], False, True),
+            ([7, 4, 5, 8], True, True),  # as good as the last one
+            ([7, 4, 5, 8], False, False),
+            ([7, 4, 6, 9], True, False),
+        ):
+            self.assertEqual(bounded.same((np.array(ids, np.uint64), scores), one, cut), same)
+        self.assertFalse(bounded.same((one[0], scores + np.float32(1e-6)), one, True))
+        self.assertFalse(bounded.same((one[0][:3], scores[:3]), one, False))
+        none = np.empty(0, np.uint64), np.empty(0, np.float32)
+        self.assertTrue(bounded.same(none, none, False))
+
+    def test_answers_that_differ_end_the_bench(self):
+        def search(index, queries):
+            return [(np.array([index], np.uint64), np.array([index], np.float32))] * len(queries), []
+
+        queries = np.zeros((3, 2), np.float32)
+        self.assertEqual(bounded.measure_search((1, 1), bounded.RADIUS, search, queries, 1)["n_found"], [3, 3])
+        with self.assertRaisesRegex(SystemExit, "radius, exact: answers with cells"):
+            bounded.measure_search((1, 2), bounded.RADIUS, search, queries, 1)
+
+
+class RelativeError(unittest.TestCase):
+    def test_of_signs_it_is_known_and_bits_lessen_it(self):
+        one, two, three = map(residuals.relative_error, (1, 2, 3))
+        self.assertAlmostEqual(one, np.sqrt(np.pi / 2 - 1), delta=0.01)
+        self.assertAlmostEqual(two, np.sqrt(0.1188 / (1 - 0.1188)), delta=0.01)  # the best uniform quantiser of 4 levels
+        self.assertLess(three, 0.6 * two)
+
+
+@unittest.skipIf(common.thresher is None, "without the package")
+class Indexes(unittest.TestCase):
+    def test_bounded_searches_are_measured(self):
+        for metric in ("cosine", "l2"):
+            data = clustered(metric)
+            kept = bounded.measure_data(data, ARGUMENTS)
+            best = kept["searches"][0]
+            self.assertEqual(best["n_found"], [640, 640])
+            self.assertLess(best["one"]["read"], 1000)  # clusters are far apart
+            self.assertIn("| radius, recall 0.99 |", bounded.text({"made-up": {**about(data), **kept}}))
+
+    def test_cells_are_those_of_the_file(self):
+        data = clustered("l2", n_items=1999)  # not whole blocks
+        with residuals.scratch_index(data.base, metric="l2", cells=8) as index:
+            cells, centroids = residuals.read_cells(index)
+        self.assertEqual(len(cells), 1999)
+        for cell, centroid in enumerate(centroids):
+            np.testing.assert_allclose(data.base[cells == cell].mean(axis=0), centroid, rtol=1e-3, atol=1e-3)
+
+    def test_fewer_items_are_in_reach_with_centroids(self):
+        for metric in ("cosine", "l2"):
+            data = clustered(metric)
+            kept = residuals.measure_data(data, ARGUMENTS)
+            centre, once, each = kept["counts"]
+            self.assertTrue(centre[0] > once[0] > each[0] > 9, kept)
+            self.assertGreater(centre[0], centre[2])
+            self.assertIn("| the centre |", residuals.text({"made-up": {**about(data), **kept}}))
+
+
+if __name__ == "__main__":
+    unittest.main()
