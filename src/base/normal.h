@@ -1,15 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* normal.h - the tail of the normal distribution. */
+/* normal.h - the tail of the normal distribution, by a table. */
 #pragma once
 
 #include <math.h>
+#include <stddef.h>
 
-/*
- * The probability that a normal number exceeds z, within 0.3 % (P. O. Borjesson and C.-E. W. Sundberg, Simple
- * Approximations of the Error Function Q(x), 1979). Faster than erfc.
- */
+enum { THR_NORMAL_PER_UNIT = 64, THR_NORMAL_LAST = 9 * THR_NORMAL_PER_UNIT };
+
+extern double thr_normal_tails[THR_NORMAL_LAST + 1]; /* at multiples of 1 / THR_NORMAL_PER_UNIT */
+
+/* Make the table, once in a process; later calls return at once. thr_context_create calls it. */
+void thr_normal_prepare(void);
+
+/* The probability that a normal number exceeds z, within 0.3 %; 0 and 1 beyond 9. Several times as fast as erfc. */
 static inline double thr_normal_tail(double z) {
-    static const double A = 0.339, B = 5.510, ONE_OVER_ROOT_OF_2_PI = 0.3989422804014327;
-    const double x = fabs(z), above = ONE_OVER_ROOT_OF_2_PI * exp(-x * x / 2) / ((1 - A) * x + A * sqrt(x * x + B));
+    const double x = fabs(z) * THR_NORMAL_PER_UNIT;
+    if (!(x < THR_NORMAL_LAST))
+        return z < 0 ? 1 : 0 * z; /* NaN stays NaN */
+    const size_t i = (size_t)x;
+    const double above = thr_normal_tails[i] + (thr_normal_tails[i + 1] - thr_normal_tails[i]) * (x - (double)i);
     return z < 0 ? 1 - above : above;
 }

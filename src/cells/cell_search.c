@@ -5,12 +5,12 @@
 #include "base/error.h"
 #include "cells/device_search.h"
 #include "cells/group_search.h"
+#include "scan/margins/margin.h"
 #include "scan/radius_plan.h"
 
 enum {
     LEAST_IP_K = 4,    /* by inner product, misses are estimated for at least as many of the best rows */
     LEAST_WANTED = 20, /* rows that a pass finds, at least: the spread is fitted to them */
-    SURVIVORS = 4,     /* of the first pass, for each wanted row; if they are too few, margins cause a second pass */
 };
 
 static const double UNVISITED_SHARE = 0.65; /* of the allowed misses: those that may be in cells not visited */
@@ -43,9 +43,7 @@ static thr_cells_plan plan_of(thr_context *context, const thr_cells_corpus *corp
                            .k = k_estimated,
                            .wanted = k > LEAST_WANTED ? k : LEAST_WANTED,
                            .allowed = misses * UNVISITED_SHARE * (double)k_estimated};
-    const uint64_t survivors = SURVIVORS * plan.wanted;
-    if (plan.options.n_survivors > survivors)
-        plan.options.n_survivors = survivors;
+    plan.options.n_candidates = plan.options.n_survivors = thr_scan_first_refined(plan.wanted);
     plan.options.recall = (float)(1 - misses * (1 - UNVISITED_SHARE));
     return plan;
 }

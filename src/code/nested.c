@@ -1,23 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "code/nested.h"
 
-#include "base/half.h"
+#include "code/query.h"
 
 #include <math.h>
-#include <string.h>
 
 void thr_code_record_write_head(thr_record_shape shape, uint8_t *record, float factor, float offset) {
     const float numbers[2] = {factor, offset};
     const uint16_t shorts[2] = {thr_bf16_from_f32(factor), thr_bf16_from_f32(offset)};
     memcpy(record, shape.wide ? (const void *)numbers : (const void *)shorts, thr_record_head(shape));
-}
-
-void thr_code_record_read_head(thr_record_shape shape, const uint8_t *record, float *factor, float *offset) {
-    float numbers[2] = {0, 0};
-    uint16_t shorts[2] = {0, 0};
-    memcpy(shape.wide ? (void *)numbers : (void *)shorts, record, thr_record_head(shape));
-    *factor = shape.wide ? numbers[0] : thr_bf16_to_f32(shorts[0]);
-    *offset = shape.wide ? numbers[1] : thr_bf16_to_f32(shorts[1]);
 }
 
 void thr_code_split_planes(const uint8_t *blocks, size_t n_blocks, uint32_t lead, thr_record_shape shape,
@@ -43,8 +34,7 @@ void thr_code_rest_query_make(thr_rest_query *rest, const thr_quantiser *quantis
     memset(digits, 0, thr_rest_query_size(quantiser->n_dims));
     rest->digit_sum = 0;
     for (uint32_t d = 0; d < quantiser->n_dims; d++) {
-        const float cell = floorf(vector[d] * scale);
-        digits[d] = (int8_t)(2 * (int)(cell < -half ? -half : cell > half - 1 ? half - 1 : cell) + 1);
+        digits[d] = (int8_t)(2 * thr_code_cell(vector[d] * scale, half) + 1);
         rest->digit_sum += digits[d];
         square += digits[d] * digits[d];
     }

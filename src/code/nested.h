@@ -10,8 +10,11 @@
  */
 #pragma once
 
+#include "base/half.h"
 #include "code/encode.h"
 #include "kernel/kernel.h"
+
+#include <string.h>
 
 enum { THR_REST_BITS = 7 }; /* of a query against the other planes: odd integers that fit a byte */
 
@@ -39,7 +42,24 @@ static inline size_t thr_record_size(thr_record_shape shape) {
 }
 
 void thr_code_record_write_head(thr_record_shape shape, uint8_t *record, float factor, float offset);
-void thr_code_record_read_head(thr_record_shape shape, const uint8_t *record, float *factor, float *offset);
+
+/* The numbers of a record; an offset that it lacks is 0. */
+static inline void thr_code_record_read_head(thr_record_shape shape, const uint8_t *record, float *factor,
+                                             float *offset) {
+    const size_t size = shape.wide ? sizeof(float) : sizeof(uint16_t);
+    float numbers[2] = {0, 0};
+    for (size_t i = 0; i < (shape.has_offset ? 2u : 1u); i++) {
+        uint16_t half = 0;
+        if (shape.wide) {
+            memcpy(&numbers[i], record + i * size, sizeof numbers[i]);
+        } else {
+            memcpy(&half, record + i * size, sizeof half);
+            numbers[i] = thr_bf16_to_f32(half);
+        }
+    }
+    *factor = numbers[0];
+    *offset = numbers[1];
+}
 
 /*
  * Split n_blocks blocks of all planes: the leading planes go to lead_blocks, the others to the records of their

@@ -6,7 +6,10 @@
 #include <math.h>
 #include <string.h>
 
-enum { PART_BITS = 4, NIBBLES_A_ROW = 32, SEXTETS_A_TRIPLE = 256 };
+enum { PART_BITS = 4, NIBBLES_A_ROW = 32, SEXTETS_A_TRIPLE = 256, VECTOR = 16 };
+
+static const uint64_t ALL_BYTES = 0x0101010101010101; /* times a byte: that byte eight times */
+static const uint64_t GATHER = 0x0102040810204080;    /* moves bit 0 of byte i to bit 56 + i of the product */
 
 static size_t round_up_64(size_t n) {
     return (n + 63) & ~(size_t)63;
@@ -33,6 +36,11 @@ size_t thr_code_query_levels_size(uint32_t n_dims) {
     return 8 * (size_t)thr_code_rows(n_dims);
 }
 
+static void add_to_bytes(uint8_t *restrict to, const uint8_t *restrict from, size_t n, uint8_t step) {
+    for (size_t i = 0; i < n; i++)
+        to[i] = (uint8_t)(from[i] + step);
+}
+
 /* table[m] = the sum over i of values[i], or of top - values[i] if bit i of m is set; one addition an entry. */
 static void fill_table(uint8_t *table, const uint8_t *values, const uint8_t *present, uint32_t n_bits, uint8_t top) {
     uint32_t base = 0;
@@ -40,43 +48,43 @@ static void fill_table(uint8_t *table, const uint8_t *values, const uint8_t *pre
         base += values[i];
     table[0] = (uint8_t)base;
     for (uint32_t i = 0; i < n_bits; i++) {
-        int step = present[i] ? top - 2 * values[i] : 0;
-        for (uint32_t m = 0; m < 1u << i; m++)
-            table[(1u << i) + m] = (uint8_t)(table[m] + step);
+        const uint8_t step = (uint8_t)(present[i] ? top - 2 * values[i] : 0);
+        const size_t n = (size_t)1 << i;
+        if (n < VECTOR)
+            add_to_bytes(table + n, table, n, step);
+        for (size_t m = 0; n >= VECTOR && m < n; m += VECTOR)
+            add_to_bytes(table + n + m, table + m, VECTOR, step);
     }
+}
+
+/* Bit j of all eight bytes: bit i of the result is that of byte i. */
+static uint32_t bits_of_bytes(uint64_t bytes, uint32_t j) {
+    return (uint32_t)((bytes >> j & ALL_BYTES) * GATHER >> 56);
 }
 
 /* values: one byte per dimension, 8 a row, 0 after the last dimension. */
 static void make_part(thr_query_part *part, const uint8_t *values, uint32_t n_dims, uint32_t bits, uint32_t shift,
                       uint32_t item_bits, uint8_t *memory) {
-    const uint32_t n_rows = thr_code_rows(n_dims);
+    const uint32_t n_rows = thr_code_rows(n_dims), n_triples = (n_rows + 2) / 3;
     const uint8_t top = (uint8_t)((1u << bits) - 1);
     uint32_t *planes = (uint32_t *)(void *)memory;
     uint8_t *nibbles = memory + planes_size(n_rows), *sextets = nibbles + nibbles_size(n_rows);
-    for (uint32_t r = 0; r < n_rows; r++) {
-        uint8_t v[8], present[8];
-        for (uint32_t i = 0; i < 8; i++) {
-            v[i] = (uint8_t)(values[8 * r + i] >> shift & top);
-            present[i] = 8 * r + i < n_dims;
-        }
-        for (uint32_t j = 0; j < bits; j++) {
-            uint32_t byte = 0;
-            for (uint32_t i = 0; i < 8; i++)
-                byte |= (uint32_t)(v[i] >> (bits - 1 - j) & 1) << i;
-            planes[r * bits + j] = byte * 0x01010101u;
-        }
-        fill_table(nibbles + (size_t)NIBBLES_A_ROW * r, v, present, 4, top);
-        fill_table(nibbles + (size_t)NIBBLES_A_ROW * r + 16, v + 4, present + 4, 4, top);
-    }
-    for (uint32_t t = 0; t < (n_rows + 2) / 3; t++) {
-        uint8_t rest[6], rest_present[6];
+    for (uint32_t t = 0; t < n_triples; t++) {
+        uint8_t rest[6] = {0}, rest_present[6] = {0};
         for (uint32_t k = 0; k < 3; k++) {
-            uint8_t v[8], present[8];
-            for (uint32_t i = 0; i < 8; i++) {
-                const uint32_t d = 8 * (3 * t + k) + i;
-                present[i] = d < n_dims;
-                const uint32_t cell = d < n_dims ? values[d] : 0;
-                v[i] = (uint8_t)(cell >> shift & top);
+            const uint32_t r = 3 * t + k, first = 8 * r;
+            uint8_t v[8] = {0}, present[8];
+            for (uint32_t i = 0; i < 8; i++)
+                present[i] = first + i < n_dims;
+            if (r < n_rows) {
+                uint64_t row;
+                memcpy(&row, values + first, sizeof row);
+                row = row >> shift & top * ALL_BYTES;
+                memcpy(v, &row, sizeof row);
+                for (uint32_t j = 0; j < bits; j++)
+                    planes[r * bits + j] = bits_of_bytes(row, bits - 1 - j) * 0x01010101u;
+                fill_table(nibbles + (size_t)NIBBLES_A_ROW * r, v, present, 4, top);
+                fill_table(nibbles + (size_t)NIBBLES_A_ROW * r + 16, v + 4, present + 4, 4, top);
             }
             fill_table(sextets + (size_t)SEXTETS_A_TRIPLE * t + 64 * k, v, present, 6, top);
             memcpy(rest + 2 * k, v + 6, 2);
@@ -101,8 +109,7 @@ void thr_code_query_make_levels(thr_query_code *code, const thr_quantiser *quant
     memset(levels, 0, thr_code_query_levels_size(n_dims));
     uint64_t square = 0;
     for (uint32_t d = 0; d < n_dims; d++) {
-        float cell = floorf(query[d] * scale);
-        int u = cell < (float)-half ? 0 : cell > (float)(half - 1) ? 2 * half - 1 : (int)cell + half;
+        const int u = thr_code_cell(query[d] * scale, (float)half) + half;
         levels[d] = (uint8_t)u;
         int v = 2 * u + 1 - 2 * half;
         square += (uint64_t)(v * v);

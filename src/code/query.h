@@ -18,6 +18,13 @@ typedef struct thr_query_code {
     float gain;            /* 1 / |query code| */
 } thr_query_code;
 
+/* The integer below x, or the nearest of -half to half - 1. */
+static inline int thr_code_cell(float x, float half) {
+    const float inside = x < -half ? -half : x > half - 1 ? half - 1 : x;
+    const int cell = (int)inside;
+    return cell - (inside < (float)cell);
+}
+
 /* Return the bytes of memory of a query code. */
 size_t thr_code_query_size(uint32_t n_dims);
 

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE /* sched_getaffinity */
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/normal.h"
 #include "context/way_rates.h"
 #include "device/gpus.h"
 #include "kernel/kernel.h"
@@ -111,6 +112,7 @@ thr_status thr_context_create(const thr_context_options *options, thr_context **
     THR_TRY(choose_isa(options->isa, &made.isa, err));
     THR_TRY(choose_way(&made.forced_way, err));
     made.kernels = thr_kernels_get(made.isa);
+    thr_normal_prepare();
 
     thr_context_users *users = NULL;
     THR_TRY(thr_alloc(&made, 1, sizeof *users, &users, "a context", err));

@@ -48,18 +48,14 @@ static size_t keep_at_least(thr_candidate *items, size_t n, double least) {
  */
 static size_t rescore(const radius_search *s, const thr_radius_plan *plan, thr_candidate *items, size_t n) {
     const thr_scan_corpus *corpus = s->job->corpus;
-    size_t kept = 0;
     thr_scan_rescore(&plan->rescoring, items, n);
     if (corpus->keep == THR_DTYPE_NONE)
         return n;
-    if (s->radius.certain)
-        return keep_at_least(items, n,
-                             thr_scan_rescore_bound(&plan->rescoring, s->radius.least_score, s->job->kept_error,
-                                                    thr_scan_largest_factor(corpus, items, n)));
-    for (size_t i = 0; i < n; i++)
-        if ((double)items[i].score + plan->margin * thr_scan_record_factor(corpus, items[i].row) >= plan->rescored)
-            items[kept++] = items[i];
-    return kept;
+    return keep_at_least(items, n,
+                         s->radius.certain
+                             ? thr_scan_rescore_bound(&plan->rescoring, s->radius.least_score, s->job->kept_error,
+                                                      thr_scan_largest_factor(corpus, items, n))
+                             : plan->rescored);
 }
 
 /* Rescore and refine the rows in the lane's collector, and append those within the radius to the lane's part. */

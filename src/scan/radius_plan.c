@@ -75,8 +75,9 @@ static bool plan_by_noise(const thr_job *job, const thr_radius *radius, thr_scan
         return false;
     plan->rescored = least;
     plan->screened = round_down(least);
-    plan->margin = radius->rescore_z * margin.noise.rescored;
     plan->rescoring = margin.rescoring;
+    if (job->corpus->keep != THR_DTYPE_NONE) /* otherwise the estimates are the answer */
+        plan->rescoring.rescore_margin = (float)(radius->rescore_z * margin.noise.rescored);
     return true;
 }
 

@@ -34,8 +34,8 @@ typedef struct thr_radius_plan {
     bool exact;               /* score all vectors */
     bool certified;           /* no row is missed, and exact scores decide */
     float screened;           /* threshold of the screen's estimates, in the collector's units */
-    double rescored, margin;  /* threshold of estimates by all planes: rescored - margin * factor of the record */
-    thr_scan_query rescoring; /* the query for the rescoring */
+    double rescored;          /* threshold of the rescoring's estimates, -INFINITY without margins */
+    thr_scan_query rescoring; /* the query for the rescoring, which overestimates if margins are known */
 } thr_radius_plan;
 
 /*

@@ -190,13 +190,14 @@ static double expected_by_order(const thr_cells_plan *plan, const thr_cells_choo
 }
 
 /*
- * Choose the likeliest cells by the model of scores, until at most plan->allowed of the rows expected in all likely
- * ones are in the others. Chooses none if they have more than n_rows rows.
+ * Choose the likeliest listed cells, until at most plan->allowed of the rows expected in all listed ones are in the
+ * others. Chooses none if they have more than n_rows rows.
  */
-static void choose_likeliest(const thr_cells_plan *plan, double expected, double n_rows, thr_cells_chooser *chooser) {
+static void choose_likeliest(const thr_cells_plan *plan, double n_rows, thr_cells_chooser *chooser) {
     uint32_t *chosen = chooser->chosen + chooser->n_chosen;
-    const size_t n =
-        thr_cells_likely_choose(&chooser->models, expected, plan->allowed, n_rows, &chooser->likely, chosen);
+    if (thr_cells_likely_are_too_large(&chooser->models, plan->allowed, n_rows, &chooser->likely))
+        return;
+    const size_t n = thr_cells_likely_choose(&chooser->models, plan->allowed, n_rows, &chooser->likely, chosen);
     for (size_t i = 0; i < n; i++)
         chooser->may_be_chosen[chosen[i]] = false;
     chooser->n_chosen += n;
@@ -209,41 +210,40 @@ static void choose_next(double position, thr_cells_chooser *chooser) {
         advance(chooser);
 }
 
+/*
+ * How many of the best k are expected behind the front, by the order, unless the scores raise serious doubts. Before
+ * the front has passed enough rows, the result exceeds plan->allowed, so that no search ends.
+ */
+static double expected_behind(const thr_cells_plan *plan, double worst, double kth, thr_cells_chooser *chooser) {
+    const double n_dims = (double)plan->corpus->scan->quantiser->n_dims;
+    const double by_order = fmax(expected_by_order(plan, chooser),
+                                 plan->allowed * plan->n_rows / ORDER_ONE_IN / chooser->front);
+    if (by_order > plan->allowed)
+        return by_order;
+    const double spread = thr_cells_fit_mean_spread(chooser->counts, chooser->n_chosen, worst, n_dims);
+    thr_cells_likely_list(&chooser->models, spread, kth, chooser->may_be_chosen, &chooser->likely);
+    return fmax(by_order, chooser->likely.sum / LARGEST_DOUBT);
+}
+
 bool thr_cells_chooser_next(const thr_cells_plan *plan, const thr_found *found, double kth,
                             thr_cells_chooser *chooser) {
-    const thr_cells_models *models = &chooser->models;
-    thr_likely_cells *likely = &chooser->likely;
     const size_t before = chooser->n_chosen;
     const double worst = (double)found->items[found->n - 1].score;
     const double n_dims = (double)plan->corpus->scan->quantiser->n_dims;
-    const double least_front = plan->n_rows / ORDER_ONE_IN;
     const double growth = 1 + SPREAD_GROWTH * log((double)plan->wanted / plan->allowed);
     count_found(plan, found, chooser);
     while (chooser->n_chosen > chooser->n_front && !chooser->may_be_chosen[thr_cells_queue_first(&chooser->order)])
         advance(chooser);
-    /* Rows expected behind the front. Before least_front rows it is made to exceed plan->allowed: no search ends. */
-    double behind = fmax(expected_by_order(plan, chooser), plan->allowed * least_front / chooser->front);
-    if (behind <= plan->allowed) {
-        const double spread = thr_cells_fit_mean_spread(chooser->counts, chooser->n_chosen, worst, n_dims);
-        thr_cells_likely_list(models, spread, kth, chooser->may_be_chosen, likely);
-        if (thr_cells_likely_are_few(likely, plan->allowed * LARGEST_DOUBT))
-            return false;
-        behind = fmax(behind, thr_cells_likely_expect(models, spread, kth, likely) / LARGEST_DOUBT);
-    }
+    const double behind = expected_behind(plan, worst, kth, chooser);
     if (behind <= plan->allowed)
         return false;
     const double spread = growth * thr_cells_fit_spread(chooser->counts, chooser->n_chosen, worst, n_dims);
-    const double proof = fmin(chooser->front * SCORES_ONE_IN / plan->n_rows, 1), few = plan->allowed * proof * proof;
+    const double proof = fmin(chooser->front * SCORES_ONE_IN / plan->n_rows, 1);
     const double step = fmin(behind / plan->allowed, LARGEST_GROWTH), n_rows = chooser->front * (step - 1);
-    thr_cells_likely_list(models, spread, kth, chooser->may_be_chosen, likely);
-    if (thr_cells_likely_are_few(likely, few))
+    thr_cells_likely_list(&chooser->models, spread, kth, chooser->may_be_chosen, &chooser->likely);
+    if (chooser->likely.sum <= plan->allowed * proof * proof)
         return false;
-    if (!thr_cells_likely_take_more(models, plan->allowed, n_rows, likely)) {
-        const double expected = thr_cells_likely_expect(models, spread, kth, likely);
-        if (expected <= few)
-            return false;
-        choose_likeliest(plan, expected, n_rows, chooser);
-    }
+    choose_likeliest(plan, n_rows, chooser);
     if (chooser->n_chosen == before)
         choose_next(chooser->front * step, chooser);
     return chooser->n_chosen > before;

@@ -6,47 +6,31 @@
 
 #include <math.h>
 
-enum { RATES = 4 }; /* that thr_cells_likely_take_more tries; more would prove hardly more */
+enum { RATES = 4 }; /* that thr_cells_likely_are_too_large tries; more would prove hardly more */
 
 thr_status thr_cells_likely_reserve(thr_context *context, size_t n, thr_likely_cells *likely, thr_error *err) {
     static const char what[] = "likely cells";
     THR_TRY(thr_alloc(context, n, sizeof *likely->cells, &likely->cells, what, err));
-    THR_TRY(thr_alloc(context, n, sizeof *likely->estimates, &likely->estimates, what, err));
+    THR_TRY(thr_alloc(context, n, sizeof *likely->expected, &likely->expected, what, err));
     THR_TRY(thr_alloc(context, n, sizeof *likely->keys, &likely->keys, what, err));
     return thr_alloc(context, n, sizeof *likely->heap, &likely->heap, what, err);
 }
 
 void thr_cells_likely_free(thr_context *context, thr_likely_cells *likely) {
-    THR_RELEASE(context, likely->cells, likely->estimates, likely->keys, likely->heap);
+    THR_RELEASE(context, likely->cells, likely->expected, likely->keys, likely->heap);
     *likely = (thr_likely_cells){0};
 }
 
 void thr_cells_likely_list(const thr_cells_models *models, double spread, double score, const bool *may_be_listed,
                            thr_likely_cells *likely) {
     double sum = 0;
-    thr_cells_prepare_quick();
     likely->n = thr_cells_models_list_near(models, spread, score, may_be_listed, likely->cells);
     for (size_t i = 0; i < likely->n; i++) {
         const thr_cell_score_model model = thr_cells_models_get(models, likely->cells[i]);
-        likely->estimates[i] = thr_cells_quick_expected_above(&model, spread, score);
-        sum += likely->estimates[i];
+        likely->expected[i] = thr_cells_expected_above(&model, spread, score);
+        sum += likely->expected[i];
     }
-    likely->estimate = sum;
-}
-
-bool thr_cells_likely_are_few(const thr_likely_cells *likely, double most) {
-    return likely->estimate * (1 + THR_CELLS_QUICK_ERROR) <= most;
-}
-
-double thr_cells_likely_expect(const thr_cells_models *models, double spread, double score, thr_likely_cells *likely) {
-    double sum = 0;
-    for (size_t i = 0; i < likely->n; i++) {
-        const thr_cell_score_model model = thr_cells_models_get(models, likely->cells[i]);
-        const double expected = thr_cells_expected_above(&model, spread, score);
-        likely->keys[likely->cells[i]] = expected / model.n;
-        sum += expected;
-    }
-    return sum;
+    likely->sum = sum;
 }
 
 /*
@@ -58,26 +42,28 @@ double thr_cells_likely_expect(const thr_cells_models *models, double spread, do
  * If the right side is less than the rows wanted, no such S has them. The rates tried are those at which r n_rows is
  * 1/2, 1/4, ... of the rows wanted.
  */
-bool thr_cells_likely_take_more(const thr_cells_models *models, double allowed, double n_rows,
-                                const thr_likely_cells *likely) {
-    const double wanted = likely->estimate * (1 - THR_CELLS_QUICK_ERROR) - allowed;
+bool thr_cells_likely_are_too_large(const thr_cells_models *models, double allowed, double n_rows,
+                                    const thr_likely_cells *likely) {
+    const double wanted = likely->sum - allowed;
     for (int i = 1; wanted > 0 && i <= RATES; i++) {
         const double rate = ldexp(wanted / n_rows, -i);
         double most = n_rows * rate;
         for (size_t c = 0; c < likely->n; c++) {
-            const double beyond = likely->estimates[c] - rate * models->n[likely->cells[c]];
+            const double beyond = likely->expected[c] - rate * models->n[likely->cells[c]];
             most += beyond > 0 ? beyond : 0;
         }
-        if (most * (1 + THR_CELLS_QUICK_ERROR) < wanted)
+        if (most < wanted)
             return true;
     }
     return false;
 }
 
-size_t thr_cells_likely_choose(const thr_cells_models *models, double expected, double allowed, double n_rows,
-                               thr_likely_cells *likely, uint32_t *chosen) {
+size_t thr_cells_likely_choose(const thr_cells_models *models, double allowed, double n_rows, thr_likely_cells *likely,
+                               uint32_t *chosen) {
     size_t n_chosen = 0;
-    double n = 0, left = expected;
+    double n = 0, left = likely->sum;
+    for (size_t i = 0; i < likely->n; i++)
+        likely->keys[likely->cells[i]] = likely->expected[i] / models->n[likely->cells[i]];
     thr_cells_queue queue = thr_cells_queue_of(likely->heap, likely->cells, likely->n, likely->keys);
     while (queue.n > 0 && left > allowed) {
         const uint32_t cell = thr_cells_queue_pop(&queue);

@@ -21,7 +21,8 @@
  */
 #pragma once
 
-#include <math.h>
+#include "base/normal.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -49,19 +50,34 @@ static inline bool thr_cells_is_far(double mean, double deviation, double score)
     return score - mean > THR_CELLS_FAR * thr_cells_rounded_deviation(mean, deviation, score);
 }
 
+/* How many standard deviations, which include the rounding error, a score is above a mean. */
+static inline double thr_cells_deviations(double mean, double deviation, double score) {
+    const double error = thr_cells_rounded_deviation(mean, deviation, score);
+    return error > 0 ? (score - mean) / error : -THR_CELLS_FAR;
+}
+
+/* The same of a cell's items, without the one at its end. */
+static inline double thr_cells_deviations_of(const thr_cell_score_model *model, double spread, double score) {
+    const double slope = model->slope * spread, constant = model->deviation;
+    const double deviation = constant > 0 ? sqrt(slope * slope + constant * constant) : slope;
+    return thr_cells_deviations(model->mean, deviation, score);
+}
+
 /* The share of a cell's items that reach a score, 0 to 1, without the item at its end. */
-double thr_cells_share_above(const thr_cell_score_model *model, double spread, double score);
+static inline double thr_cells_share_above(const thr_cell_score_model *model, double spread, double score) {
+    if (thr_cells_is_far(model->mean, model->slope * spread + model->deviation, score))
+        return 0;
+    return thr_normal_tail(thr_cells_deviations_of(model, spread, score));
+}
 
 /* The number of a cell's items that are expected to reach a score. */
-double thr_cells_expected_above(const thr_cell_score_model *model, double spread, double score);
-
-/*
- * The same within a relative error of THR_CELLS_QUICK_ERROR, in a fraction of the time. Call thr_cells_prepare_quick
- * once before, in any thread; later calls return at once.
- */
-#define THR_CELLS_QUICK_ERROR 0.0025
-void thr_cells_prepare_quick(void);
-double thr_cells_quick_expected_above(const thr_cell_score_model *model, double spread, double score);
+static inline double thr_cells_expected_above(const thr_cell_score_model *model, double spread, double score) {
+    const double deviation = model->end.slope * spread;
+    const double others = (model->n - model->end.n) * thr_cells_share_above(model, spread, score);
+    if (thr_cells_is_far(model->end.mean, deviation, score))
+        return others;
+    return others + model->end.n * thr_normal_tail(thr_cells_deviations(model->end.mean, deviation, score));
+}
 
 /* A cell that was visited, with the number of its items that reached a score. */
 typedef struct thr_cell_visited {

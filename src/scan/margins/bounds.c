@@ -110,66 +110,47 @@ double thr_scan_kept_error(const thr_scan_corpus *corpus, const thr_kernels *ker
 
 /* ------------------------------------------------------------------------------------------------ a query */
 
-/* Sums over the dimensions of p and of its code b. */
-typedef struct code_sums {
-    double product, square; /* <p, b>, |b|^2 */
-} code_sums;
+/* Sums over the dimensions of p and of its codes b~ (leading planes) and b^ (the others). */
+typedef struct part_sums {
+    double square, fourth; /* of p's components */
+    double lead, rest;     /* <p, b~> and <p, b^> */
+    int64_t lead_square, rest_square;
+} part_sums;
 
-static code_sums lead_sums(const thr_scan_query *query, const float *part) {
+/* One loop for all sums: each addition waits for the last one of its own sum only. */
+static part_sums sums_of(const thr_scan_query *query, const float *part, const int8_t *rest) {
     const int half = 1 << query->code.query_bits;
-    code_sums sums = {0, 0};
+    part_sums sums = {0};
     for (uint32_t d = 0; d < query->code.n_dims; d++) {
-        const int b = 2 * query->code.levels[d] + 1 - half;
-        sums.product += (double)part[d] * b;
-        sums.square += (double)(b * b);
-    }
-    return sums;
-}
-
-static code_sums rest_sums(const thr_scan_query *query, const float *part) {
-    code_sums sums = {0, 0};
-    for (uint32_t d = 0; d < query->code.n_dims; d++) {
-        const double b = query->rest.digits[d];
-        sums.product += (double)part[d] * b;
-        sums.square += b * b;
+        const double x = (double)part[d], square = x * x;
+        const int b = 2 * query->code.levels[d] + 1 - half, r = rest == NULL ? 0 : rest[d];
+        sums.square += square;
+        sums.fourth += square * square;
+        sums.lead += x * b;
+        sums.rest += x * r;
+        sums.lead_square += b * b;
+        sums.rest_square += r * r;
     }
     return sums;
 }
 
 /* |p - length b / |b||: the distance of p from its code b, scaled to the given length. */
-static double distance_to_code(double square, double length, code_sums sums) {
-    return sqrt(fmax(square + length * length - 2 * length * sums.product / sqrt(sums.square), 0));
-}
-
-static double square_of(const float *part, uint32_t n_dims) {
-    double sum = 0;
-    for (uint32_t d = 0; d < n_dims; d++)
-        sum += (double)part[d] * (double)part[d];
-    return sum;
-}
-
-/* |p|^4 / the sum of p's fourth powers: n of n equal components, 1 of a single one. */
-static double effective_dims(const float *part, uint32_t n_dims) {
-    double square = 0, fourth = 0;
-    for (uint32_t d = 0; d < n_dims; d++) {
-        const double x = (double)part[d] * (double)part[d];
-        square += x;
-        fourth += x * x;
-    }
-    return fourth > 0 ? square * square / fourth : (double)n_dims;
+static double distance_to_code(double square, double length, double product, int64_t code_square) {
+    return sqrt(fmax(square + length * length - 2 * length * product / sqrt((double)code_square), 0));
 }
 
 void thr_scan_query_measure(thr_scan_query *query, const float *part, double length) {
     const thr_scan_corpus *corpus = query->corpus;
-    const double square = square_of(part, corpus->quantiser->n_dims);
-    query->geometry =
-        (thr_query_geometry){.query_length = corpus->metric == THR_METRIC_COSINE ? 1 : (double)query->norm,
-                             .centre_length = centre_length(corpus, query->kernels),
-                             .part_length = length,
-                             .lead_distance = distance_to_code(square, length, lead_sums(query, part)),
-                             .effective_dims = effective_dims(part, corpus->quantiser->n_dims)};
-    if (thr_is_nested(corpus))
-        query->geometry.rest_distance = distance_to_code(square, length, rest_sums(query, part));
+    const bool nested = thr_is_nested(corpus);
+    const part_sums sums = sums_of(query, part, nested ? query->rest.digits : NULL);
+    query->geometry = (thr_query_geometry){
+        .query_length = corpus->metric == THR_METRIC_COSINE ? 1 : (double)query->norm,
+        .centre_length = centre_length(corpus, query->kernels),
+        .part_length = length,
+        .lead_distance = distance_to_code(sums.square, length, sums.lead, sums.lead_square),
+        .rest_distance = nested ? distance_to_code(sums.square, length, sums.rest, sums.rest_square) : 0,
+        /* |p|^4 / the sum of p's fourth powers: n of n equal components, 1 of a single one */
+        .effective_dims = sums.fourth > 0 ? sums.square * sums.square / sums.fourth : dims(corpus)};
 }
 
 double thr_scan_least_true_score(const thr_scan_query *query, double score, double kept_error) {

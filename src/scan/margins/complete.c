@@ -15,10 +15,7 @@
 #include <math.h>
 #include <string.h>
 
-enum {
-    FIRST_MORE = 8,   /* rows refined first, beyond 2 k */
-    MOST_FACTORS = 16 /* rows, spread evenly over the best k, whose factors are averaged */
-};
+enum { MOST_FACTORS = 16 }; /* rows, spread evenly over the best k, whose factors are averaged */
 
 /* Sort the best k of n rows to the front, and return the last one's score; -INFINITY for fewer than k. */
 static float kth_best(thr_candidate *items, size_t n, uint64_t k) {
@@ -65,7 +62,7 @@ static void set_left_out_bound(const thr_job *job, thr_lane *lane) {
  * fewer answers are certified.
  */
 static size_t first_rows(const thr_job *job, size_t n) {
-    const uint64_t few = 2 * job->answers->k + FIRST_MORE;
+    const uint64_t few = thr_scan_first_refined(job->answers->k);
     const uint64_t wanted = job->answers->certified != NULL && few < job->n_candidates ? job->n_candidates : few;
     return n < wanted ? n : (size_t)wanted;
 }
@@ -120,6 +117,8 @@ static size_t keep_rows_in_reach(const thr_job *job, const thr_margin *margin, c
     thr_candidate *items = lane->collector.items;
     const size_t n = lane->collector.n;
     size_t kept = first;
+    if (first == n)
+        return n;
     if (!margin->noise.known) /* a search of all rows follows, unless the screen left none out */
         return lane->left_out_bound == (double)-INFINITY ? n : first;
     const double least =
@@ -135,15 +134,23 @@ static size_t keep_rows_in_reach(const thr_job *job, const thr_margin *margin, c
     return kept;
 }
 
-/* Refine the best few rows, then all rows that can still be among the best k. */
+/*
+ * Refine the best few rows, then all rows that can still be among the best k. If there are only a few, rescoring them
+ * would change nothing but certificates.
+ */
 static void refine(const thr_job *job, const thr_margin *margin, uint64_t q, thr_lane *lane) {
     const thr_scan_query *query = &margin->rescoring;
     thr_candidate *items = lane->collector.items;
+    const size_t n = lane->collector.n;
+    const bool rescores = thr_answer_rescores(job, margin->query) &&
+                          (n > first_rows(job, n) || thr_answer_needs_bounds(job, margin->query));
+    if (rescores)
+        thr_scan_rescore(query, items, n);
     const size_t first = refine_first(job, query, lane);
     const thr_reach reach = reach_of(job, items, first, q);
     const size_t kept = keep_rows_in_reach(job, margin, &reach, lane, first);
     thr_scan_refine(query, lane, items + first, kept - first);
-    lane->n_read += (thr_is_nested(job->corpus) ? lane->collector.n : 0) + kept;
+    lane->n_read += (rescores ? n : 0) + kept;
     lane->collector.n = kept;
 }
 
@@ -213,8 +220,6 @@ thr_status thr_scan_margin_answer(const thr_job *job, const thr_margin *margin, 
                                   thr_lane *lanes, uint32_t n_lanes, thr_error *err) {
     thr_scan_answer_note_left_out(job, margin->query, lanes);
     set_left_out_bound(job, lanes);
-    if (thr_answer_rescores(job, margin->query))
-        thr_scan_rescore(&margin->rescoring, lanes->collector.items, lanes->collector.n);
     refine(job, margin, q, lanes);
     THR_TRY(complete(job, margin, queries, q, lanes, n_lanes, err));
     for (uint32_t i = 1; i < n_lanes; i++)

@@ -68,6 +68,11 @@ typedef struct thr_reach {
  */
 double thr_scan_margin_z(const thr_candidate *items, const thr_reach *reach, double error, double most, double miss);
 
+/* The rows that a search for the best k refines first; their k-th best score decides which others it needs. */
+static inline uint64_t thr_scan_first_refined(uint64_t k) {
+    return 2 * k + 8;
+}
+
 /* Whether margins keep the recall of this query. */
 static inline bool thr_scan_keeps_recall(const thr_job *job, const thr_scan_query *query) {
     return job->screen_z > 0 && !query->skips_screen;
