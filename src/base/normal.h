@@ -16,7 +16,7 @@ void thr_normal_prepare(void);
 static inline double thr_normal_tail(double z) {
     const double x = fabs(z) * THR_NORMAL_PER_UNIT;
     if (!(x < THR_NORMAL_LAST))
-        return z < 0 ? 1 : 0 * z; /* NaN stays NaN */
+        return z < 0 ? 1 : z > 0 ? 0 : z; /* NaN stays NaN */
     const size_t i = (size_t)x;
     const double above = thr_normal_tails[i] + (thr_normal_tails[i + 1] - thr_normal_tails[i]) * (x - (double)i);
     return z < 0 ? 1 - above : above;

@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { SEARCH_ROWS = 1024, JUDGING_QUERIES = 48 };
+enum { SEARCH_ROWS = 1024, JUDGING_QUERIES = 192 };
 
 static const uint64_t ROTATION_SEED = 1; /* arbitrary, not 0 */
 static const double SHORTEST = 0x1p-100;
@@ -102,7 +102,7 @@ static void rotate_rows(const thr_quantiser *quantiser, float *rows, size_t n_ro
         thr_code_rotation_apply(quantiser->rotation, rows + r * quantiser->n_dims);
 }
 
-/* Find the ranges and, if flags request it, whether to rotate. rows has room for SEARCH_ROWS. */
+/* Find the ranges and, if flags request it, whether to rotate. rows has room for twice SEARCH_ROWS. */
 static thr_status find_ranges(thr_context *context, const thr_matrix *sample, uint32_t flags, thr_quantiser *quantiser,
                               float *rows, uint32_t *histogram, thr_error *err) {
     const uint64_t wanted = sample->n_rows < SEARCH_ROWS ? sample->n_rows : SEARCH_ROWS;
@@ -115,13 +115,15 @@ static thr_status find_ranges(thr_context *context, const thr_matrix *sample, ui
         return THR_OK;
     THR_TRY(thr_quantiser_rotate(context, quantiser, ROTATION_SEED, err));
     memcpy(plain, quantiser->ranges, sizeof plain);
-    const double cost = thr_code_rank_cost(context, rows, n_rows, quantiser->n_dims, JUDGING_QUERIES);
+    float *signs = rows + (size_t)SEARCH_ROWS * quantiser->n_dims;
+    const double cost = thr_code_rank_cost(context->kernels, rows, signs, n_rows, quantiser->n_dims, JUDGING_QUERIES);
     rotate_rows(quantiser, rows, n_rows);
     if (n_rows > 0)
         thr_code_calibrate(rows, n_rows, quantiser->n_dims, histogram, quantiser->ranges);
     if ((flags & THR_QUANTISER_ROTATED) != 0)
         return THR_OK;
-    if (thr_code_rank_cost(context, rows, n_rows, quantiser->n_dims, JUDGING_QUERIES) <= cost + ROTATION_LOSS)
+    if (thr_code_rank_cost(context->kernels, rows, signs, n_rows, quantiser->n_dims, JUDGING_QUERIES) <=
+        cost + ROTATION_LOSS)
         return THR_OK;
     memcpy(quantiser->ranges, plain, sizeof plain);
     return thr_quantiser_rotate(context, quantiser, 0, err);
@@ -150,7 +152,7 @@ thr_status thr_quantiser_train(thr_context *context, const thr_matrix *sample, u
     thr_status status = THR_OK;
     float *rows = NULL;
     uint32_t *histogram = NULL;
-    THR_TRY_OUT(thr_alloc(context, SEARCH_ROWS, sizeof(float) * sample->n_dims, &rows, "a sample", err));
+    THR_TRY_OUT(thr_alloc(context, 2 * SEARCH_ROWS, sizeof(float) * sample->n_dims, &rows, "a sample", err));
     THR_TRY_OUT(thr_alloc(context, THR_CALIBRATE_BINS, sizeof *histogram, &histogram, "a histogram", err));
     if ((flags & THR_QUANTISER_CENTRE) != 0 && sample->n_rows > 0)
         THR_TRY_OUT(find_centre(context, sample, quantiser, rows, err));

@@ -7,37 +7,28 @@
  */
 #include "code/calibrate.h"
 
-#include "base/memory.h"
-#include "kernel/kernel.h"
-
 #include <math.h>
 
 enum { NEIGHBOURS = 10, MOST_ROWS = 1024 };
 
-/* Half the code's length divided by its inner product with the row, which makes estimates unbiased: 1 / sum of |x|. */
-static float inverse_product(const float *row, uint32_t n_dims) {
+/* Write the signs of a row's components, divided by their absolute sum, which makes the estimates unbiased. */
+static void make_signs(const float *row, uint32_t n_dims, float *signs) {
     float sum = 0;
     for (uint32_t d = 0; d < n_dims; d++)
         sum += fabsf(row[d]);
-    return sum > 0 ? 1 / sum : 0;
-}
-
-static float sign_product(const float *query, const float *row, uint32_t n_dims) {
-    float sum = 0;
+    const float size = sum > 0 ? 1 / sum : 0;
     for (uint32_t d = 0; d < n_dims; d++)
-        sum += row[d] >= 0 ? query[d] : -query[d];
-    return sum;
+        signs[d] = row[d] >= 0 ? size : -size;
 }
 
 /* Sum of the logarithms of the ranks, from 1, of one row's nearest rows. */
-static double query_cost(const thr_kernels *kernels, const float *rows, size_t n_rows, uint32_t n_dims, size_t query,
-                         const float *inverses) {
+static double query_cost(const thr_kernels *kernels, const float *rows, const float *signs, size_t n_rows,
+                         uint32_t n_dims, size_t query) {
     float truth[MOST_ROWS], estimates[MOST_ROWS];
     bool taken[MOST_ROWS] = {false};
     double cost = 0;
     kernels->dot_f32(truth, rows + query * n_dims, rows, n_dims * sizeof(float), n_rows, n_dims);
-    for (size_t i = 0; i < n_rows; i++)
-        estimates[i] = sign_product(rows + query * n_dims, rows + i * n_dims, n_dims) * inverses[i];
+    kernels->dot_f32(estimates, rows + query * n_dims, signs, n_dims * sizeof(float), n_rows, n_dims);
     taken[query] = true;
     for (int j = 0; j < NEIGHBOURS; j++) {
         size_t best = query, rank = 1;
@@ -52,16 +43,16 @@ static double query_cost(const thr_kernels *kernels, const float *rows, size_t n
     return cost;
 }
 
-double thr_code_rank_cost(thr_context *context, const float *rows, size_t n_rows, uint32_t n_dims, size_t n_queries) {
-    float inverses[MOST_ROWS];
+double thr_code_rank_cost(const thr_kernels *kernels, const float *rows, float *signs, size_t n_rows, uint32_t n_dims,
+                          size_t n_queries) {
     double cost = 0;
     n_rows = n_rows < MOST_ROWS ? n_rows : MOST_ROWS;
     if (n_rows <= NEIGHBOURS)
         return 0;
     n_queries = n_queries < n_rows ? n_queries : n_rows;
     for (size_t i = 0; i < n_rows; i++)
-        inverses[i] = inverse_product(rows + i * n_dims, n_dims);
+        make_signs(rows + i * n_dims, n_dims, signs + i * n_dims);
     for (size_t q = 0; q < n_queries; q++)
-        cost += query_cost(context->kernels, rows, n_rows, n_dims, q * n_rows / n_queries, inverses);
+        cost += query_cost(kernels, rows, signs, n_rows, n_dims, q * n_rows / n_queries);
     return cost / (double)(n_queries * NEIGHBOURS);
 }

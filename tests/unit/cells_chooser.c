@@ -293,17 +293,14 @@ static void likely_cells_are_all_of_which_rows_are_expected(void **state) {
                 assert_true(!is_listed || model.n == (ROWS + c - 1) / c);
                 sum += is_listed ? thr_cells_expected_above(&model, 0.1, score) : 0;
             }
-            assert_true(fabs(likely->estimate - sum) <= THR_CELLS_QUICK_ERROR * sum);
-            assert_true(thr_cells_likely_are_few(likely, sum * 1.01));
-            assert_true(sum == 0 || !thr_cells_likely_are_few(likely, sum * 0.99));
-            assert_true(thr_cells_likely_expect(&f.chooser.models, 0.1, score, &f.chooser.likely) == sum);
+            assert_true(likely->sum == sum);
         }
         end(&f);
     }
 }
 
-/* If estimates prove that the likeliest cells have too many rows, choosing them fails. Often they prove it. */
-static void estimates_prove_that_likely_cells_have_too_many_rows(void **state) {
+/* If the likeliest cells are proven to have too many rows, choosing them fails. Most failures are proven. */
+static void likely_cells_are_proven_to_have_too_many_rows(void **state) {
     (void)state;
     fixture f;
     uint64_t filter[ROWS * CELLS / 64 + 1] = {0};
@@ -315,10 +312,9 @@ static void estimates_prove_that_likely_cells_have_too_many_rows(void **state) {
             for (double n_rows = 1; n_rows < f.plan.n_rows; n_rows *= 1.3) {
                 uint32_t chosen[CELLS];
                 thr_cells_likely_list(models, 0.1, score, f.chooser.may_be_chosen, &f.chooser.likely);
-                const double expected = thr_cells_likely_expect(models, 0.1, score, &f.chooser.likely);
-                const double allowed = share * expected;
-                const bool is_proven = thr_cells_likely_take_more(models, allowed, n_rows, &f.chooser.likely);
-                const size_t n = thr_cells_likely_choose(models, expected, allowed, n_rows, &f.chooser.likely, chosen);
+                const double allowed = share * f.chooser.likely.sum;
+                const bool is_proven = thr_cells_likely_are_too_large(models, allowed, n_rows, &f.chooser.likely);
+                const size_t n = thr_cells_likely_choose(models, allowed, n_rows, &f.chooser.likely, chosen);
                 assert_true(n == 0 || !is_proven);
                 n_failed += n == 0;
                 n_proven += is_proven;
@@ -357,7 +353,7 @@ int main(void) {
         cmocka_unit_test(a_queue_sorts_cells_with_any_bound),
         cmocka_unit_test(a_queue_sorts_listed_cells),
         cmocka_unit_test(likely_cells_are_all_of_which_rows_are_expected),
-        cmocka_unit_test(estimates_prove_that_likely_cells_have_too_many_rows),
+        cmocka_unit_test(likely_cells_are_proven_to_have_too_many_rows),
         cmocka_unit_test(rows_behind_are_expected_by_the_law_of_the_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -216,8 +216,8 @@ static void choose_next(double position, thr_cells_chooser *chooser) {
  */
 static double expected_behind(const thr_cells_plan *plan, double worst, double kth, thr_cells_chooser *chooser) {
     const double n_dims = (double)plan->corpus->scan->quantiser->n_dims;
-    const double by_order = fmax(expected_by_order(plan, chooser),
-                                 plan->allowed * plan->n_rows / ORDER_ONE_IN / chooser->front);
+    const double by_order =
+        fmax(expected_by_order(plan, chooser), plan->allowed * plan->n_rows / ORDER_ONE_IN / chooser->front);
     if (by_order > plan->allowed)
         return by_order;
     const double spread = thr_cells_fit_mean_spread(chooser->counts, chooser->n_chosen, worst, n_dims);

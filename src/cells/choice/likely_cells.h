@@ -10,7 +10,7 @@
 
 /* The memory and the cells of one query. Initialise with zeros; owned. */
 typedef struct thr_likely_cells {
-    uint32_t *cells;   /* n, ascending */
+    uint32_t *cells;  /* n, ascending */
     double *expected; /* of cells[i]: how many of its rows are expected to be among the best */
     double *keys;     /* by cell: the share of its rows; memory of thr_cells_likely_choose, as is heap */
     uint32_t *heap;
