@@ -12,6 +12,8 @@
 
 #include <math.h>
 
+enum { FIRST_BLOCKS = 4 }; /* that give a threshold where no sample does */
+
 /*
  * Compute a first threshold for each query from the scores of evenly spaced blocks. With hits there is no sample: each
  * block would be in another window, and the sums of a whole window are computed at once.
@@ -78,6 +80,17 @@ static thr_status finish(thr_collector *collector, thr_error *err) {
                           "no memory for all rows within extra of the k-th best estimate: lower extra");
 }
 
+/*
+ * Screen all blocks of a small corpus, on one lane. The first few give a threshold, which most rows of the others do
+ * not reach.
+ */
+static void pass_without_threshold(const thr_job *job, const thr_scan_group *group, thr_lane *lane) {
+    const uint64_t first = job->n_blocks < FIRST_BLOCKS ? job->n_blocks : FIRST_BLOCKS;
+    pass_blocks(job, group, lane, (thr_block_range){0, first});
+    thr_select_collector_finish(&lane->collector);
+    pass_blocks(job, group, lane, (thr_block_range){first, job->n_blocks});
+}
+
 /* Run a group of one query over all blocks; the merged and finished result is in the first lane's collector. */
 static thr_status pass_one(const thr_job *job, const thr_scan_group *group, thr_lane *lanes, uint32_t n_lanes,
                            float extra, float threshold, thr_error *err) {
@@ -87,6 +100,8 @@ static thr_status pass_one(const thr_job *job, const thr_scan_group *group, thr_
     const size_t n_pieces = (size_t)((job->n_blocks + THR_PIECE_BLOCKS - 1) / THR_PIECE_BLOCKS);
     if (n_lanes > 1)
         thr_parallel_for(job->context, n_pieces, run_piece, &p);
+    else if (threshold == -INFINITY)
+        pass_without_threshold(job, group, lanes);
     else
         pass_blocks(job, group, lanes, (thr_block_range){0, job->n_blocks});
     for (uint32_t i = 1; i < n_lanes; i++)
