@@ -112,7 +112,7 @@ thr_radius_plan thr_scan_radius_plan_make(const thr_job *job, const thr_radius *
     } else {
         plan.exact = !plan_by_noise(job, radius, query, lane, &plan);
     }
-    plan.exact = plan.exact || most_survive(job, query, lane, plan.screened);
+    plan.exact = plan.exact || (!radius->expects_few && most_survive(job, query, lane, plan.screened));
     plan.certified = plan.certified || plan.exact;
     return plan;
 }

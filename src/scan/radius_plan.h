@@ -23,6 +23,7 @@ typedef struct thr_radius {
      * NULL, or the margin of the only query, measured before on the same lane, possibly on another part of the index.
      */
     const struct thr_margin *margin;
+    bool expects_few; /* few rows should survive the screen: no sample is taken to find out whether most do */
 } thr_radius;
 
 /*

@@ -8,7 +8,7 @@
 #include "scan/values.h"
 
 enum {
-    AHEAD = 6,         /* vectors being fetched while one is scored */
+    AHEAD = 8,         /* vectors being fetched while one is scored */
     LINE = 64,         /* bytes per fetch */
     FETCH_BYTES = 256, /* of each vector; the hardware prefetcher fetches the rest */
     QUEUED = 256,      /* rows */
@@ -57,25 +57,35 @@ static void score_rows(const thr_scan_query *query, thr_lane *lane, const thr_se
             scores[i] = 0.0f - scores[i]; /* not -scores[i], which is -0 at distance 0 */
 }
 
-static void fetch(const thr_scan_corpus *corpus, uint64_t row) {
+/* A row of a segment. */
+typedef struct row_place {
+    const thr_segment *segment;
+    uint64_t item;
+} row_place;
+
+/* Find a row, and fetch the beginning of its vector. */
+static row_place fetch(const thr_scan_corpus *corpus, size_t size, uint64_t row) {
     const thr_segment *segment = thr_scan_segment_of(corpus, row);
-    const size_t size = thr_row_size(corpus);
-    const char *at = (const char *)segment->vectors + (row - segment->first_row) * size;
+    const row_place place = {segment, row - segment->first_row};
+    const char *at = (const char *)segment->vectors + place.item * size;
     for (size_t i = 0; i < size && i < FETCH_BYTES; i += LINE)
         __builtin_prefetch(at + i);
     if (segment->inverse_norms != NULL)
-        __builtin_prefetch(segment->inverse_norms + (row - segment->first_row));
+        __builtin_prefetch(segment->inverse_norms + place.item);
+    return place;
 }
 
 void thr_scan_refine(const thr_scan_query *query, thr_lane *lane, thr_candidate *items, size_t n) {
+    const size_t size = thr_row_size(query->corpus);
+    row_place places[AHEAD];
     thr_scan_read_ahead_vectors(query, items, n);
     for (size_t i = 0; i < n && i < AHEAD; i++)
-        fetch(query->corpus, items[i].row);
+        places[i] = fetch(query->corpus, size, items[i].row);
     for (size_t i = 0; i < n; i++) {
+        const row_place place = places[i % AHEAD];
         if (i + AHEAD < n)
-            fetch(query->corpus, items[i + AHEAD].row);
-        const thr_segment *segment = thr_scan_segment_of(query->corpus, items[i].row);
-        score_rows(query, lane, segment, items[i].row - segment->first_row, 1, &items[i].score);
+            places[i % AHEAD] = fetch(query->corpus, size, items[i + AHEAD].row);
+        score_rows(query, lane, place.segment, place.item, 1, &items[i].score);
         if (query->corpus->hits != NULL)
             items[i].score = thr_scan_value(query, &items[i], items[i].score);
     }

@@ -3,17 +3,16 @@
 #include "scan/pages.h"
 #include "scan/values.h"
 
-enum { AHEAD = 12, LINE = 64 }; /* records being fetched while one is scored */
+enum { AHEAD = 16, LINE = 64 }; /* records being fetched while one is scored */
 
-static const uint8_t *record_of(const thr_scan_corpus *corpus, thr_record_shape shape, uint64_t row) {
+/* Find a row's record of `size` bytes, and fetch it. */
+static const uint8_t *fetch(const thr_scan_corpus *corpus, size_t size, uint64_t row) {
     const thr_segment *segment = thr_scan_segment_of(corpus, row);
-    return segment->records + (row - segment->first_row) * thr_record_size(shape);
-}
-
-static void fetch(const uint8_t *record, size_t size) {
+    const uint8_t *record = segment->records + (row - segment->first_row) * size;
     for (size_t i = 0; i < size; i += LINE)
         __builtin_prefetch(record + i);
     __builtin_prefetch(record + size - 1);
+    return record;
 }
 
 static uint64_t row_of(const thr_scan_corpus *corpus, const thr_candidate *item) {
@@ -25,14 +24,15 @@ void thr_scan_rescore(const thr_scan_query *query, thr_candidate *items, size_t 
     const thr_record_shape shape = thr_record_shape_of(corpus->quantiser->n_dims, corpus->quantiser->item_bits,
                                                        corpus->lead, corpus->segments->lead_offsets);
     const size_t size = thr_record_size(shape), head = thr_record_head(shape);
+    const uint8_t *records[AHEAD];
     thr_scan_read_ahead_records(query, items, n);
     for (size_t i = 0; i < n && i < AHEAD; i++)
-        fetch(record_of(corpus, shape, row_of(corpus, &items[i])), size);
+        records[i] = fetch(corpus, size, row_of(corpus, &items[i]));
     for (size_t i = 0; i < n; i++) {
+        const uint8_t *record = records[i % AHEAD];
         if (i + AHEAD < n)
-            fetch(record_of(corpus, shape, row_of(corpus, &items[i + AHEAD])), size);
+            records[i % AHEAD] = fetch(corpus, size, row_of(corpus, &items[i + AHEAD]));
         const uint32_t distance = corpus->hits == NULL ? items[i].distance : thr_values_unpack(&items[i]);
-        const uint8_t *record = record_of(corpus, shape, items[i].row);
         const int32_t lead = query->code.total - 2 * (int32_t)distance;
         const int32_t rest = query->kernels->rest_product(record + head, shape.n_planes, shape.n_rows,
                                                           query->rest.digits, query->rest.digit_sum);
