@@ -266,6 +266,24 @@ class Promise(Case):
                 self.assertEqual(measured.n_cells, index.info.n_cells)
                 self.assertTrue(0 < measured.read < 0.9, str(measured))
                 self.assertGreater(measured.speed, 0)
+            parts = [index.measure_cells() for _, index in many.opened()]
+            whole = many.measure_cells()
+            self.assertEqual(whole.n_cells, many.info.n_cells)
+            self.assertEqual(whole.smallest, min(cells.smallest for cells in parts))
+            self.assertEqual(whole.largest, max(cells.largest for cells in parts))
+            self.assertEqual(whole.n_without_cell, 0)
+            self.assertAlmostEqual(whole.read, sum(cells.read for cells in parts) / 2)
+            self.assertAlmostEqual(whole.speed, 2 / sum(1 / cells.speed for cells in parts))
+        parts = [x[:8], x[8:]]
+        with shards.build(self.path(), parts, metric="l2", cells=200, replace=True) as many:
+            (_, few), (_, rest) = many.opened()
+            whole, cells = many.measure_cells(), rest.measure_cells()
+            self.assertEqual((few.info.n_cells, whole.n_without_cell), (0, 8))
+            self.assertEqual(whole[:3], cells[:3])
+            self.assertTrue(cells.read < whole.read < 0.9, str(whole))
+            self.assertLess(whole.speed, max(cells.speed, 1))
+        with shards.build(self.path("none"), parts) as many:
+            self.assertEqual(many.measure_cells(), (0, 0, 0, 0, 0.0, 0.0))
 
     def test_items_below_a_given_score_are_left_out(self) -> None:
         """The score of other shards makes a search with cells read no more, and drop nothing that reaches it."""

@@ -19,6 +19,7 @@ from ._core.checks import choice, encoded, whole
 from ._core.feature_queries import Queries, is_one_query
 from ._core.jobs import Job, Progress
 from ._core.library import lib
+from ._core.notes import note
 from ._core.readers import Vectors
 from ._dual import DualInfo, dual_info, encode_users, hits_of
 from ._filters import Filter, as_filter, filter_of_roaring_ids, refuse_rows, roaring_bytes
@@ -646,8 +647,14 @@ class Index(Opened):
         return errors
 
     def measure_cells(self) -> IndexCells:
-        """What `thresher index info` prints about cells: searches for some of the items, as `cells="auto"` does."""
+        """
+        What `thresher index info` prints about cells: searches for some of the items, as `cells="auto"` does. While the
+        journal has changes, searches read all cells: read and speed are 0, and a warning names the remedy, compact() or
+        the writer's flush().
+        """
         cells: IndexCells = self.handle().measure_cells()
+        if cells.n_cells > 0 and cells.speed == 0 and self._info.journal_bytes > 0:
+            note("the journal has changes, so searches read all cells until compact(), or flush() of the writer")
         return cells
 
     def writer(self) -> IndexWriter:

@@ -125,6 +125,10 @@ static void print_cells(const thr_index *index, const thr_cells_choice *measured
         (void)printf("with recall .95 a search reads %.1f%% of the items, and is expected to be %.2f times as fast as "
                      "without cells\n",
                      100 * (double)measured->read, (double)measured->speed);
+    else if (cells.n_cells > 0 && thr_index_get_journal(index).n_bytes > 0)
+        (void)printf("searches read all cells until 'thresher index compact': the journal has changes\n");
+    else if (cells.n_cells > 0)
+        (void)printf("with recall .95 a search skips no cells: exact scores of all items cost less\n");
 }
 
 static void print_text(const char *dir, thr_index *index, measures measured) {
@@ -170,8 +174,9 @@ static void print_text(const char *dir, thr_index *index, measures measured) {
     (void)printf("ids             %s%s\n", ids, info->has_names ? ", with names" : "");
     (void)printf("segments        %" PRIu32 "\n", info->n_segments);
     if (journal.n_bytes > 0)
-        (void)printf("journal         %s, %s: scored exactly until they become a segment\n",
-                     prog_counted(journal.n_items, "item").text, prog_bytes((double)journal.n_bytes).text);
+        (void)printf("journal         %s, %s: %s\n", prog_counted(journal.n_items, "item").text,
+                     prog_bytes((double)journal.n_bytes).text,
+                     journal.n_items > 0 ? "scored exactly until they become a segment" : "removals only");
     (void)printf("changes         %s; %s still in the files\n", prog_counted(thr_index_n_commits(index), "commit").text,
                  prog_counted(thr_index_n_removed(index), "removed item").text);
     print_cells(index, &measured.cells);

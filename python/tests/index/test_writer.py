@@ -73,6 +73,25 @@ class Writers(VectorCase):
             self.check(kept, now)
         self.assertEqual(self.index.info.n_removed, 0)
 
+    def test_a_journal_makes_searches_read_all_cells(self) -> None:
+        """Whether it adds items or removes some: measure_cells() warns, until flush() or compact()."""
+        vectors = random_vectors(20_000, DIMS, 3)
+        with Index.build(self.path("cells"), vectors, cells=64) as cells, cells.writer() as writer:
+            self.assertGreater(cells.measure_cells().speed, 0)
+            for change, finish in (
+                (lambda: writer.remove([7]), writer.flush),
+                (lambda: writer.add(self.vectors[0]), writer.flush),
+                (lambda: writer.remove([8]), writer.compact),
+            ):
+                change()
+                cells.refresh()
+                with self.assertWarnsRegex(UserWarning, r"read all cells until compact\(\), or flush\(\)"):
+                    measured = cells.measure_cells()
+                self.assertEqual((measured.n_cells > 0, measured.read, measured.speed), (True, 0.0, 0.0))
+                finish()
+                cells.refresh()
+                self.assertGreater(cells.measure_cells().speed, 0)
+
     def test_the_object_itself_may_change_an_empty_index(self) -> None:
         self.assertEqual(self.index.add(self.vectors[:7]).n_items, 7)
         self.index.remove([3])

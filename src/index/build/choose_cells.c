@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "code/encode.h"
 #include "index/impl.h"
+#include "index/journal/snapshot.h"
 #include "select/bitmap.h"
 
 #include <math.h>
@@ -148,7 +149,7 @@ thr_status thr_index_measure_cells(thr_index *index, thr_cells_choice *choice, t
         return thr_fail(err, THR_EINVAL, "to measure cells, an index and memory for the result are needed");
     *choice = (thr_cells_choice){.n_cells = thr_index_get_cells(index).n_cells};
     choice->kept = choice->n_cells > 0;
-    if (!choice->kept || index->n_tail > 0)
+    if (!choice->kept || thr_index_snapshot_has_changes(index))
         return THR_OK;
     THR_TRY_OUT(take_sample(index, &s, err));
     THR_TRY_OUT(thr_scan_create(index->context, &scan, err));
