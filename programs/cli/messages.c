@@ -16,6 +16,7 @@
 enum { LINE_SIZE = 2048 };
 
 static const double REDRAW_SECONDS = 0.15; /* often enough to see it move */
+static const double LONG_SECONDS = 10;     /* of work that a log mentions */
 
 static bool quiet;
 static bool verbose;
@@ -159,38 +160,59 @@ void prog_progress_end(void) {
     drawn = 0;
 }
 
-/* Draw "encode  1.2 M of 10 M items  812 k/s  10 s left" over the current line. rate 0: unknown. */
-static void draw(const char *what, uint64_t done, uint64_t total, double rate) {
-    char line[160];
-    size_t used = (size_t)snprintf(line, sizeof line, "%.40s  %s", what, prog_short((double)done).text);
+/* "encode  1.2 M of 10 M items  812 k/s  10 s left" */
+typedef struct progress_text {
+    char text[160];
+    size_t length;
+} progress_text;
+
+/* rate 0: unknown */
+static progress_text describe(const char *what, uint64_t done, uint64_t total, double rate) {
+    progress_text line;
+    size_t used = (size_t)snprintf(line.text, sizeof line.text, "%.40s  %s", what, prog_short((double)done).text);
 
     if (total > 0)
-        used += (size_t)snprintf(line + used, sizeof line - used, " of %s", prog_short((double)total).text);
-    used += (size_t)snprintf(line + used, sizeof line - used, " items");
+        used += (size_t)snprintf(line.text + used, sizeof line.text - used, " of %s", prog_short((double)total).text);
+    used += (size_t)snprintf(line.text + used, sizeof line.text - used, " items");
     if (rate > 0.0)
-        used += (size_t)snprintf(line + used, sizeof line - used, "  %s/s", prog_short(rate).text);
-    if (rate > 0.0 && total > done) {
-        double left = (double)(total - done) / rate;
+        used += (size_t)snprintf(line.text + used, sizeof line.text - used, "  %s/s", prog_short(rate).text);
+    if (rate > 0.0 && total > done)
+        used += (size_t)snprintf(line.text + used, sizeof line.text - used, "  %s left",
+                                 prog_time((double)(total - done) / rate).text);
+    line.length = used;
+    return line;
+}
 
-        used += (size_t)snprintf(line + used, sizeof line - used, "  %s left", prog_time(left).text);
-    }
-    (void)fprintf(stderr, "\r%s", line);
-    if (drawn > used)
-        (void)fprintf(stderr, "%*s", (int)(drawn - used), "");
+/* Draw over the current line. */
+static void draw(progress_text line) {
+    (void)fprintf(stderr, "\r%s", line.text);
+    if (drawn > line.length)
+        (void)fprintf(stderr, "%*s", (int)(drawn - line.length), "");
     (void)fflush(stderr);
-    drawn = used;
+    drawn = line.length;
+}
+
+/* Print a line, but one only for work that begins with the same word: "epoch 1", "epoch 2". */
+static void print_once(const char *what, progress_text line) {
+    static char printed[40];
+    const int length = (int)strcspn(what, " ");
+
+    if (strncmp(printed, what, (size_t)length) == 0 && printed[length] == '\0')
+        return;
+    (void)snprintf(printed, sizeof printed, "%.*s", length, what);
+    prog_note("%s", line.text);
 }
 
 bool prog_progress(void *user, const char *what, uint64_t done, uint64_t total) {
     static char current[40];      /* name of the current work, */
-    static double since, last;    /* when it began and was last drawn, */
+    static double since, last;    /* when it began and was last shown, */
     static uint64_t from, before; /* and how far it was at its beginning and at the last call */
     double now;
 
     (void)user;
     if (stop_signal != 0)
         return false;
-    if (!draws)
+    if (quiet)
         return true;
     now = prog_seconds();
     if (strncmp(current, what, sizeof current - 1) != 0 || done < before) {
@@ -203,7 +225,12 @@ bool prog_progress(void *user, const char *what, uint64_t done, uint64_t total) 
     }
     last = now;
     before = done;
-    draw(what, done, total, now - since >= REDRAW_SECONDS ? (double)(done - from) / (now - since) : 0.0);
+    const double rate = now - since >= REDRAW_SECONDS ? (double)(done - from) / (now - since) : 0.0;
+
+    if (draws)
+        draw(describe(what, done, total, rate));
+    else if (now - since >= LONG_SECONDS)
+        print_once(what, describe(what, done, total, rate));
     return true;
 }
 

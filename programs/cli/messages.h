@@ -18,7 +18,10 @@
 #define PROG_PRINTF(text, values)
 #endif
 
-/* quiet suppresses notes and progress, verbose enables details. Progress is drawn on a terminal only. */
+/*
+ * quiet suppresses notes and progress, verbose enables details. Progress is a line that is drawn again and again on a
+ * terminal, and elsewhere one line of each kind of work that takes ten seconds.
+ */
 void prog_messages_setup(bool quiet, bool verbose);
 
 void prog_error(const char *format, ...) PROG_PRINTF(1, 2);  /* always printed */

@@ -47,11 +47,11 @@ int prog_out_open(prog_out *out, thr_context *context, const char *path) {
     return open_stream(out, fcntl(thr_output_descriptor(out->output), F_DUPFD_CLOEXEC, 0));
 }
 
-void prog_note_replaced(const char *path) {
+void prog_note_replaced(const char *path, const char *what) {
     struct stat status;
 
     if (stat(path, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0)
-        prog_note("%s exists: the model of this training replaces it", path);
+        prog_note("%s exists: the %s of this training replaces it", path, what);
 }
 
 int prog_out_flush(prog_out *out) {

@@ -34,8 +34,8 @@ int prog_out_flush(prog_out *out);
  */
 int prog_out_close(prog_out *out, int rc);
 
-/* Print a note before a training if its output exists: the model there is replaced without --force. */
-void prog_note_replaced(const char *path);
+/* Print a note before a training if its output exists: the "model", or what it is, is replaced without --force. */
+void prog_note_replaced(const char *path, const char *what);
 
 struct program;
 

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Which answers are certainly exact: shown with --json, in .jsonl and with -v, and never of a wrong answer.
+# Which answers are certainly exact: shown with --json, in .jsonl and with -v, and never of a wrong answer. With cells
+# only if that reads no more.
 set -eu
 . "$(dirname "$0")/lib.inc"
 
@@ -39,3 +40,30 @@ matches '[^0-9]0 of 40 answers certified exact$' err
 ! grep -q '"certified":true' out || die "estimates are certified"
 works "$THRESHER" index search base.index queries.fvecs -k 3 --exact
 ! grep -q certified out err || die "certificates are shown without --certify"
+
+# With cells: certified searches read all of them, so a search that may skip cells certifies only if it is asked to.
+random_rows 6000 24 3 | to_fvecs >more.fvecs
+works "$THRESHER" index build more.fvecs --cells 32 -o cells.index -q
+works "$THRESHER" index search cells.index queries.fvecs -k 3 --recall 0.5 -o plain.trec
+works "$THRESHER" index search cells.index queries.fvecs -k 3 --recall 0.5 -o verbose.trec -v
+same plain.trec verbose.trec
+matches 'answers are not certified, because that reads every cell: --certify does it$' err
+! grep -q 'certified exact' err || die "answers are certified unasked"
+works "$THRESHER" index search cells.index queries.fvecs -k 3 --recall 0.5 --json
+is_json out
+! grep -q certified out err || die "answers are certified unasked"
+sed 's/.*"ids":\[//; s/\].*//' out | tr ',' '\n' >ids
+cut -d ' ' -f 3 plain.trec >plain.ids
+same ids plain.ids
+works "$THRESHER" index search cells.index queries.fvecs -k 3 --recall 0.5 -o result.jsonl --json
+! grep -q certified out err result.jsonl || die "answers are certified unasked"
+for how in "-k 3 --recall 0.5 --certify" "-k 3 --exact" "-k 3 --recall 1" "-k 3 --candidates 50" "--radius 0.8"; do
+    # shellcheck disable=SC2086 # words
+    works "$THRESHER" index search cells.index queries.fvecs $how --json
+    [ "$(grep -c '"certified":\(true\|false\)}$' out)" -eq 40 ] || die "not all answers have a flag: $how"
+    matches 'of 40 answers certified exact$' err
+done
+works "$THRESHER" index search cells.index queries.fvecs -k 3 --certify -o result.ivecs
+matches 'of 40 answers certified exact$' err
+works "$THRESHER" index search base.index queries.fvecs -k 3 --exact --certify
+[ "$(grep -c '^ *certified exact$' out)" -eq 40 ] || die "--certify shows no certificates in a table"

@@ -97,6 +97,14 @@ works "$THRESHER" index search base.index base.fvecs -k 50 --json -q
 same out expected
 works "$THRESHER" index verify base.index
 
+# Long work shows one line of progress where there is no terminal.
+for i in $(seq 12); do
+    awk -v i="$i" 'BEGIN { for (n = 0; n < 3000; n++) printf "a%d\tcategory=%d\n", i * 3000 + n, n % 5 }'
+    sleep 1
+done | "$THRESHER" hits build -.tsv -o slow.hits >out 2>err
+[ "$(grep -c '^thresher: reading items  [0-9.]* k items  [0-9.]* k/s$' err)" -eq 1 ] || die "not one line of progress"
+[ "$(wc -l <err)" -eq 1 ] || die "more than one line of progress"
+
 # A full disk, where one may be mounted.
 mkdir disk
 if mount -t tmpfs -o size=64k none disk 2>/dev/null; then

@@ -73,6 +73,12 @@ printf 'the cat\nthe dog\ncat.\ndog.\nthe\n' >pairs.en
 works "$THRESHER" head align pairs.fr pairs.en -o fr-en.lex
 matches '^fr-en.lex: [0-9]* lines for 4 source words and 4 target words, learned from 5 pairs in ' out
 matches '^le the 0[.][0-9]*$' fr-en.lex
+! grep 'replaces it' err || die "a note on a table that does not exist"
+works "$THRESHER" head align pairs.fr pairs.en -o none.lex --min-probability 1 --iterations 1
+matches '^thresher: none.lex is empty: no translation is as probable as --min-probability 1; choose a lower one$' err
+works "$THRESHER" head align pairs.fr pairs.en -o none.lex -q
+works "$THRESHER" head align pairs.fr pairs.en -o none.lex
+matches '^thresher: none.lex exists: the table of this training replaces it$' err
 works "$THRESHER" head align pairs.fr pairs.en -o best.lex --best 1 --iterations 9 --json
 matches '"n_pairs":5,"n_skipped":0,"n_source_words":4,"n_target_words":4,' out
 is_json out

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "cli/json.h"
+#include "cli/output.h"
 #include "output/plain.h"
 #include "commands.h"
 #include "cli/messages.h"
@@ -64,6 +65,7 @@ static int run_align(program *run, const void *all_values) {
     thr_align_report report;
     thr_error err = {.status = THR_OK};
 
+    prog_note_replaced(values->output, "table");
     thr_align_options_init(&o);
     o.n_iterations = (uint32_t)values->iterations;
     o.n_best = (uint32_t)values->best;
@@ -71,6 +73,9 @@ static int run_align(program *run, const void *all_values) {
     if (thr_align_train(run->context, values->source, values->target, values->output, &o, &report, &err) != THR_OK)
         return prog_failed(&err);
     report_training(run, values, &report, prog_seconds() - start);
+    if (report.n_written == 0)
+        prog_note("%s is empty: no translation is as probable as --min-probability %g; choose a lower one",
+                  values->output, values->min_probability);
     return PROG_DONE;
 }
 

@@ -174,7 +174,8 @@ static int read_numbers(program *run, uint64_t n, const char *path, float *value
         return rc;
     const thr_reader_shape shape = thr_reader_get_shape(reader);
     if (shape.dtype == THR_DTYPE_NONE || shape.n_dims != 1) {
-        prog_error("%s: expected one number per item: a column of numbers, or .tsv of items and numbers", path);
+        prog_error("%s: expected one number per item: a column of numbers (.npy, .fvecs), or .tsv of items and numbers",
+                   path);
         rc = PROG_FAILED;
     }
     for (thr_matrix rows; read <= n && prog_input_next_rows(reader, 65536, &rows, &rc);) {

@@ -62,8 +62,8 @@ static const prog_option options[] = {
                       "are given. Searches can then add feature weights")},
     {PROG_FILE_OPTION("multipliers", offsetof(build_values, multipliers),
                       "with --features: one bid per item, which multiplies its score unless a search gives "
-                      "others: .tsv of items and numbers, 1 for items not listed; or a column of numbers in "
-                      "order of items")},
+                      "others: .tsv of items and numbers, 1 for items not listed; or a column of numbers "
+                      "(.npy, .fvecs) in order of items")},
     {PROG_FILE_OPTION("model", offsetof(build_values, model),
                       "the model (thresher tower train) whose item side encodes the rows, or produced the "
                       "vectors of texts. The index stores a copy and can then be searched by text. If the item side is "
@@ -135,6 +135,8 @@ static int check_quantiser_words(const program *run, const build_values *values)
 static int check_words(const program *run, const build_values *values) {
     if (values->lead > values->bits)
         prog_error("--lead %" PRIu64 " exceeds --bits %" PRIu64 "; %s", values->lead, values->bits, prog_see_help(run));
+    else if (values->codes_only && values->cells > 1 && (uint32_t)values->cells != THR_CELLS_AUTO)
+        prog_error("--cells needs kept vectors: leave out --codes-only, or --cells; %s", prog_see_help(run));
     else if (values->multipliers != NULL && values->features == NULL)
         prog_error("--multipliers needs --features: bids apply to items with features; %s", prog_see_help(run));
     else

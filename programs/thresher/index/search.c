@@ -65,19 +65,21 @@ static int run_search(program *run, const void *all_values) {
 const prog_command prog_index_search = {
     PROG_COMMAND("index", "search", prog_index_values, arguments, options, run_search),
     .summary = "find the k nearest items of every query, or all within a radius",
-    .text = "Scores every item by its code, or in an index with cells the items of the likeliest cells, and ranks "
-            "the best candidates by their exact scores. Where it costs less, all items that pass the filter get "
-            "exact scores instead. Larger scores are better: the cosine, the inner product, or minus the "
-            "squared distance. Equal scores are ordered by row number. Queries longer than 2^120, for ip and l2 "
-            "2^60, are refused, as are NaN and infinity. With --radius every item that "
-            "may be within it gets an exact score, and all items within it are shown.\n\nIn an index "
-            "with features, --features adds the weights of the query's features to the scores of the "
-            "items that have them, in the same pass; --multipliers and --offsets are bids and "
-            "pacing.\n\n--rank sorts the best items by a linear model of the search's score and "
-            "features of the items.\n\nWithout -o the command prints a table, with --json it "
-            "prints one object per query: query, ids, scores, names if the index has them, unknown features, and "
-            "certified: whether the answer is proven to be the exact one, given the largest error of "
-            "any code. A result file appears when it is complete.",
+    .text =
+        "Scores every item by its code, or in an index with cells the items of the likeliest cells, and ranks "
+        "the best candidates by their exact scores. Where it costs less, all items that pass the filter get "
+        "exact scores instead. Larger scores are better: the cosine, the inner product, or minus the "
+        "squared distance. Equal scores are ordered by row number. Queries longer than 2^120, for ip and l2 "
+        "2^60, are refused, as are NaN and infinity. With --radius every item that "
+        "may be within it gets an exact score, and all items within it are shown.\n\nIn an index "
+        "with features, --features adds the weights of the query's features to the scores of the "
+        "items that have them, in the same pass; --multipliers and --offsets are bids and "
+        "pacing.\n\n--rank sorts the best items by a linear model of the search's score and "
+        "features of the items.\n\nWithout -o the command prints a table, with --json it "
+        "prints one object per query: query, ids, scores, names if the index has them, unknown features, and "
+        "certified: whether the answer is proven to be the exact one, given the largest error of any code. Searches "
+        "that may skip cells have no certified unless --certify makes them read all cells. A result file appears "
+        "when it is complete.",
     .examples = PROG_EXAMPLES("thresher index search words.index --like king --like queen -k 5",
                               "thresher index search vectors.index queries.fvecs -k 10 -o result.ivecs",
                               "thresher index search vectors.index queries.npy -k 100 --exact --json",

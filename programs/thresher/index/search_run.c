@@ -112,7 +112,7 @@ int prog_vector_search_prepare(prog_vector_search *s) {
         rc = prog_results_open(&search->results, search->run, values->common.output, s->info.has_names ? name_of : NULL,
                                s->index, values->common.rerank.columns != NULL);
     if (rc == PROG_DONE)
-        rc = prog_search_values_prepare(&values->common, s->info.metric,
+        rc = prog_search_values_prepare(&values->common, s->info.metric, thr_index_get_cells(s->index).n_cells,
                                         values->common.filter != NULL ? s->filter.n_allowed : UINT64_MAX, search,
                                         &s->least_score);
     s->options.certified = search->certified;

@@ -171,7 +171,7 @@ static int read_files(program *run, const train_values *values, training *work) 
     if (thr_rank_model_check_path(run->context, values->output, &err) != THR_OK)
         return prog_failed(&err);
     if (values->start == NULL || !prog_is_one_file(values->output, values->start))
-        prog_note_replaced(values->output);
+        prog_note_replaced(values->output, "model");
     if (values->start != NULL && thr_rank_model_open(run->context, values->start, &work->start, &err) != THR_OK)
         return prog_failed(&err);
     return prog_rank_open(run, values->file, &values->reading, false, &work->ranking, &work->read_seconds);

@@ -24,7 +24,7 @@ extern const char *const prog_value_forms[];
      .fallback = "sum"},                                                                                               \
         {PROG_FILE_OPTION("multipliers", (at) + offsetof(prog_features_values, multipliers),                           \
                           "one bid per item: .tsv of items and numbers, 1 for items not listed; or a column of "       \
-                          "numbers in order of items (default: those of the build)")},                                 \
+                          "numbers (.npy, .fvecs) in order of items (default: those of the build)")},                  \
         {PROG_FILE_OPTION("offsets", (at) + offsetof(prog_features_values, offsets),                                   \
                           "one offset per item, in the same formats, 0 for items not listed")},                        \
         {PROG_TEXT_OPTION("target", "WORDS", (at) + offsetof(prog_features_values, target),                            \

@@ -7,6 +7,8 @@
 #include "cli/messages.h"
 #include "search/texts.h"
 
+static const double LARGEST_ESTIMATED_RECALL = 0.999; /* a search with a larger one is exact */
+
 /* Queries come from one place. */
 static int check_queries(const program *run, const prog_search_values *values) {
     const bool queries = values->queries != NULL, like = values->like.n > 0, text = values->text.n > 0;
@@ -108,14 +110,32 @@ int prog_search_values_words(const prog_search_values *values, const prog_items 
     return rc;
 }
 
-int prog_search_values_prepare(const prog_search_values *values, thr_metric metric, uint64_t n_allowed, prog_search *s,
-                               float *least_score) {
+/* Whether the search may skip cells; it would read them all if it had to certify its answers. */
+static bool may_skip_cells(const prog_search_values *values, uint64_t n_cells) {
+    const bool counted =
+        values->candidates != 0 || values->survivors != 0 || !isnan(values->extra) || values->extra_distance != 0;
+
+    return n_cells > 0 && isnan(values->radius) && !values->exact && values->features == NULL && !counted &&
+           values->recall <= LARGEST_ESTIMATED_RECALL;
+}
+
+static bool certifies(const prog_search_values *values, uint64_t n_cells, const prog_search *s) {
+    const bool shows = prog_results_show_certified(&s->results) || s->run->globals.verbose;
+    const bool skips = may_skip_cells(values, n_cells);
+
+    if (shows && skips && !values->certify)
+        prog_detail("answers are not certified, because that reads every cell: --certify does it");
+    return values->certify || (shows && !skips);
+}
+
+int prog_search_values_prepare(const prog_search_values *values, thr_metric metric, uint64_t n_cells,
+                               uint64_t n_allowed, prog_search *s, float *least_score) {
     s->by_radius = !isnan(values->radius);
     const int rc = s->by_radius
                        ? prog_search_prepare_radius(s, values->dir, metric, values->radius, values->output, least_score)
                        : prog_search_make_room(s, values->k, values->rerank.depth, n_allowed);
 
-    if (rc != PROG_DONE || (!prog_results_show_certified(&s->results) && !s->run->globals.verbose))
+    if (rc != PROG_DONE || !certifies(values, n_cells, s))
         return rc;
     s->certified = malloc((size_t)s->batch);
     return s->certified != NULL ? PROG_DONE : prog_no_memory();

@@ -23,6 +23,7 @@ typedef struct prog_search_values {
     double extra; /* NaN: not given */
     uint64_t extra_distance;
     bool exact;
+    bool certify;
     uint64_t query_bits;
     const char *features;
     prog_features_values with; /* values, target and explanations of features */
@@ -92,6 +93,11 @@ enum { PROG_GROUP_CANDIDATES = 1, PROG_GROUP_WANTED };
         {PROG_FLAG_OPTION("exact", (at) + offsetof(prog_search_values, exact),                                         \
                           "score stored vectors exactly, without codes"),                                              \
          .group = PROG_GROUP_CANDIDATES},                                                                              \
+        {PROG_FLAG_OPTION(                                                                                             \
+            "certify", (at) + offsetof(prog_search_values, certify),                                                   \
+            "report for every answer whether it is proven to be the exact one. A search that could skip "              \
+            "cells then reads them all; so --json, -o X.jsonl and -v report it only for other searches, "              \
+            "unless this option is given")},                                                                           \
     {                                                                                                                  \
         PROG_COUNT_OPTION("query-bits", "1..8", (at) + offsetof(prog_search_values, query_bits),                       \
                           "bits per dimension of the query's code (default: 4; for " where                             \
@@ -167,10 +173,11 @@ int prog_search_values_users(const prog_search_values *values, prog_search *s, c
 
 /*
  * After prog_results_open: allocate for -k (n_allowed as in prog_search_make_room), or prepare for --radius
- * in items of this metric; and, if answers show it or with --verbose, allocate the certified flags. Returns as above.
+ * in items of this metric. Allocate the certified flags with --certify; and, if answers show them or with --verbose,
+ * unless they make the search read cells that it skips otherwise; n_cells: of the items. Returns as above.
  */
-int prog_search_values_prepare(const prog_search_values *values, thr_metric metric, uint64_t n_allowed, prog_search *s,
-                               float *least_score);
+int prog_search_values_prepare(const prog_search_values *values, thr_metric metric, uint64_t n_cells,
+                               uint64_t n_allowed, prog_search *s, float *least_score);
 
 /* report.c: after prog_search_end, details, and a summary on standard output for --json with -o. what: "index". */
 void prog_search_report(const prog_search_values *values, const prog_search *s, const char *what);

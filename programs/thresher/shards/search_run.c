@@ -325,7 +325,7 @@ int prog_shards_search_prepare(prog_shards_search *s) {
         rc = prog_results_open(&search->results, search->run, values->output, s->shards.has_names ? name_of : NULL, s,
                                values->rerank.columns != NULL);
     if (rc == PROG_DONE)
-        rc = prog_search_values_prepare(values, s->shards.metric,
+        rc = prog_search_values_prepare(values, s->shards.metric, s->shards.n_cells,
                                         values->filter != NULL ? s->filter.n_allowed : UINT64_MAX, search,
                                         &s->least_score);
     if (rc == PROG_DONE)

@@ -401,7 +401,7 @@ static int run_train(program *run, const void *all_values) {
     int rc = check_model_words(run, values);
 
     if (rc == PROG_DONE && !values->resume)
-        prog_note_replaced(values->output);
+        prog_note_replaced(values->output, "model");
     if (rc == PROG_DONE && values->kind == KIND_DUAL)
         return train_dual(run, values);
     if (rc == PROG_DONE)
