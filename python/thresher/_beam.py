@@ -162,8 +162,10 @@ def beam_search(
     never        words that are never produced
     progress     called with ("beam search", sentences done, all); returns False to stop the search
 
-    The other arguments are those of Head.query; group is 1, or 0: the rows of a sentence share their candidates. lists has
-    one a sentence.
+    screen, normaliser, always, n_frequent, threshold, combine, n_shortlist
+                 as for Head.query
+    group        1, or 0: the rows of a sentence share their candidates
+    lists        as for Head.query, one a sentence
 
     Raises exceptions of the decoder; ArgumentError, ValueError or TypeError for wrong arguments and states.
     """

@@ -345,7 +345,11 @@ class Head(Model):
         screen: str,
         **screening: Unpack[Screening],
     ) -> HeadRecall:
-        """Measure the screen's recall on these states; arguments as for query."""
+        """
+        Measure the screen's recall on these states.
+
+        screen, always, group, n_frequent, threshold, combine, n_shortlist, lists   as for query()
+        """
         handle = self.handle()
         array = arrays.vectors(states, "states", one_row=True)
         wanted = whole(k, "k", 1, _UINT32)
@@ -383,6 +387,8 @@ class Head(Model):
         """
         Compare this head, queried with these arguments, with truth, queried with all words: the same weights in
         float32, for example. It is a single call, which Ctrl-C cannot interrupt.
+
+        screen, normaliser, always, group, n_frequent, threshold, combine, n_shortlist, lists   as for query()
         """
         handle, other = self.handle(), truth.handle()
         array = arrays.vectors(states, "states", one_row=True)

@@ -228,10 +228,12 @@ class Tower(TextModel):
         valid         a file of vectors of further items to validate with, without queries; None: valid_share
         n_epochs, batch, rate, float_share     20, 256, 0.03 and 0
 
+        valid_share, patience, n_negatives, estimator, seed, resume   as for train()
+
         valid_quality of the epochs and the report is recall@10 among the items that validate.
 
-        The others are those of train(). Raises as train(), and ArgumentError for vectors that are zero or not finite,
-        and for queries and items of different shapes.
+        Raises as train(), and ArgumentError for vectors that are zero or not finite, and for queries and items of
+        different shapes.
         """
         from ._core.readers import Reader  # which imports this file
 

@@ -141,7 +141,8 @@ def build(
     vector, ids   columns of a DataFrame: of vectors (lists or arrays), and of distinct integers or names
     features, multipliers, offsets   a list each, with those of each part's items, or Delayed objects of these
     threads       of the build of a shard; workers build as many shards at once as they have threads
-    the others    as for thresher.shards.build
+    metric, bits, keep, lead_bits, rotate, scale, sample_rows, cells, calibration_queries, tune
+                  as for thresher.shards.build
 
     The client holds the sample and one line per shard. A shard whose worker is lost is built again by another one; what
     a lost worker has left is deleted at the end. Nothing is visible at path until all shards are complete.
@@ -284,9 +285,9 @@ class DaskShards(Searcher):
 
     def search(self, queries: Any, k: int = 10, *, partial: bool = False, **options: Any) -> Any:
         """
-        As Shards.search. With partial=True shards that no worker can open, or whose files are missing or damaged, are
-        left out, and the answer has a list of their names at its end: (ids, scores, missing), or (ids, scores,
-        certified, missing). A worker's shards are left out together.
+        As Shards.search, with the same options. With partial=True shards that no worker can open, or whose files are
+        missing or damaged, are left out, and the answer has a list of their names at its end: (ids, scores, missing),
+        or (ids, scores, certified, missing). A worker's shards are left out together.
         """
         if not partial:
             return super().search(queries, k, **options)

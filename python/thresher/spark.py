@@ -92,7 +92,8 @@ def build(
     features  the column of the items' features: arrays of words, or of whole numbers
     multipliers, offsets   columns of numbers, the items' bids and pacing; they need features
     threads   of the build of a shard; executors build as many shards at once as they have cores
-    the others, and what is returned, as for thresher.shards.build and thresher.shards.read
+    metric, bits, keep, lead_bits, rotate, scale, sample_rows, cells, calibration_queries, tune
+              as for thresher.shards.build; what is returned as for thresher.shards.read
 
     df is computed once, and written to files in the directory, which are deleted at the end: it needs space for the
     vectors as float32 in addition to that of the shards. Tasks that are lost or speculated are computed again by Spark;

@@ -266,7 +266,10 @@ def search_shard_radius(
     certified: bool = False,
     **options: Any,
 ) -> RadiusAnswer:
-    """As search_shard, for Index.search_radius: (offsets [n + 1], ids, scores, certified [n] or None)."""
+    """
+    As search_shard, for Index.search_radius: (offsets [n + 1], ids, scores, certified [n] or None). options are recall,
+    exact, query_bits and filter.
+    """
     run: Any = index.search_radius
     with held_notes():  # of the radius, for the collection
         found = run(queries, least_score, certified=certified, **options)
