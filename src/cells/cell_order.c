@@ -151,8 +151,11 @@ static void measure(void *arg, size_t c, uint32_t worker) {
     const measuring *m = arg;
     const size_t n_dims = m->items->n_dims;
     const thr_cell_run run = {m->order->items, m->order->cells[c].first, thr_cell_end(&m->order->table, (uint32_t)c)};
-    m->order->cells[c] = thr_cells_measure(m->items, &run, m->sums + worker * n_dims, m->vectors + worker * n_dims,
-                                           m->order->centroids + c * n_dims, m->order->ends + c);
+    const thr_cell cell = thr_cells_measure(m->items, &run, m->sums + worker * n_dims, m->vectors + worker * n_dims,
+                                            m->order->centroids + c * n_dims, m->order->ends + c);
+    m->order->cells[c].radius = cell.radius; /* not first, which the piece of the cell before may read now */
+    m->order->cells[c].mean_square = cell.mean_square;
+    m->order->cells[c].square_deviation = cell.square_deviation;
 }
 
 static thr_status measure_all(const thr_cell_items *items, thr_cell_order *order, thr_error *err) {
