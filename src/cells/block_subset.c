@@ -87,9 +87,7 @@ thr_status thr_cells_subset_make(thr_context *context, const thr_scan_corpus *wh
 }
 
 void thr_cells_subset_free(thr_context *context, thr_cells_subset *part) {
-    thr_release(context, part->segments);
-    thr_release(context, part->runs);
-    thr_release(context, part->words);
+    THR_RELEASE(context, part->segments, part->runs, part->words);
     *part = (thr_cells_subset){.n_segments = 0};
 }
 

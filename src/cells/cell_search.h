@@ -20,6 +20,14 @@ typedef struct thr_cells_corpus {
     size_t n_tables;
 } thr_cells_corpus;
 
+/* Query number q, as a matrix of one row. */
+static inline thr_matrix thr_query_of(const thr_matrix *queries, uint64_t q) {
+    thr_matrix query = *queries;
+    query.data = (const char *)query.data + q * query.stride;
+    query.n_rows = 1;
+    return query;
+}
+
 typedef struct thr_cells_workspace thr_cells_workspace;
 
 thr_status thr_cells_workspace_make(thr_context *context, thr_cells_workspace **workspace, thr_error *err);

@@ -15,11 +15,7 @@ thr_status thr_cells_workspace_make(thr_context *context, thr_cells_workspace **
 static void empty(thr_cells_workspace *w) {
     for (uint32_t i = 0; w->visitors != NULL && i < w->n_slots; i++)
         thr_cells_visitor_free(w->context, &w->visitors[i]);
-    thr_release(w->context, w->visitors);
-    thr_release(w->context, w->visits);
-    thr_release(w->context, w->passes);
-    thr_release(w->context, w->places);
-    thr_release(w->context, w->n_allowed);
+    THR_RELEASE(w->context, w->visitors, w->visits, w->passes, w->places, w->n_allowed);
     thr_cells_columns_free(w->context, &w->columns);
     *w = (thr_cells_workspace){.context = w->context};
 }
@@ -107,9 +103,7 @@ thr_status thr_cells_workspace_prepare(thr_cells_workspace *workspace, thr_cells
 }
 
 void thr_cells_job_begin(const thr_cells_job *job, uint64_t row, size_t slot) {
-    thr_matrix query = *job->queries;
-    query.data = (const char *)job->queries->data + row * job->queries->stride;
-    query.n_rows = 1;
+    const thr_matrix query = thr_query_of(job->queries, row);
     thr_cells_visit_begin(&job->plan, &query, &job->scan->lanes[slot], &job->workspace->visitors[slot],
                           &job->workspace->visits[slot]);
 }

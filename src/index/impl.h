@@ -57,7 +57,7 @@ struct thr_index {
     thr_idle scans;            /* thr_scan */
     thr_idle cell_searches;    /* thr_cells_workspace */
     thr_idle hits_workspaces;  /* thr_index_hits_workspace */
-    thr_idle bounded_searches; /* thr_cells_bounded */
+    thr_idle bounded_searches; /* thr_bounded_workspace */
     thr_idle filters;          /* joined_filter of live.c, of searches with a filter in an index with removed rows */
     thr_idle embedders;        /* embedding_workspace of search/model_codes.c */
     thr_idle tail_answers;     /* tail_answers of search/with_tail.c, of searches in an index with a tail */

@@ -170,23 +170,23 @@ static void radius_searches_find_the_same_rows(void **state) {
 static uint64_t blocks_of(thr_context *context, const thr_index *index, const float *queries, float least) {
     const thr_cells_corpus corpus = {&index->corpus, index->cells, index->n_segments};
     uint64_t n = 0;
-    thr_cells_bounded *workspace = NULL;
+    thr_bounded_workspace *workspace = NULL;
     thr_scan *scan = NULL;
     thr_search_options options;
     thr_search_options_init(&options);
     options.recall = 1;
-    expect_ok(thr_cells_bounded_make(context, &workspace, &error));
+    expect_ok(thr_cells_bounded_workspace_make(context, &workspace, &error));
     expect_ok(thr_scan_create(context, &scan, &error));
     assert_true(thr_cells_have_bounds(&corpus));
     for (size_t q = 0; q < QUERIES; q++) {
         const thr_matrix one = thr_matrix_f32(queries + q * DIMS, 1, DIMS);
         thr_found found = {0};
-        expect_ok(
-            thr_cells_radius(&(thr_bounded_parts){scan, workspace, &corpus}, &one, least, &options, &found, &error));
-        n += thr_cells_bounded_blocks(workspace);
+        const thr_bounded_search search = {scan, workspace, &corpus, &one, &options};
+        expect_ok(thr_cells_radius(&search, least, &found, &error));
+        n += thr_cells_bounded_blocks_read(workspace);
         thr_scan_found_free(context, &found);
     }
-    thr_cells_bounded_free(workspace);
+    thr_cells_bounded_workspace_free(workspace);
     thr_scan_free(scan);
     return n;
 }

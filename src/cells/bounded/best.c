@@ -20,14 +20,9 @@
 enum { FIRST_ONE_IN = 32 };
 
 typedef struct best_search {
-    thr_scan *scan;
-    thr_cells_bounded *workspace;
-    const thr_cells_corpus *corpus;
-    const thr_matrix *queries;
-    const thr_search_options *options;
+    thr_bounded_search common;
     const thr_answers *answers;
-    thr_job whole;     /* a search of all rows */
-    bool on_all_lanes; /* one query after the other, each on all threads */
+    thr_job whole; /* a search of all rows */
 } best_search;
 
 /* A query in progress. */
@@ -40,28 +35,38 @@ typedef struct best_query {
     uint64_t n_read; /* rows */
 } best_query;
 
+/* Search the blocks of slot->part; slot->ids and slot->scores receive the best k rows. */
+static thr_status search_part(best_query *b, const thr_search_options *options, thr_error *err) {
+    const best_search *s = b->search;
+    const thr_scan_corpus *part = &b->slot->part.corpus;
+    uint64_t n_read = 0;
+    const thr_answers answers = {.k = s->answers->k,
+                                 .ids = b->slot->ids,
+                                 .scores = b->slot->scores,
+                                 .n_read = &n_read,
+                                 .least_scores = &b->least};
+    if (thr_cells_bounded_is_on_all_lanes(&s->common)) {
+        THR_TRY(thr_scan_search(s->common.scan, part, &b->query, options, &answers, err));
+    } else {
+        thr_margin margin;
+        const thr_job job = thr_scan_job_of_part(&s->whole, part, options, &answers);
+        THR_TRY(thr_scan_search_one(&job, &b->query, b->lane, &margin, err));
+    }
+    b->n_read += n_read;
+    return THR_OK;
+}
+
 /* Search the pending blocks, and keep the best k rows of all passes. */
 static thr_status run_pass(best_query *b, thr_error *err) {
     const best_search *s = b->search;
     thr_bounded_slot *slot = b->slot;
     thr_found *found = &slot->found;
-    thr_search_options options = *s->options;
-    uint64_t n_read = 0;
     const size_t k = (size_t)s->answers->k;
-    const thr_answers answers = {
-        .k = k, .ids = slot->ids, .scores = slot->scores, .n_read = &n_read, .least_scores = &b->least};
-    THR_TRY(
-        thr_cells_blocks_begin_pass(s->workspace->context, s->corpus->scan, &slot->blocks, &options, &slot->part, err));
+    thr_search_options options = *s->common.options;
+    THR_TRY(thr_cells_blocks_begin_pass(s->whole.context, s->whole.corpus, &slot->blocks, &options, &slot->part, err));
     if (slot->part.n_segments == 0)
         return THR_OK;
-    if (s->on_all_lanes) {
-        THR_TRY(thr_scan_search(s->scan, &slot->part.corpus, &b->query, &options, &answers, err));
-    } else {
-        thr_margin margin;
-        const thr_job job = thr_scan_job_of_part(&s->whole, &slot->part.corpus, &options, &answers);
-        THR_TRY(thr_scan_search_one(&job, &b->query, b->lane, &margin, err));
-    }
-    b->n_read += n_read;
+    THR_TRY(search_part(b, &options, err));
     for (size_t i = 0; i < k && slot->ids[i] != THR_NO_ID; i++)
         found->items[found->n++] =
             (thr_candidate){.row = thr_cells_subset_row(&slot->part, slot->ids[i]), .score = slot->scores[i]};
@@ -75,47 +80,64 @@ static thr_status run_pass(best_query *b, thr_error *err) {
 /* Add the cells with the best centroids until they have k rows. Returns false if that takes too many. */
 static bool add_first_cells(const best_query *b) {
     const best_search *s = b->search;
-    const thr_cells_bounded *w = s->workspace;
+    const thr_bounded_workspace *w = s->common.workspace;
     thr_bounded_slot *slot = b->slot;
-    const float sign = slot->query.metric == THR_METRIC_L2 ? -1.0f : 1.0f; /* centroid_scores are squared distances */
+    const double sign = slot->query.metric == THR_METRIC_L2 ? -1 : 1;
     for (size_t c = 0; c < w->n_cells; c++)
-        slot->centroid_scores[c] *= sign;
+        slot->keys[c] = sign * (double)slot->centroid_scores[c];
+    thr_cells_queue queue = thr_cells_queue_make(slot->queued, w->n_cells, slot->keys, (double)-INFINITY);
     for (uint64_t n = 0; n < s->answers->k;) {
-        size_t best = 0;
-        for (size_t c = 1; c < w->n_cells; c++)
-            best = slot->centroid_scores[c] > slot->centroid_scores[best] ? c : best;
-        if (slot->centroid_scores[best] == -INFINITY || slot->blocks.n_pending > w->n_blocks / FIRST_ONE_IN)
+        if (queue.n == 0 || slot->blocks.n_pending > w->n_blocks / FIRST_ONE_IN)
             return false;
-        slot->centroid_scores[best] = -INFINITY;
-        n += thr_cells_count_rows(&w->cells[best].place, s->options->filter);
-        thr_cells_blocks_add_cell(&slot->blocks, &w->cells[best].place);
+        const thr_cell_place *place = &w->cells[thr_cells_queue_pop(&queue)].place;
+        n += thr_cells_count_rows(place, s->common.options->filter);
+        thr_cells_blocks_add_cell(&slot->blocks, place);
     }
     return true;
 }
 
-/* Whether the cells that no search can skip are most of all: those with the largest bound. */
-static bool most_have_the_largest_bound(const best_query *b) {
-    const thr_cells_bounded *w = b->search->workspace;
+/* Whether the cells with the largest bound, which no search can skip, have too many blocks. */
+static bool too_many_have_the_largest_bound(const best_query *b) {
+    const thr_bounded_workspace *w = b->search->common.workspace;
     double largest = (double)b->least;
     for (size_t c = 0; c < w->n_cells; c++)
         largest = fmax(largest, b->slot->bounds[c]);
-    return thr_cells_bounded_is_whole(w, thr_cells_bounded_count(w, b->slot, largest));
+    return thr_cells_bounded_too_many_reach(w, b->slot, largest);
 }
 
-/* Read the cells whose bounds reach the k-th score. */
-static thr_status read_best_cells(best_query *b, thr_error *err) {
-    const thr_cells_bounded *w = b->search->workspace;
+/*
+ * Read the cells with the best centroids, and the segments without cells. *can_skip receives whether few enough cells
+ * reach the k-th score then; if not, the query searches the whole corpus.
+ */
+static thr_status read_first_cells(best_query *b, bool *can_skip, thr_error *err) {
+    const thr_bounded_workspace *w = b->search->common.workspace;
     thr_bounded_slot *slot = b->slot;
-    thr_cells_queue queue = thr_cells_queue_make(slot->order, w->n_cells, slot->bounds, (double)b->least);
-    for (uint64_t n = w->n_blocks / FIRST_ONE_IN;; n *= 2) {
+    *can_skip = false;
+    if (!thr_cells_bounded_begin_query(&b->search->common, &b->query, (double)b->least, slot) ||
+        too_many_have_the_largest_bound(b) || !add_first_cells(b))
+        return THR_OK;
+    thr_cells_blocks_add_segments_without_cells(&slot->blocks, b->search->common.corpus);
+    if (thr_cells_bounded_are_too_many(w, slot->blocks.n_pending))
+        return THR_OK;
+    THR_TRY(run_pass(b, err));
+    *can_skip = !thr_cells_bounded_too_many_reach(w, slot, (double)b->least);
+    return THR_OK;
+}
+
+/* Read the cells whose bounds reach the k-th score, in passes that grow. */
+static thr_status read_best_cells(best_query *b, thr_error *err) {
+    const thr_bounded_workspace *w = b->search->common.workspace;
+    thr_bounded_slot *slot = b->slot;
+    thr_cells_queue queue = thr_cells_queue_make(slot->queued, w->n_cells, slot->bounds, (double)b->least);
+    bool more = true;
+    for (uint64_t n = w->n_blocks / FIRST_ONE_IN; more; n *= 2) {
         while (queue.n > 0 && slot->blocks.n_pending <= n &&
                slot->bounds[thr_cells_queue_first(&queue)] >= (double)b->least)
             thr_cells_blocks_add_cell(&slot->blocks, &w->cells[thr_cells_queue_pop(&queue)].place);
-        const bool more = slot->blocks.n_pending > n;
+        more = slot->blocks.n_pending > n;
         THR_TRY(run_pass(b, err));
-        if (!more)
-            return THR_OK;
     }
+    return THR_OK;
 }
 
 static void put_answer(const best_query *b, uint64_t q) {
@@ -129,98 +151,89 @@ static void put_answer(const best_query *b, uint64_t q) {
 
 static thr_status search_query(void *arg, size_t q, uint32_t worker, thr_error *err) {
     const best_search *s = arg;
-    thr_cells_bounded *w = s->workspace;
+    thr_bounded_workspace *w = s->common.workspace;
     best_query b = {.search = s,
-                    .query = thr_bounded_query(s->queries, q),
+                    .query = thr_query_of(s->common.queries, q),
                     .slot = &w->slots[worker],
-                    .lane = &s->scan->lanes[worker],
+                    .lane = &s->common.scan->lanes[worker],
                     .least = thr_select_answers_least(s->answers, q)};
+    bool can_skip;
     b.slot->found.n = 0;
-    bool whole = !thr_cells_bounded_begin(w, s->corpus, &b.query, (double)b.least, b.slot) ||
-                 most_have_the_largest_bound(&b) || !add_first_cells(&b);
-    if (!whole) {
-        thr_cells_blocks_add_segments_without_cells(&b.slot->blocks, s->corpus);
-        whole = thr_cells_bounded_is_whole(w, b.slot->blocks.n_pending);
+    THR_TRY(read_first_cells(&b, &can_skip, err));
+    w->fallback.is_needed[q] = !can_skip;
+    w->fallback.least[q] = b.least;
+    if (can_skip) {
+        THR_TRY(read_best_cells(&b, err));
+        put_answer(&b, q);
     }
-    if (!whole) {
-        THR_TRY(run_pass(&b, err));
-        whole = thr_cells_bounded_is_whole(w, thr_cells_bounded_count(w, b.slot, (double)b.least));
-    }
-    w->rest.is_whole[q] = whole;
-    w->rest.least[q] = b.least;
-    if (whole)
-        return THR_OK;
-    THR_TRY(read_best_cells(&b, err));
-    put_answer(&b, q);
     return THR_OK;
 }
 
-/* Search the whole corpus for the queries that are left, from the scores that their answers reach. */
-static thr_status search_rest(const best_search *s, thr_error *err) {
-    thr_cells_bounded *w = s->workspace;
-    thr_bounded_rest *rest = &w->rest;
+/* Copy the answers of the queries that searched the whole corpus to their places among all. */
+static void put_fallback_answers(const best_search *s) {
+    const thr_bounded_fallback *fallback = &s->common.workspace->fallback;
     const thr_answers *to = s->answers;
     const size_t k = (size_t)to->k;
-    thr_matrix queries;
-    thr_answers answers = *to;
-    THR_TRY(thr_cells_bounded_collect_rest(w, s->queries, &queries, err));
-    answers.least_scores = rest->least;
-    if (rest->n < s->queries->n_rows) {
-        THR_TRY(thr_grow(w->context, &rest->ids, &rest->ids_capacity, rest->n * k, sizeof *rest->ids, "answers", err));
-        THR_TRY(thr_grow(w->context, &rest->scores, &rest->scores_capacity, rest->n * k, sizeof *rest->scores,
-                         "answers", err));
-        answers = (thr_answers){.k = k, .ids = rest->ids, .scores = rest->scores, .least_scores = rest->least};
-        for (size_t i = 0; i < rest->n; i++)
-            rest->least[i] = rest->least[rest->numbers[i]];
-    }
-    if (rest->n > 0)
-        THR_TRY(thr_scan_search(s->scan, s->corpus->scan, &queries, s->options, &answers, err));
-    for (size_t i = 0; i < rest->n && rest->n < s->queries->n_rows; i++) {
-        const size_t q = (size_t)rest->numbers[i];
-        memcpy(to->ids + q * k, rest->ids + i * k, k * sizeof *to->ids);
+    for (size_t i = 0; i < fallback->n; i++) {
+        const size_t q = (size_t)fallback->numbers[i];
+        memcpy(to->ids + q * k, fallback->ids + i * k, k * sizeof *to->ids);
         if (to->scores != NULL)
-            memcpy(to->scores + q * k, rest->scores + i * k, k * sizeof *to->scores);
+            memcpy(to->scores + q * k, fallback->scores + i * k, k * sizeof *to->scores);
         if (to->certified != NULL)
             to->certified[q] = 1;
         if (to->n_read != NULL)
             to->n_read[q] = s->whole.n_allowed;
     }
+}
+
+/* Search the whole corpus for the queries that could skip too little, from the scores that their answers reach. */
+static thr_status search_fallback(const best_search *s, thr_error *err) {
+    static const char what[] = "answers";
+    const thr_bounded_search *c = &s->common;
+    thr_context *context = c->workspace->context;
+    thr_bounded_fallback *f = &c->workspace->fallback;
+    thr_matrix queries;
+    thr_answers answers = *s->answers;
+    THR_TRY(thr_cells_bounded_collect_fallback(c, &queries, err));
+    if (f->n == 0)
+        return THR_OK;
+    answers.least_scores = f->least;
+    if (f->n == c->queries->n_rows)
+        return thr_scan_search(c->scan, c->corpus->scan, &queries, c->options, &answers, err);
+    const size_t n = f->n * (size_t)answers.k;
+    THR_TRY(thr_grow(context, &f->ids, &f->ids_capacity, n, sizeof *f->ids, what, err));
+    THR_TRY(thr_grow(context, &f->scores, &f->scores_capacity, n, sizeof *f->scores, what, err));
+    for (size_t i = 0; i < f->n; i++)
+        f->least[i] = f->least[f->numbers[i]];
+    answers = (thr_answers){.k = answers.k, .ids = f->ids, .scores = f->scores, .least_scores = f->least};
+    THR_TRY(thr_scan_search(c->scan, c->corpus->scan, &queries, c->options, &answers, err));
+    put_fallback_answers(s);
     return THR_OK;
 }
 
-static thr_status reserve(thr_cells_bounded *w, uint64_t n_queries, size_t k, thr_error *err) {
-    thr_bounded_rest *rest = &w->rest;
+static thr_status reserve(thr_bounded_workspace *w, size_t n_queries, size_t k, thr_error *err) {
+    thr_bounded_fallback *f = &w->fallback;
     for (uint32_t i = 0; i < w->n_slots; i++) {
         thr_bounded_slot *slot = &w->slots[i];
         THR_TRY(thr_grow(w->context, &slot->ids, &slot->ids_capacity, k, sizeof *slot->ids, "answers", err));
         THR_TRY(thr_grow(w->context, &slot->scores, &slot->scores_capacity, k, sizeof *slot->scores, "answers", err));
         THR_TRY(thr_scan_found_reserve(w->context, &slot->found, 2 * k, err));
     }
-    return thr_grow(w->context, &rest->least, &rest->least_capacity, (size_t)n_queries, sizeof *rest->least, "queries",
-                    err);
+    return thr_grow(w->context, &f->least, &f->least_capacity, n_queries, sizeof *f->least, "queries", err);
 }
 
-thr_status thr_cells_best(const thr_bounded_parts *parts, const thr_matrix *queries, const thr_search_options *options,
-                          const thr_answers *answers, thr_error *err) {
-    thr_scan *scan = parts->scan;
-    thr_cells_bounded *workspace = parts->workspace;
-    const thr_cells_corpus *corpus = parts->corpus;
-    thr_context *context = workspace->context;
-    best_search s = {.scan = scan,
-                     .workspace = workspace,
-                     .corpus = corpus,
-                     .queries = queries,
-                     .options = options,
+thr_status thr_cells_best(const thr_bounded_search *search, const thr_answers *answers, thr_error *err) {
+    thr_bounded_workspace *w = search->workspace;
+    const thr_scan_corpus *corpus = search->corpus->scan;
+    best_search s = {.common = *search,
                      .answers = answers,
-                     .whole = thr_scan_job_make(context, corpus->scan, options, answers),
-                     .on_all_lanes = queries->n_rows < context->n_threads || queries->n_rows == 1};
-    if (answers->k > corpus->scan->n_rows / FIRST_ONE_IN)
-        return thr_scan_search(scan, corpus->scan, queries, options, answers, err);
-    THR_TRY(thr_scan_make_room(scan, context->n_threads, 1, corpus->scan->quantiser->n_dims, s.whole.n_survivors, err));
-    THR_TRY(thr_scan_check_queries(scan, corpus->scan, queries, err));
-    THR_TRY(thr_cells_bounded_prepare(workspace, corpus, queries->n_rows,
-                                      s.on_all_lanes ? THR_BOUNDED_SHARE_ALONE : THR_BOUNDED_SHARE_OF_VECTORS, err));
-    THR_TRY(reserve(workspace, queries->n_rows, (size_t)answers->k, err));
-    THR_TRY(thr_cells_bounded_run(workspace, queries->n_rows, s.on_all_lanes, search_query, &s, err));
-    return search_rest(&s, err);
+                     .whole = thr_scan_job_make(w->context, corpus, search->options, answers)};
+    const double share =
+        thr_cells_bounded_is_on_all_lanes(search) ? THR_BOUNDED_SHARE_ALONE : THR_BOUNDED_SHARE_OF_VECTORS;
+    if (answers->k > corpus->n_rows / FIRST_ONE_IN)
+        return thr_scan_search(search->scan, corpus, search->queries, search->options, answers, err);
+    THR_TRY(thr_cells_bounded_prepare(search, s.whole.n_survivors, share, err));
+    THR_TRY(reserve(w, (size_t)search->queries->n_rows, (size_t)answers->k, err));
+    THR_TRY(thr_cells_bounded_run_queries(search, search_query, &s, err));
+    return search_fallback(&s, err);
 }

@@ -10,37 +10,37 @@
 #include "cells/cell_search.h"
 #include "scan/radius.h"
 
-typedef struct thr_cells_bounded thr_cells_bounded; /* workspace */
+typedef struct thr_bounded_workspace thr_bounded_workspace;
 
 /* All searches with a workspace are of the same index. */
-thr_status thr_cells_bounded_make(thr_context *context, thr_cells_bounded **workspace, thr_error *err);
-void thr_cells_bounded_free(thr_cells_bounded *workspace);
+thr_status thr_cells_bounded_workspace_make(thr_context *context, thr_bounded_workspace **workspace, thr_error *err);
+void thr_cells_bounded_workspace_free(thr_bounded_workspace *workspace);
 
 /* Whether a corpus has cells that bounds can skip: it has cells and kept vectors, and no hits. */
 bool thr_cells_have_bounds(const thr_cells_corpus *corpus);
 
-/* What a search uses. Borrows all. */
-typedef struct thr_bounded_parts {
+/* A search of many queries, and what it uses. Borrows all. */
+typedef struct thr_bounded_search {
     thr_scan *scan;
-    thr_cells_bounded *workspace;
+    thr_bounded_workspace *workspace;
     const thr_cells_corpus *corpus;
-} thr_bounded_parts;
+    const thr_matrix *queries;
+    const thr_search_options *options;
+} thr_bounded_search;
 
 /*
  * As thr_scan_radius, on the CPU. With a recall of 1 it finds the same rows, with the same bits. With less a query's
  * margins can depend on the rows of its cells, so it may miss other rows; whether it skips cells then does not depend
  * on the other queries or on threads.
  */
-thr_status thr_cells_radius(const thr_bounded_parts *parts, const thr_matrix *queries, float least_score,
-                            const thr_search_options *options, thr_found *found, thr_error *err);
+thr_status thr_cells_radius(const thr_bounded_search *search, float least_score, thr_found *found, thr_error *err);
 
 /*
  * As thr_scan_search with options->exact, on the CPU: the same rows, with the same bits. For a query that searches the
  * whole corpus, answers->n_read does not count the rows that it scored before. A second search of the same shape
  * allocates nothing.
  */
-thr_status thr_cells_best(const thr_bounded_parts *parts, const thr_matrix *queries, const thr_search_options *options,
-                          const thr_answers *answers, thr_error *err);
+thr_status thr_cells_best(const thr_bounded_search *search, const thr_answers *answers, thr_error *err);
 
 /* The number of blocks of 64 rows that the last search read, summed over its queries. */
-uint64_t thr_cells_bounded_blocks(const thr_cells_bounded *workspace);
+uint64_t thr_cells_bounded_blocks_read(const thr_bounded_workspace *workspace);

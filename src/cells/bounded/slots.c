@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* slots.c - makes the memory of searches by bounds, and chooses the blocks of their passes. */
+/* slots.c - makes the memory of searches by bounds, and finds the queries that can skip too few blocks. */
 #include "cells/bounded/slots.h"
 
 #include "base/error.h"
@@ -18,16 +18,16 @@ static const char WHAT[] = "a search of cells";
 
 /* ------------------------------------------------------------------------------------------------ memory */
 
-thr_status thr_cells_bounded_make(thr_context *context, thr_cells_bounded **workspace, thr_error *err) {
+thr_status thr_cells_bounded_workspace_make(thr_context *context, thr_bounded_workspace **workspace, thr_error *err) {
     THR_TRY(thr_alloc_zero(context, 1, sizeof **workspace, workspace, WHAT, err));
     (*workspace)->context = context;
     return THR_OK;
 }
 
-static void free_slots(thr_cells_bounded *w) {
+static void free_slots(thr_bounded_workspace *w) {
     for (uint32_t i = 0; w->slots != NULL && i < w->n_slots; i++) {
         thr_bounded_slot *slot = &w->slots[i];
-        THR_RELEASE(w->context, slot->vector, slot->centroid_scores, slot->bounds, slot->order, slot->ids,
+        THR_RELEASE(w->context, slot->vector, slot->centroid_scores, slot->bounds, slot->keys, slot->queued, slot->ids,
                     slot->scores);
         thr_cells_blocks_free(w->context, &slot->blocks);
         thr_scan_found_free(w->context, &slot->found);
@@ -39,33 +39,35 @@ static void free_slots(thr_cells_bounded *w) {
     w->n_slots = 0;
 }
 
-void thr_cells_bounded_free(thr_cells_bounded *workspace) {
+void thr_cells_bounded_workspace_free(thr_bounded_workspace *workspace) {
     if (workspace == NULL)
         return;
     free_slots(workspace);
-    const thr_bounded_rest *rest = &workspace->rest;
-    THR_RELEASE(workspace->context, rest->is_whole, rest->numbers, rest->rows, rest->least, rest->ids, rest->scores);
+    const thr_bounded_fallback *fallback = &workspace->fallback;
+    THR_RELEASE(workspace->context, fallback->is_needed, fallback->numbers, fallback->rows, fallback->least,
+                fallback->ids, fallback->scores);
     thr_release(workspace->context, workspace);
 }
 
-static thr_status reserve_slot(const thr_cells_bounded *w, const thr_cells_corpus *corpus, thr_bounded_slot *slot,
+static thr_status reserve_slot(const thr_bounded_workspace *w, const thr_cells_corpus *corpus, thr_bounded_slot *slot,
                                thr_error *err) {
     THR_TRY(thr_alloc(w->context, w->n_dims, sizeof(float), &slot->vector, WHAT, err));
     THR_TRY(thr_alloc(w->context, w->n_cells, sizeof(float), &slot->centroid_scores, WHAT, err));
     THR_TRY(thr_alloc(w->context, w->n_cells, sizeof(double), &slot->bounds, WHAT, err));
-    THR_TRY(thr_alloc(w->context, w->n_cells, sizeof(uint32_t), &slot->order, WHAT, err));
+    THR_TRY(thr_alloc(w->context, w->n_cells, sizeof(double), &slot->keys, WHAT, err));
+    THR_TRY(thr_alloc(w->context, w->n_cells, sizeof(uint32_t), &slot->queued, WHAT, err));
     THR_TRY(thr_cells_blocks_reserve(w->context, w->n_blocks, &slot->blocks, err));
     return thr_cells_subset_reserve(w->context, w->n_cells + corpus->scan->n_segments, w->n_blocks, &slot->part, err);
 }
 
-static void place_cells(const thr_cells_bounded *w, const thr_cells_corpus *corpus) {
+static void place_cells(const thr_bounded_workspace *w, const thr_cells_corpus *corpus) {
     for (size_t t = 0, at = 0; t < corpus->n_tables; t++)
         for (uint32_t c = 0; c < corpus->tables[t].n; c++)
             w->cells[at++] = (thr_bounded_cell){.place = thr_cells_place_of(corpus, t, c),
                                                 .ball = thr_cells_ball(w->context->kernels, &corpus->tables[t], c)};
 }
 
-static thr_status make_slots(thr_cells_bounded *w, const thr_cells_corpus *corpus, thr_error *err) {
+static thr_status make_slots(thr_bounded_workspace *w, const thr_cells_corpus *corpus, thr_error *err) {
     w->n_dims = corpus->scan->quantiser->n_dims;
     w->n_blocks = (corpus->scan->n_rows + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS;
     w->n_cells = thr_cells_count(corpus);
@@ -79,24 +81,28 @@ static thr_status make_slots(thr_cells_bounded *w, const thr_cells_corpus *corpu
     return THR_OK;
 }
 
-thr_status thr_cells_bounded_prepare(thr_cells_bounded *workspace, const thr_cells_corpus *corpus, uint64_t n_queries,
-                                     double share, thr_error *err) {
-    thr_bounded_rest *rest = &workspace->rest;
-    if (!workspace->is_ready) {
-        free_slots(workspace);
-        THR_TRY(make_slots(workspace, corpus, err));
+thr_status thr_cells_bounded_prepare(const thr_bounded_search *search, size_t n_survivors, double share,
+                                     thr_error *err) {
+    thr_bounded_workspace *w = search->workspace;
+    thr_bounded_fallback *fallback = &w->fallback;
+    const thr_scan_corpus *corpus = search->corpus->scan;
+    const size_t n_queries = (size_t)search->queries->n_rows;
+    THR_TRY(thr_scan_make_room(search->scan, w->context->n_threads, 1, corpus->quantiser->n_dims, n_survivors, err));
+    THR_TRY(thr_scan_check_queries(search->scan, corpus, search->queries, err));
+    if (!w->is_ready) {
+        free_slots(w);
+        THR_TRY(make_slots(w, search->corpus, err));
     }
-    workspace->most_blocks = (uint64_t)(share * (double)workspace->n_blocks);
-    for (uint32_t i = 0; i < workspace->n_slots; i++)
-        workspace->slots[i].blocks.n_read = 0;
-    THR_TRY(thr_grow(workspace->context, &rest->is_whole, &rest->is_whole_capacity, (size_t)n_queries,
-                     sizeof *rest->is_whole, WHAT, err));
-    memset(rest->is_whole, 0, (size_t)n_queries * sizeof *rest->is_whole);
+    w->most_blocks = (uint64_t)(share * (double)w->n_blocks);
+    for (uint32_t i = 0; i < w->n_slots; i++)
+        w->slots[i].blocks.n_read = 0;
+    THR_TRY(thr_grow(w->context, &fallback->is_needed, &fallback->is_needed_capacity, n_queries, 1, WHAT, err));
+    memset(fallback->is_needed, 0, n_queries);
     return THR_OK;
 }
 
-uint64_t thr_cells_bounded_blocks(const thr_cells_bounded *workspace) {
-    uint64_t n = workspace->rest.n * workspace->n_blocks;
+uint64_t thr_cells_bounded_blocks_read(const thr_bounded_workspace *workspace) {
+    uint64_t n = workspace->fallback.n * workspace->n_blocks;
     for (uint32_t i = 0; i < workspace->n_slots; i++)
         n += workspace->slots[i].blocks.n_read;
     return n;
@@ -109,7 +115,7 @@ bool thr_cells_have_bounds(const thr_cells_corpus *corpus) {
 /* ------------------------------------------------------------------------------------------------ a query */
 
 /* Compute the bounds of one in `step` cells. They are at 0, step, 2 step, ... of each segment's cells. */
-static void find_bounds(const thr_cells_bounded *w, const thr_cells_corpus *corpus, uint32_t step,
+static void find_bounds(const thr_bounded_workspace *w, const thr_cells_corpus *corpus, uint32_t step,
                         thr_bounded_slot *slot) {
     const thr_kernels *kernels = w->context->kernels;
     const thr_rows_kernel score = slot->query.metric == THR_METRIC_L2 ? kernels->l2_f32 : kernels->dot_f32;
@@ -124,7 +130,7 @@ static void find_bounds(const thr_cells_bounded *w, const thr_cells_corpus *corp
 }
 
 /* Whether a few cells suggest that most rows are in cells whose bounds reach a score. */
-static bool most_reach(const thr_cells_bounded *w, const thr_cells_corpus *corpus, double least,
+static bool most_reach(const thr_bounded_workspace *w, const thr_cells_corpus *corpus, double least,
                        thr_bounded_slot *slot) {
     const uint32_t step = (uint32_t)(w->n_cells / SAMPLED_CELLS);
     uint64_t n = 0, n_reach = 0;
@@ -140,60 +146,70 @@ static bool most_reach(const thr_cells_bounded *w, const thr_cells_corpus *corpu
     return (double)n_reach > MOST_SAMPLED * (double)n;
 }
 
-bool thr_cells_bounded_begin(const thr_cells_bounded *workspace, const thr_cells_corpus *corpus,
-                             const thr_matrix *query, double least, thr_bounded_slot *slot) {
-    slot->query = thr_cells_query_read(workspace->context->kernels, corpus->scan->metric, query, slot->vector);
+bool thr_cells_bounded_begin_query(const thr_bounded_search *search, const thr_matrix *query, double least,
+                                   thr_bounded_slot *slot) {
+    const thr_bounded_workspace *w = search->workspace;
+    const thr_cells_corpus *corpus = search->corpus;
+    slot->query = thr_cells_query_read(w->context->kernels, corpus->scan->metric, query, slot->vector);
     if (!(slot->query.length > 0) && slot->query.metric != THR_METRIC_L2)
         return false;
-    if (least > (double)-INFINITY && most_reach(workspace, corpus, least, slot))
+    if (least > (double)-INFINITY && most_reach(w, corpus, least, slot))
         return false;
-    find_bounds(workspace, corpus, 1, slot);
+    find_bounds(w, corpus, 1, slot);
     thr_cells_blocks_clear(&slot->blocks);
     return true;
 }
 
-uint64_t thr_cells_bounded_count(const thr_cells_bounded *workspace, const thr_bounded_slot *slot, double least) {
-    uint64_t n = 0;
-    for (size_t c = 0; c < workspace->n_cells && !thr_cells_bounded_is_whole(workspace, n); c++)
-        if (slot->bounds[c] >= least)
-            n += thr_cells_count_rows(&workspace->cells[c].place, NULL) / THR_BLOCK_ITEMS + 1;
-    return n;
-}
-
-/* ------------------------------------------------------------------------------------------------ the other queries */
-
-thr_status thr_cells_bounded_run(const thr_cells_bounded *workspace, uint64_t n_queries, bool on_all_lanes,
-                                 thr_try_fn search, void *arg, thr_error *err) {
-    if (!on_all_lanes)
-        return thr_parallel_try(workspace->context, (size_t)n_queries, search, arg, err);
-    for (uint64_t q = 0; q < n_queries; q++)
-        THR_TRY(search(arg, (size_t)q, 0, err));
-    return THR_OK;
-}
-
-bool thr_cells_bounded_is_whole(const thr_cells_bounded *workspace, uint64_t n_blocks) {
+bool thr_cells_bounded_are_too_many(const thr_bounded_workspace *workspace, uint64_t n_blocks) {
     return n_blocks > workspace->most_blocks;
 }
 
-thr_status thr_cells_bounded_collect_rest(thr_cells_bounded *workspace, const thr_matrix *queries, thr_matrix *rest,
-                                          thr_error *err) {
-    thr_bounded_rest *r = &workspace->rest;
+bool thr_cells_bounded_too_many_reach(const thr_bounded_workspace *workspace, const thr_bounded_slot *slot,
+                                      double least) {
+    uint64_t n = 0;
+    for (size_t c = 0; c < workspace->n_cells && !thr_cells_bounded_are_too_many(workspace, n); c++)
+        if (slot->bounds[c] >= least)
+            n += thr_cells_count_rows(&workspace->cells[c].place, NULL) / THR_BLOCK_ITEMS + 1;
+    return thr_cells_bounded_are_too_many(workspace, n);
+}
+
+/* ------------------------------------------------------------------------------------------------ all queries */
+
+bool thr_cells_bounded_is_on_all_lanes(const thr_bounded_search *search) {
+    const uint64_t n = search->queries->n_rows;
+    return n < search->workspace->context->n_threads || n == 1;
+}
+
+thr_status thr_cells_bounded_run_queries(const thr_bounded_search *search, thr_try_fn search_query, void *arg,
+                                         thr_error *err) {
+    const size_t n = (size_t)search->queries->n_rows;
+    if (!thr_cells_bounded_is_on_all_lanes(search))
+        return thr_parallel_try(search->workspace->context, n, search_query, arg, err);
+    for (size_t q = 0; q < n; q++)
+        THR_TRY(search_query(arg, q, 0, err));
+    return THR_OK;
+}
+
+thr_status thr_cells_bounded_collect_fallback(const thr_bounded_search *search, thr_matrix *collected, thr_error *err) {
+    thr_context *context = search->workspace->context;
+    thr_bounded_fallback *f = &search->workspace->fallback;
+    const thr_matrix *queries = search->queries;
     const size_t size = queries->n_dims * thr_dtype_size(queries->dtype);
-    r->n = 0;
+    f->n = 0;
     for (uint64_t q = 0; q < queries->n_rows; q++)
-        r->n += r->is_whole[q];
-    *rest = *queries;
-    rest->n_rows = r->n;
-    if (r->n == queries->n_rows)
+        f->n += f->is_needed[q];
+    *collected = *queries;
+    collected->n_rows = f->n;
+    if (f->n == queries->n_rows)
         return THR_OK;
-    THR_TRY(thr_grow(workspace->context, &r->numbers, &r->numbers_capacity, r->n, sizeof *r->numbers, WHAT, err));
-    THR_TRY(thr_grow(workspace->context, &r->rows, &r->rows_capacity, r->n * size, 1, WHAT, err));
+    THR_TRY(thr_grow(context, &f->numbers, &f->numbers_capacity, f->n, sizeof *f->numbers, WHAT, err));
+    THR_TRY(thr_grow(context, &f->rows, &f->rows_capacity, f->n * size, 1, WHAT, err));
     for (uint64_t q = 0, at = 0; q < queries->n_rows; q++)
-        if (r->is_whole[q]) {
-            memcpy(r->rows + at * size, (const char *)queries->data + q * queries->stride, size);
-            r->numbers[at++] = q;
+        if (f->is_needed[q]) {
+            memcpy(f->rows + at * size, (const char *)queries->data + q * queries->stride, size);
+            f->numbers[at++] = q;
         }
-    rest->data = r->rows;
-    rest->stride = size;
+    collected->data = f->rows;
+    collected->stride = size;
     return THR_OK;
 }

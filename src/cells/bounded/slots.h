@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* slots.h - the memory of searches by bounds, the blocks of a query's passes, and the queries that read all blocks. */
+/*
+ * slots.h - the memory of searches by bounds, the bounds of a query's cells, and the queries that search the whole
+ * corpus, because they could skip too few blocks.
+ */
 #pragma once
 
 #include "cells/bounded/bounds.h"
@@ -16,11 +19,13 @@ typedef struct thr_bounded_cell {
 /* The memory of one thread, with the state of its query. */
 typedef struct thr_bounded_slot {
     thr_cell_query query; /* in vector */
-    float *vector, *centroid_scores;
-    double *bounds; /* by cell */
+    float *vector;
+    float *centroid_scores; /* by cell: products; L2: squared distances */
+    double *bounds;         /* by cell */
     thr_cells_blocks blocks;
     thr_cells_subset part; /* the blocks of the pass */
-    uint32_t *order;       /* memory of a queue of cells */
+    double *keys;          /* by cell: memory of a queue's keys */
+    uint32_t *queued;      /* memory of a queue */
     uint64_t *ids;         /* the best rows of a pass, with their scores */
     float *scores;
     thr_found found; /* the best rows of all passes */
@@ -28,25 +33,25 @@ typedef struct thr_bounded_slot {
 } thr_bounded_slot;
 
 /* Queries that search the whole corpus. */
-typedef struct thr_bounded_rest {
-    uint8_t *is_whole; /* by query */
-    uint64_t *numbers; /* n: which queries they are */
-    char *rows;        /* their vectors, dense */
-    float *least;      /* searches for the best: scores that the answers reach; by query, then of the n */
-    uint64_t *ids;     /* their answers, with scores */
+typedef struct thr_bounded_fallback {
+    uint8_t *is_needed; /* by query */
+    uint64_t *numbers;  /* n: which queries they are */
+    char *rows;         /* their vectors, dense */
+    float *least;       /* searches for the best: scores that the answers reach; by query, then of the n */
+    uint64_t *ids;      /* their answers, with scores */
     float *scores;
-    size_t n, is_whole_capacity, numbers_capacity, rows_capacity, least_capacity, ids_capacity, scores_capacity;
-} thr_bounded_rest;
+    size_t n, is_needed_capacity, numbers_capacity, rows_capacity, least_capacity, ids_capacity, scores_capacity;
+} thr_bounded_fallback;
 
-struct thr_cells_bounded {
+struct thr_bounded_workspace {
     thr_context *context;
     bool is_ready; /* all memory of cells and slots is there */
     uint32_t n_slots, n_dims;
     size_t n_cells;
-    uint64_t n_blocks, most_blocks; /* most: that a query reads which does not search the whole corpus */
+    uint64_t n_blocks, most_blocks; /* most: of a query that does not search the whole corpus */
     thr_bounded_cell *cells;        /* by row */
     thr_bounded_slot *slots;
-    thr_bounded_rest rest;
+    thr_bounded_fallback fallback;
 };
 
 /*
@@ -58,38 +63,33 @@ struct thr_cells_bounded {
 #define THR_BOUNDED_SHARE_OF_VECTORS 0.35
 #define THR_BOUNDED_SHARE_ALONE      0.75
 
-/* Make room for searches of n_queries, with a slot for each thread, and set most_blocks. THR_ENOMEM. */
-thr_status thr_cells_bounded_prepare(thr_cells_bounded *workspace, const thr_cells_corpus *corpus, uint64_t n_queries,
-                                     double share, thr_error *err);
+/*
+ * Make room for a search, with a slot and a lane for each thread, validate its queries, and set most_blocks from a
+ * share. n_survivors: of a lane. THR_ENOMEM; errors of thr_scan_check_queries.
+ */
+thr_status thr_cells_bounded_prepare(const thr_bounded_search *search, size_t n_survivors, double share,
+                                     thr_error *err);
 
-/* One query of a batch, as a matrix of one row. */
-static inline thr_matrix thr_bounded_query(const thr_matrix *queries, uint64_t q) {
-    thr_matrix query = *queries;
-    query.data = (const char *)queries->data + q * queries->stride;
-    query.n_rows = 1;
-    return query;
-}
+/* Whether queries are searched one after the other, each on all threads. */
+bool thr_cells_bounded_is_on_all_lanes(const thr_bounded_search *search);
 
 /*
  * Begin a query, with no blocks: read it, and estimate from the bounds of a few cells whether it can skip enough of
  * them, given the least score of its answer (-INFINITY: unknown). If it can, compute all bounds and return true.
  */
-bool thr_cells_bounded_begin(const thr_cells_bounded *workspace, const thr_cells_corpus *corpus,
-                             const thr_matrix *query, double least, thr_bounded_slot *slot);
-
-/*
- * Estimate how many blocks the cells whose bound reaches a score have. Stops once the query should search the whole
- * corpus (thr_cells_bounded_is_whole). A block that two cells share may count twice.
- */
-uint64_t thr_cells_bounded_count(const thr_cells_bounded *workspace, const thr_bounded_slot *slot, double least);
-
-/* Run `search` for all queries: on all lanes one after the other, as worker 0, or else on a thread each. */
-thr_status thr_cells_bounded_run(const thr_cells_bounded *workspace, uint64_t n_queries, bool on_all_lanes,
-                                 thr_try_fn search, void *arg, thr_error *err);
+bool thr_cells_bounded_begin_query(const thr_bounded_search *search, const thr_matrix *query, double least,
+                                   thr_bounded_slot *slot);
 
 /* Whether a query that reads so many blocks should rather search the whole corpus. */
-bool thr_cells_bounded_is_whole(const thr_cells_bounded *workspace, uint64_t n_blocks);
+bool thr_cells_bounded_are_too_many(const thr_bounded_workspace *workspace, uint64_t n_blocks);
 
-/* Collect the queries that are marked in rest.is_whole, and return them as a matrix. THR_ENOMEM. */
-thr_status thr_cells_bounded_collect_rest(thr_cells_bounded *workspace, const thr_matrix *queries, thr_matrix *rest,
-                                          thr_error *err);
+/* Whether the cells whose bound reaches a score have too many. A block that two cells share may count twice. */
+bool thr_cells_bounded_too_many_reach(const thr_bounded_workspace *workspace, const thr_bounded_slot *slot,
+                                      double least);
+
+/* Run search_query for all queries: on all lanes one after the other, as worker 0, or else on a thread each. */
+thr_status thr_cells_bounded_run_queries(const thr_bounded_search *search, thr_try_fn search_query, void *arg,
+                                         thr_error *err);
+
+/* Collect the queries that are marked in fallback.is_needed, and return them as a matrix. THR_ENOMEM. */
+thr_status thr_cells_bounded_collect_fallback(const thr_bounded_search *search, thr_matrix *collected, thr_error *err);

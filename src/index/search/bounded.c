@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bounded.c - chooses between radius searches with and without cells, and keeps the workspaces of those with cells. */
+/* bounded.c - searches by bounds, in workspaces that the index keeps, and radius searches of indexes without bounds. */
 #include "index/search/bounded.h"
 
 #include "base/error.h"
 #include "cells/bounded/search.h"
 #include "index/journal/snapshot.h"
 
-static thr_status make(thr_context *context, void **piece, thr_error *err) {
-    thr_cells_bounded *workspace = NULL;
-    const thr_status status = thr_cells_bounded_make(context, &workspace, err);
+static thr_status make_workspace(thr_context *context, void **piece, thr_error *err) {
+    thr_bounded_workspace *workspace = NULL;
+    const thr_status status = thr_cells_bounded_workspace_make(context, &workspace, err);
     *piece = workspace;
     return status;
 }
 
 void thr_index_bounded_free(void *workspace) {
-    thr_cells_bounded_free(workspace);
+    thr_cells_bounded_workspace_free(workspace);
 }
 
 static thr_cells_corpus corpus_of(const thr_index *index) {
@@ -33,9 +33,9 @@ thr_status thr_index_scan_radius(thr_index *index, thr_scan *scan, const thr_mat
     void *workspace;
     if (!thr_index_has_bounds(index))
         return thr_scan_radius(scan, &index->corpus, queries, least_score, options, found, err);
-    THR_TRY(thr_idle_take(&index->root->bounded_searches, make, &workspace, err));
-    const thr_status status =
-        thr_cells_radius(&(thr_bounded_parts){scan, workspace, &corpus}, queries, least_score, options, found, err);
+    THR_TRY(thr_idle_take(&index->root->bounded_searches, make_workspace, &workspace, err));
+    const thr_bounded_search search = {scan, workspace, &corpus, queries, options};
+    const thr_status status = thr_cells_radius(&search, least_score, found, err);
     thr_idle_put(&index->root->bounded_searches, workspace);
     return status;
 }
@@ -44,9 +44,9 @@ thr_status thr_index_scan_exact(thr_index *index, thr_scan *scan, const thr_matr
                                 const thr_search_options *options, const thr_answers *answers, thr_error *err) {
     const thr_cells_corpus corpus = corpus_of(index);
     void *workspace;
-    THR_TRY(thr_idle_take(&index->root->bounded_searches, make, &workspace, err));
-    const thr_status status =
-        thr_cells_best(&(thr_bounded_parts){scan, workspace, &corpus}, queries, options, answers, err);
+    THR_TRY(thr_idle_take(&index->root->bounded_searches, make_workspace, &workspace, err));
+    const thr_bounded_search search = {scan, workspace, &corpus, queries, options};
+    const thr_status status = thr_cells_best(&search, answers, err);
     thr_idle_put(&index->root->bounded_searches, workspace);
     return status;
 }
