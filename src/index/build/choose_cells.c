@@ -4,7 +4,7 @@
  *
  * The model counts what a search reads: blocks that it screens, rows that it scores by all planes, and cells. Its
  * constants are the same on every machine, so the same rows get the same index everywhere. They were fitted to searches
- * on one core (AMD Zen 3, AVX2) of 60,000 to 1,000,000 vectors of 96 to 784 dimensions, which take 170 to 1,500
+ * on one core (AMD Zen 3, AVX2) of 20,000 to 1,000,000 vectors of 64 to 784 dimensions, which take 60 to 1,400
  * microseconds; wrong ones change the time, not the recall.
  */
 #include "index/build/choose_cells.h"
@@ -24,16 +24,16 @@ enum {
 };
 
 static const float RECALL = 0.95f;
-static const double SCAN_NS = 83000, CELLS_NS = 103000;  /* of a search, whatever it reads */
-static const double BLOCK_NS = 18, CODE_BYTES_A_NS = 22; /* screened without cells */
-static const double CELL_CODE_BYTES_A_NS = 13;           /* screened with cells */
-static const double ROW_BYTES_A_NS = 45;                 /* of float32, scored by all planes or more */
-static const double CENTROID_BYTES_A_NS = 7.6;
+static const double SCAN_NS = 42000, CELLS_NS = 49000;   /* of a search, whatever it reads */
+static const double BLOCK_NS = 29, CODE_BYTES_A_NS = 27; /* screened without cells */
+static const double CELL_CODE_BYTES_A_NS = 14;           /* screened with cells */
+static const double ROW_NS = 19, ROW_BYTES_A_NS = 34;    /* of float32, scored by all planes or more */
+static const double CELL_NS = 10, CENTROID_BYTES_A_NS = 12.6;
 /*
- * Cells must be this many times as fast with RECALL, because with .99 and in batches they gain less: on word vectors a
- * gain of a fourth with .95 is a loss in batches with .99.
+ * Cells must be this many times as fast with RECALL, because they gain less with .99: on word vectors 1.4 times the
+ * speed with .95 become 1.05 times in batches with .99.
  */
-static const double LEAST_SPEED = 1.5;
+static const double LEAST_SPEED = 1.4;
 static const double CELLS_SHARE = 1.0 / 4; /* of the time of a scan, for the centroids of all cells */
 
 static double code_bytes(const thr_manifest *m, double n_blocks) {
@@ -44,21 +44,23 @@ static double vector_bytes(const thr_manifest *m, double n_vectors) {
     return n_vectors * m->quantiser.n_dims * (double)sizeof(float);
 }
 
+static double rows_ns(const thr_manifest *m, double n_read) {
+    return n_read * ROW_NS + vector_bytes(m, n_read) / ROW_BYTES_A_NS;
+}
+
 /* The time of a search of all rows that scores n_read of them. */
 static double scan_ns(const thr_manifest *m, double n_read) {
     const double n_blocks = (double)m->n_rows / THR_BLOCK_ITEMS;
-    return SCAN_NS + n_blocks * BLOCK_NS + code_bytes(m, n_blocks) / CODE_BYTES_A_NS +
-           vector_bytes(m, n_read) / ROW_BYTES_A_NS;
+    return SCAN_NS + n_blocks * BLOCK_NS + code_bytes(m, n_blocks) / CODE_BYTES_A_NS + rows_ns(m, n_read);
 }
 
 static double centroids_ns(const thr_manifest *m, double n_cells) {
-    return vector_bytes(m, n_cells) / CENTROID_BYTES_A_NS;
+    return n_cells * CELL_NS + vector_bytes(m, n_cells) / CENTROID_BYTES_A_NS;
 }
 
 /* The time of a search of cells that screens n_blocks and scores n_read rows. */
 static double cells_ns(const thr_manifest *m, double n_cells, double n_blocks, double n_read) {
-    return CELLS_NS + centroids_ns(m, n_cells) + code_bytes(m, n_blocks) / CELL_CODE_BYTES_A_NS +
-           vector_bytes(m, n_read) / ROW_BYTES_A_NS;
+    return CELLS_NS + centroids_ns(m, n_cells) + code_bytes(m, n_blocks) / CELL_CODE_BYTES_A_NS + rows_ns(m, n_read);
 }
 
 uint32_t thr_index_cells_to_try(const thr_manifest *m) {
