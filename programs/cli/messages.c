@@ -16,7 +16,7 @@
 enum { LINE_SIZE = 2048 };
 
 static const double REDRAW_SECONDS = 0.15; /* often enough to see it move */
-static const double LONG_SECONDS = 10;     /* of work that a log mentions */
+static const double LONG_SECONDS = 10;     /* of work that is reported where there is no terminal */
 
 static bool quiet;
 static bool verbose;
@@ -160,13 +160,13 @@ void prog_progress_end(void) {
     drawn = 0;
 }
 
-/* "encode  1.2 M of 10 M items  812 k/s  10 s left" */
+/* A line such as "encode  1.2 M of 10 M items  812 k/s  10 s left". */
 typedef struct progress_text {
     char text[160];
     size_t length;
 } progress_text;
 
-/* rate 0: unknown */
+/* rate: items per second; 0: unknown */
 static progress_text describe(const char *what, uint64_t done, uint64_t total, double rate) {
     progress_text line;
     size_t used = (size_t)snprintf(line.text, sizeof line.text, "%.40s  %s", what, prog_short((double)done).text);
@@ -192,7 +192,7 @@ static void draw(progress_text line) {
     drawn = line.length;
 }
 
-/* Print a line, but one only for work that begins with the same word: "epoch 1", "epoch 2". */
+/* Print a line, unless the last one was for work with the same first word: "epoch 2" after "epoch 1". */
 static void print_once(const char *what, progress_text line) {
     static char printed[40];
     const int length = (int)strcspn(what, " ");

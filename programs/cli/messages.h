@@ -19,8 +19,8 @@
 #endif
 
 /*
- * quiet suppresses notes and progress, verbose enables details. Progress is a line that is drawn again and again on a
- * terminal, and elsewhere one line of each kind of work that takes ten seconds.
+ * quiet suppresses notes and progress, verbose enables details. On a terminal progress is a line that is redrawn;
+ * elsewhere it is one line for each stage that takes ten seconds.
  */
 void prog_messages_setup(bool quiet, bool verbose);
 

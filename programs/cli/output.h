@@ -34,7 +34,7 @@ int prog_out_flush(prog_out *out);
  */
 int prog_out_close(prog_out *out, int rc);
 
-/* Print a note before a training if its output exists: the "model", or what it is, is replaced without --force. */
+/* Before a training, print a note if its output exists: it is replaced without --force. what: "model" or "table". */
 void prog_note_replaced(const char *path, const char *what);
 
 struct program;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""help() of calls that share their options with others: it names each."""
+"""help() of a call names all its options, also those that it shares with other calls."""
 
 from __future__ import annotations
 

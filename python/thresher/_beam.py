@@ -165,7 +165,7 @@ def beam_search(
     screen, normaliser, always, n_frequent, threshold, combine, n_shortlist
                  as for Head.query
     group        1, or 0: the rows of a sentence share their candidates
-    lists        as for Head.query, one a sentence
+    lists        as for Head.query, one list per sentence
 
     Raises exceptions of the decoder; ArgumentError, ValueError or TypeError for wrong arguments and states.
     """

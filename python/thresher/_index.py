@@ -648,9 +648,9 @@ class Index(Opened):
 
     def measure_cells(self) -> IndexCells:
         """
-        What `thresher index info` prints about cells: searches for some of the items, as `cells="auto"` does. While the
-        journal has changes, searches read all cells: read and speed are 0, and a warning names the remedy, compact() or
-        the writer's flush().
+        Return what `thresher index info` prints about cells, by searches for some of the items, as `cells="auto"` does.
+        While the journal has changes, searches read all cells: read and speed are 0, and a warning names the remedy,
+        compact() or the writer's flush().
         """
         cells: IndexCells = self.handle().measure_cells()
         if cells.n_cells > 0 and cells.speed == 0 and self._info.journal_bytes > 0:

@@ -56,7 +56,7 @@ class IndexCells(NamedTuple):
     The cells of an index, from Index.measure_cells(): their number, items in the smallest and the largest, and the
     number of items that have none until compact(). read is the share of the items that a search for 10 items with recall
     0.95 reads, and speed the time of such a search without cells divided by that with them, by a model; both are 0 where
-    such searches skip no cells: without cells, while the journal has changes, or if exact scores of all cost less.
+    such searches skip no cells: if there are none, while the journal has changes, or if scoring all items costs less.
     """
 
     n_cells: int

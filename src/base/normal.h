@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stddef.h>
 
+/* Tails from 9 on are less than 2e-19, and count as 0. */
 enum { THR_NORMAL_PER_UNIT = 64, THR_NORMAL_LAST = 9 * THR_NORMAL_PER_UNIT };
 
 extern double thr_normal_tails[THR_NORMAL_LAST + 1]; /* at multiples of 1 / THR_NORMAL_PER_UNIT */
@@ -12,7 +13,7 @@ extern double thr_normal_tails[THR_NORMAL_LAST + 1]; /* at multiples of 1 / THR_
 /* Make the table, once in a process; later calls return at once. thr_context_create calls it. */
 void thr_normal_prepare(void);
 
-/* The probability that a normal number exceeds z, within 0.3 %; 0 and 1 beyond 9. Several times as fast as erfc. */
+/* The probability that a normal number exceeds z, within 0.3 %; 0 from 9 on, 1 up to -9. Needs the table. */
 static inline double thr_normal_tail(double z) {
     const double x = fabs(z) * THR_NORMAL_PER_UNIT;
     if (!(x < THR_NORMAL_LAST))

@@ -153,7 +153,7 @@ static void measure(void *arg, size_t c, uint32_t worker) {
     const thr_cell_run run = {m->order->items, m->order->cells[c].first, thr_cell_end(&m->order->table, (uint32_t)c)};
     const thr_cell cell = thr_cells_measure(m->items, &run, m->sums + worker * n_dims, m->vectors + worker * n_dims,
                                             m->order->centroids + c * n_dims, m->order->ends + c);
-    m->order->cells[c].radius = cell.radius; /* not first, which the piece of the cell before may read now */
+    m->order->cells[c].radius = cell.radius; /* `first` stays: another thread may be reading it */
     m->order->cells[c].mean_square = cell.mean_square;
     m->order->cells[c].square_deviation = cell.square_deviation;
 }

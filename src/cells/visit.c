@@ -9,7 +9,7 @@
 
 enum {
     FIRST_ROWS = 48, /* the cells visited first have this many rows for each wanted row, or more */
-    FEW_ONE_IN = 20, /* a pass reads few rows if they are fewer than one in so many */
+    FEW_ONE_IN = 20, /* a pass reads few rows if it reads fewer than one in so many */
 };
 
 /* ------------------------------------------------------------------------------------------------ memory */
@@ -121,7 +121,7 @@ static void keep_best(const thr_cells_visit *s) {
 
 void thr_cells_visit_end_pass(thr_cells_visit *s) {
     s->n_read += s->lane->n_read;
-    s->radius.expects_few = s->lane->n_read < s->job.n_allowed / FEW_ONE_IN; /* the next cells have fewer */
+    s->radius.expects_few = s->lane->n_read < s->job.n_allowed / FEW_ONE_IN; /* later cells have fewer */
     keep_best(s);
 }
 

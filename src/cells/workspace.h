@@ -51,7 +51,7 @@ typedef struct thr_cells_job {
     const thr_answers *answers;
 } thr_cells_job;
 
-/* How many slots, without their lanes, fit in 256 MiB, give or take a quarter; at least one per thread. */
+/* How many slots, without their lanes, fit in 256 MiB by an estimate within a quarter; at least one per thread. */
 uint64_t thr_cells_slots_in_memory(const thr_cells_job *job);
 
 /* Begin the search of query number `row` in a slot; slot i uses lane i. Then end it, and write its answer. */

@@ -22,8 +22,8 @@ void thr_code_calibrate(const float *rows, size_t n_rows, uint32_t n_dims, uint3
 
 /*
  * Return the mean logarithm of the rank, from 1, of the ten nearest rows in the order by one-bit codes, over
- * n_queries of the rows as queries. Only the first 1,024 rows are used. Returns 0 for ten rows or fewer. signs: room
- * for as many rows.
+ * n_queries of the rows as queries. Only the first 1,024 rows are used. Returns 0 for ten rows or fewer. signs: scratch
+ * memory for the rows used.
  */
 double thr_code_rank_cost(const thr_kernels *kernels, const float *rows, float *signs, size_t n_rows, uint32_t n_dims,
                           size_t n_queries);

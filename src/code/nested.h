@@ -43,7 +43,7 @@ static inline size_t thr_record_size(thr_record_shape shape) {
 
 void thr_code_record_write_head(thr_record_shape shape, uint8_t *record, float factor, float offset);
 
-/* The numbers of a record; an offset that it lacks is 0. */
+/* Read a record's numbers. *offset receives 0 if records have none. */
 static inline void thr_code_record_read_head(thr_record_shape shape, const uint8_t *record, float *factor,
                                              float *offset) {
     const size_t size = shape.wide ? sizeof(float) : sizeof(uint16_t);

@@ -102,7 +102,10 @@ static void rotate_rows(const thr_quantiser *quantiser, float *rows, size_t n_ro
         thr_code_rotation_apply(quantiser->rotation, rows + r * quantiser->n_dims);
 }
 
-/* Find the ranges and, if flags request it, whether to rotate. rows has room for twice SEARCH_ROWS. */
+/*
+ * Find the ranges and, if flags request it, whether to rotate. rows has room for 2 SEARCH_ROWS rows; the second half is
+ * scratch memory.
+ */
 static thr_status find_ranges(thr_context *context, const thr_matrix *sample, uint32_t flags, thr_quantiser *quantiser,
                               float *rows, uint32_t *histogram, thr_error *err) {
     const uint64_t wanted = sample->n_rows < SEARCH_ROWS ? sample->n_rows : SEARCH_ROWS;

@@ -6,9 +6,10 @@
 #include <math.h>
 #include <string.h>
 
-enum { PART_BITS = 4, NIBBLES_A_ROW = 32, SEXTETS_A_TRIPLE = 256, VECTOR = 16 };
+enum { PART_BITS = 4, NIBBLES_A_ROW = 32, SEXTETS_A_TRIPLE = 256 };
+enum { VECTOR = 16 }; /* bytes: a constant number, which compilers add with one instruction */
 
-static const uint64_t ALL_BYTES = 0x0101010101010101; /* times a byte: that byte eight times */
+static const uint64_t ALL_BYTES = 0x0101010101010101; /* times a byte: eight copies of it */
 static const uint64_t GATHER = 0x0102040810204080;    /* moves bit 0 of byte i to bit 56 + i of the product */
 
 static size_t round_up_64(size_t n) {
@@ -57,7 +58,7 @@ static void fill_table(uint8_t *table, const uint8_t *values, const uint8_t *pre
     }
 }
 
-/* Bit j of all eight bytes: bit i of the result is that of byte i. */
+/* Collect bit j of eight bytes: bit i of the result is bit j of byte i. */
 static uint32_t bits_of_bytes(uint64_t bytes, uint32_t j) {
     return (uint32_t)((bytes >> j & ALL_BYTES) * GATHER >> 56);
 }

@@ -18,7 +18,7 @@ typedef struct thr_query_code {
     float gain;            /* 1 / |query code| */
 } thr_query_code;
 
-/* The integer below x, or the nearest of -half to half - 1. */
+/* floor(x), clamped to -half ... half - 1. */
 static inline int thr_code_cell(float x, float half) {
     const float inside = x < -half ? -half : x > half - 1 ? half - 1 : x;
     const int cell = (int)inside;

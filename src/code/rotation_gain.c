@@ -11,7 +11,7 @@
 
 enum { NEIGHBOURS = 10, MOST_ROWS = 1024 };
 
-/* Write the signs of a row's components, divided by their absolute sum, which makes the estimates unbiased. */
+/* Write the signs of a row's components, divided by the sum of their magnitudes, so that estimates are unbiased. */
 static void make_signs(const float *row, uint32_t n_dims, float *signs) {
     float sum = 0;
     for (uint32_t d = 0; d < n_dims; d++)

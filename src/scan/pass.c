@@ -12,7 +12,7 @@
 
 #include <math.h>
 
-enum { FIRST_BLOCKS = 4 }; /* that give a threshold where no sample does */
+enum { FIRST_BLOCKS = 4 }; /* give a threshold if no sample does */
 
 /*
  * Compute a first threshold for each query from the scores of evenly spaced blocks. With hits there is no sample: each
@@ -81,8 +81,8 @@ static thr_status finish(thr_collector *collector, thr_error *err) {
 }
 
 /*
- * Screen all blocks of a small corpus, on one lane. The first few give a threshold, which most rows of the others do
- * not reach.
+ * Pass over all blocks on one lane without a first threshold: in a small corpus, with hits, or after a sampled
+ * threshold that was too high. The first few blocks give a threshold that most rows of the others do not reach.
  */
 static void pass_without_threshold(const thr_job *job, const thr_scan_group *group, thr_lane *lane) {
     const uint64_t first = job->n_blocks < FIRST_BLOCKS ? job->n_blocks : FIRST_BLOCKS;

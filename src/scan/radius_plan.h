@@ -23,7 +23,7 @@ typedef struct thr_radius {
      * NULL, or the margin of the only query, measured before on the same lane, possibly on another part of the index.
      */
     const struct thr_margin *margin;
-    bool expects_few; /* few rows should survive the screen: no sample is taken to find out whether most do */
+    bool expects_few; /* few rows are expected to survive the screen, so no sample checks whether most do */
 } thr_radius;
 
 /*
@@ -35,8 +35,8 @@ typedef struct thr_radius_plan {
     bool exact;               /* score all vectors */
     bool certified;           /* no row is missed, and exact scores decide */
     float screened;           /* threshold of the screen's estimates, in the collector's units */
-    double rescored;          /* threshold of the rescoring's estimates, -INFINITY without margins */
-    thr_scan_query rescoring; /* the query for the rescoring, which overestimates if margins are known */
+    double rescored;          /* threshold of the rescoring's estimates; -INFINITY if the noise is unknown */
+    thr_scan_query rescoring; /* the query for the rescoring; it overestimates if the noise is known */
 } thr_radius_plan;
 
 /*

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The benches of exact searches, searches by radius and residuals, in indexes with cells: tools/check-peers"""
+"""bench bounded and bench residuals; run by tools/check-peers"""
 
 import argparse
 import unittest
@@ -29,12 +29,12 @@ def about(data):
 
 
 class Same(unittest.TestCase):
-    def test_equal_scores_have_no_order_and_other_items_differ(self):
+    def test_items_of_equal_scores_may_change_places_and_others_may_not(self):
         scores = np.array([3, 2, 2, 1], np.float32)
         one = np.array([7, 4, 5, 9], np.uint64), scores
         for ids, cut, same in (
             ([7, 5, 4, 9], False, True),
-            ([7, 4, 5, 8], True, True),  # as good as the last one
+            ([7, 4, 5, 8], True, True),  # an item as good as the last one
             ([7, 4, 5, 8], False, False),
             ([7, 4, 6, 9], True, False),
         ):
@@ -55,7 +55,7 @@ class Same(unittest.TestCase):
 
 
 class RelativeError(unittest.TestCase):
-    def test_of_signs_it_is_known_and_bits_lessen_it(self):
+    def test_one_bit_has_the_known_error_and_more_bits_have_less(self):
         one, two, three = map(residuals.relative_error, (1, 2, 3))
         self.assertAlmostEqual(one, np.sqrt(np.pi / 2 - 1), delta=0.01)
         best = 0.1188  # the mean square error of the best uniform quantiser of 4 levels
@@ -74,7 +74,7 @@ class Indexes(unittest.TestCase):
             self.assertLess(best["one"]["read"], 1000)  # clusters are far apart
             self.assertIn("| radius, recall 0.99 |", bounded.text({"made-up": {**about(data), **kept}}))
 
-    def test_cells_are_those_of_the_file(self):
+    def test_cells_read_from_the_file_have_their_centroids(self):
         data = clustered("l2", n_items=1999)  # not whole blocks
         with residuals.scratch_index(data.base, metric="l2", cells=8) as index:
             cells, centroids = residuals.read_cells(index)

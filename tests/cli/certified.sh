@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Which answers are certainly exact: shown with --json, in .jsonl and with -v, and never of a wrong answer. With cells
-# only if that reads no more.
+# Certified answers: the flag is shown with --json, in .jsonl and with -v, and never set for a wrong answer. With cells
+# it is shown only if that makes the search read no more cells, or with --certify.
 set -eu
 . "$(dirname "$0")/lib.inc"
 
@@ -41,13 +41,13 @@ matches '[^0-9]0 of 40 answers certified exact$' err
 works "$THRESHER" index search base.index queries.fvecs -k 3 --exact
 ! grep -q certified out err || die "certificates are shown without --certify"
 
-# With cells: certified searches read all of them, so a search that may skip cells certifies only if it is asked to.
+# Certifying makes most searches read all cells, so these certify answers only with --certify.
 random_rows 6000 24 3 | to_fvecs >more.fvecs
 works "$THRESHER" index build more.fvecs --cells 32 -o cells.index -q
 works "$THRESHER" index search cells.index queries.fvecs -k 3 --recall 0.5 -o plain.trec
 works "$THRESHER" index search cells.index queries.fvecs -k 3 --recall 0.5 -o verbose.trec -v
 same plain.trec verbose.trec
-matches 'answers are not certified, because that reads every cell: --certify does it$' err
+matches 'answers are not certified, because that would read every cell: use --certify$' err
 ! grep -q 'certified exact' err || die "answers are certified unasked"
 works "$THRESHER" index search cells.index queries.fvecs -k 3 --recall 0.5 --json
 is_json out

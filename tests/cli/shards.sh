@@ -145,7 +145,7 @@ for kind in rows ids names; do
     works "$THRESHER" shards search cells queries.npy -k 5 --recall .9 --json
     ! grep -q certified out err || die "a search that skips cells certifies unasked"
     works "$THRESHER" shards search cells queries.npy -k 5 --recall .9 --json --certify
-    [ "$(grep -c '"certified":\(true\|false\)}$' out)" -eq 20 ] || die "not all answers have a flag of certification"
+    [ "$(grep -c '"certified":\(true\|false\)}$' out)" -eq 20 ] || die "not all answers have the flag \"certified\""
     fails 1 'mask.npy: a mask has one value per item in the order of the build, and this collection .* has cells' \
         "$THRESHER" shards search cells queries.npy --filter mask.npy
 done

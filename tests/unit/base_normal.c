@@ -10,7 +10,7 @@
 
 #include "base/normal.h"
 
-static void tails_are_within_a_third_of_a_per_cent(void **state) {
+static void tails_are_within_0_3_per_cent(void **state) {
     (void)state;
     thr_normal_prepare();
     for (double z = -8.999; z < 9; z += 0.0007) {
@@ -39,7 +39,7 @@ static void far_tails_are_0_and_1(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tails_are_within_a_third_of_a_per_cent),
+        cmocka_unit_test(tails_are_within_0_3_per_cent),
         cmocka_unit_test(tails_never_grow),
         cmocka_unit_test(far_tails_are_0_and_1),
     };

@@ -264,7 +264,7 @@ static void shares_are_those_of_a_normal_distribution(void **state) {
     assert_true(thr_cells_share_above(&point, 1, 1) == 1 && thr_cells_share_above(&point, 1, 3) == 0);
 }
 
-static void an_infinite_score_expects_no_number(void **state) {
+static void an_infinite_mean_gives_nan(void **state) {
     (void)state;
     const thr_cell_score_model infinite = {.n = 1, .mean = -INFINITY, .slope = 1};
     assert_true(isnan(thr_cells_expected_above(&infinite, 1, 1)));
@@ -343,7 +343,7 @@ int main(void) {
         cmocka_unit_test(every_item_has_a_place_in_a_cell_of_bounded_size),
         cmocka_unit_test(impossible_cells_are_refused),
         cmocka_unit_test(shares_are_those_of_a_normal_distribution),
-        cmocka_unit_test(an_infinite_score_expects_no_number),
+        cmocka_unit_test(an_infinite_mean_gives_nan),
         cmocka_unit_test(the_spread_is_the_one_that_expects_what_was_found),
         cmocka_unit_test(the_item_at_the_end_is_expected),
         cmocka_unit_test(the_mean_spread_expects_what_was_found_in_all_cells),

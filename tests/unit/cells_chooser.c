@@ -274,7 +274,7 @@ static void begin_various(fixture *f, thr_metric metric, uint64_t *filter) {
     begin_query(f);
 }
 
-static void likely_cells_are_all_of_which_rows_are_expected(void **state) {
+static void likely_cells_are_all_cells_with_expected_rows(void **state) {
     (void)state;
     static const thr_metric metrics[] = {THR_METRIC_IP, THR_METRIC_L2, THR_METRIC_COSINE};
     for (size_t m = 0; m < sizeof metrics / sizeof *metrics; m++) {
@@ -299,8 +299,8 @@ static void likely_cells_are_all_of_which_rows_are_expected(void **state) {
     }
 }
 
-/* If the likeliest cells are proven to have too many rows, choosing them fails. Most failures are proven. */
-static void likely_cells_are_proven_to_have_too_many_rows(void **state) {
+/* Where the likeliest cells are proven to have too many rows, choosing them fails; most failures are proven. */
+static void choosing_fails_where_likely_cells_are_too_large(void **state) {
     (void)state;
     fixture f;
     uint64_t filter[ROWS * CELLS / 64 + 1] = {0};
@@ -352,8 +352,8 @@ int main(void) {
         cmocka_unit_test(a_search_of_few_rows_needs_more_proof),
         cmocka_unit_test(a_queue_sorts_cells_with_any_bound),
         cmocka_unit_test(a_queue_sorts_listed_cells),
-        cmocka_unit_test(likely_cells_are_all_of_which_rows_are_expected),
-        cmocka_unit_test(likely_cells_are_proven_to_have_too_many_rows),
+        cmocka_unit_test(likely_cells_are_all_cells_with_expected_rows),
+        cmocka_unit_test(choosing_fails_where_likely_cells_are_too_large),
         cmocka_unit_test(rows_behind_are_expected_by_the_law_of_the_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

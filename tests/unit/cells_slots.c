@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cells_slots.c - as many slots are searched at once as fit in about 256 MiB, by the memory that a slot allocates. */
+/* cells_slots.c - the slots of a search of cells take about 256 MiB, by the memory that a slot allocates. */
 #include "support.h"
 
 #include "cells/workspace.h"
@@ -8,7 +8,7 @@
 
 static thr_error error;
 
-static const double ERROR = 0.25; /* the largest relative error of the estimate that the number of slots is from */
+static const double ERROR = 0.25; /* the largest relative error of the estimated memory of a slot */
 
 /* Counts the bytes that it allocates. */
 static void *count_bytes(void *n_bytes, size_t size) {

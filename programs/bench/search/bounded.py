@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exact searches and searches by radius, which skip cells by bounds, beside the same in an index without cells.
+"""Exact searches and searches by radius, which skip cells by bounds, with and without cells.
 
 usage: ./run bench bounded [--data NAME,...] [--cells N] [--quick] [--again] [--docs] [--out FILE]
 
-The two indexes take turns, and of each call the fastest counts. Exact answers must be the same with and without cells.
+The two indexes take turns, and the fastest round of each call counts. Exact answers must be the same in both.
 """
 
 import sys
@@ -16,7 +16,7 @@ from bench.search.peer import root
 from bench.search.xfbq import scratch_index
 
 K, BITS, RECALLS = 10, 3, (0.95, 0.99)
-BEST, RADIUS = f"best {K}, exact", "radius, exact"  # each answer must be the same with cells
+BEST, RADIUS = f"best {K}, exact", "radius, exact"  # these answers must be the same with and without cells
 ROUNDS, QUICK_ROUNDS = 5, 2
 QUERIES = 2 * measure.BATCH
 
@@ -37,7 +37,7 @@ def radius_search(least, **options):
 
 
 def in_turns(indexes, search, queries, batch, rounds):
-    """For each index (ms per query, its answers, items read per query; None if not counted)."""
+    """Yield for each index: ms per query, its answers, and items read per query (None if not counted)."""
     pieces = [queries[first : first + batch] for first in range(0, len(queries), batch)]
     seconds = np.full((rounds, len(indexes), len(pieces)), np.inf)
     answers = [[None] * len(pieces) for _ in indexes]
@@ -54,7 +54,7 @@ def in_turns(indexes, search, queries, batch, rounds):
 
 
 def same(one, other, cut):
-    """Whether answers (ids, scores) are the same, but the order of equal scores, and if cut, ids of the last score."""
+    """Whether two answers (ids, scores) agree. Equal scores have any order; if cut, the last score has any ids."""
     (ids, scores), (other_ids, other_scores) = one, other
     if not np.array_equal(scores, other_scores):
         return False
@@ -72,7 +72,7 @@ def measure_search(indexes, name, search, queries, rounds):
         all_found += found
     pairs = (pair for found in all_found[1:] for pair in zip(found, all_found[0]))
     if name in (BEST, RADIUS) and not all(same(*pair, name == BEST) for pair in pairs):
-        sys.exit(f"bench bounded: {name}: answers with cells, or of batches, are not those without")
+        sys.exit(f"bench bounded: {name}: answers with cells, or in batches, differ from those of one query without")
     out["n_found"] = [sum(len(ids) for ids, _ in of) for of in all_found[-2:]]
     return out
 
@@ -113,13 +113,13 @@ def text(results):
     ways = [f"{way}: {what}" for way in ("one query", f"batches of {measure.BATCH}") for what in figures]
     return "\n".join([
         f"Exact searches for the best {K}, and searches by radius, in indexes of {BITS} bits with cells and "
-        "without, on one thread. The two indexes take turns. Times are per query; of each call the fastest of all "
-        "rounds counts. The exact answers are the same with cells and without, of one query and of batches; the "
-        "program compares them.\n",
+        "without, on one thread. The two indexes take turns. Times are per query; the fastest round of each call "
+        "counts. The program checks that exact answers are the same with cells and without, for single queries and "
+        "in batches.\n",
         f"The least score of the radius searches is the median, over the queries, of the true score of the {K}th best "
         "item. *Items per answer* is the mean number of items that reach it:\n",
         table(columns, sets),
-        "*Found* is the share found of the items of the exact answers, without cells / with. *Items read* is the "
+        "*Found* is the share of the exact answers' items that were found, without cells / with. *Items read* is the "
         "share of all items that the search with cells scores; radius searches do not count them:\n",
         table(["data", "search", "found", *ways], rows),
     ])  # fmt: skip

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line of a bench that measures data sets of bench search, one after the other, and keeps the results."""
+"""The common command line of benches that measure the data sets of bench search one by one, and keep the results."""
 
 import sys
 from functools import partial
@@ -15,8 +15,9 @@ FORMAT = 1  # of the results file
 
 
 def some_queries(data, n, k):
-    """Up to n queries from all over the data set, and the true score of the k-th best item of each."""
-    rows = np.linspace(0, len(data.queries) - 1, min(n, len(data.queries))).astype(int)  # files may be in some order
+    """Up to n evenly spaced queries of the data set, and the true score of each one's k-th best item."""
+    # evenly, because files may be sorted
+    rows = np.linspace(0, len(data.queries) - 1, min(n, len(data.queries))).astype(int)
     return np.ascontiguousarray(data.queries[rows]), data.truth_scores[rows, k - 1]
 
 
@@ -39,8 +40,8 @@ def parse(bench, about):
     parser = parser_of(f"bench {bench}", about, "again", "docs", "cache", quick=quick, out=out)
     add = parser.add_argument
     add("--data", type=names_of(datasets.NAMES, "data set"), metavar="NAME,...", help=f"(default: {','.join(DATA)})")
-    add("--cells", type=int, metavar="N", help="(default: a power of two near the root of the items)")
-    add("--encoder", default=datasets.ENCODER, metavar="DIR", help="of a sentence model's files, for sentences384")
+    add("--cells", type=int, metavar="N", help="(default: a power of two near the root of the number of items)")
+    add("--encoder", default=datasets.ENCODER, metavar="DIR", help="directory of a sentence model, for sentences384")
     arguments = parser.parse_args()
     arguments.data = arguments.data or (QUICK_DATA if arguments.quick else DATA)
     arguments.out = arguments.out or f"build/bench/{bench}{'-quick' * arguments.quick}.json"
@@ -48,7 +49,7 @@ def parse(bench, about):
 
 
 def run(bench, about, measure, text):
-    """measure(data, arguments) returns what is kept of a data set; text({name: kept}) the report of all data sets."""
+    """measure(data, arguments) returns the results of one data set; text({name: results}) returns the report of all."""
     arguments = parse(bench, about)
     need_thresher(f"bench {bench}")
     kept = Kept(arguments.out, {"format": FORMAT, "data": {}}, arguments.again)

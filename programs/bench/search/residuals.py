@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A model of what codes relative to each cell's centroid would save, beside codes relative to one centre for all items.
+"""A model of what codes relative to each cell's centroid would save, compared with codes relative to one centre.
 
 usage: ./run bench residuals [--data NAME,...] [--cells N] [--quick] [--again] [--docs] [--out FILE]
 
@@ -27,7 +27,7 @@ WAYS = ("the centre", "centroids, a query coded once", "centroids, a query coded
 
 
 def relative_error(bits):
-    """The tangent of the angle between normal components and their code (XFBQ 3.2), least over PERCENTILES."""
+    """The tangent of the angle between normal components and their code (XFBQ 3.2), at the best of PERCENTILES."""
     x = np.random.default_rng(SEED).standard_normal(NORMALS).astype(np.float32)
     codes = (codes_of(x, bits, epsilon) for epsilon in np.percentile(np.abs(x), PERCENTILES))
     cosine = max(float(x @ code / np.linalg.norm(x) / np.linalg.norm(code)) for code in codes)
@@ -54,7 +54,7 @@ def distances(base, centres, of):
 
 
 def coded_lengths(metric, query, centres):
-    """The length of what is coded of a query for each centre: less the centre, by cosine less its part along it."""
+    """For each centre, the length of the coded part of a query: L2: query - centre; else: the part orthogonal to it."""
     if metric == "l2":
         return np.linalg.norm(query - centres, axis=1)
     along = centres @ query / np.maximum(np.linalg.norm(centres, axis=1), 1e-30)
@@ -97,15 +97,15 @@ def text(results):
     columns = ["data", "items", "cells", "codes relative to", "mean distance from it"]
     return "\n".join([
         "A model, not a measurement: indexes have no codes relative to centroids. The error of an item's estimated "
-        "score is normal and independent of all others. Its standard deviation is (the item's distance from its "
+        "score is taken as normal and independent of others. Its standard deviation is (the item's distance from its "
         "centre) x (the length of the coded part of the query) x e / (the root of the dimensions), for L2 twice "
         "that. e is the tangent of the angle between independent normal components and their XFBQ code, at the "
         f"range that makes it least: {errors} bits. The coded part of a query is its difference from the centre, by "
-        "cosine its part orthogonal to the centre. Its own rounding is left out.\n",
+        "cosine its part orthogonal to the centre. The rounding of the query's code is ignored.\n",
         f"An item is *in reach* if its estimate plus {MARGIN} standard errors is at least the true score of the "
-        f"{K}th best: a search must read more of it. All items count, also those of cells that a search would skip. "
-        "In parentheses: how many times fewer than with codes relative to the centre. Means over "
-        f"{some['n_queries']} queries. The cells are those of an index.\n",
+        f"{K}th best, so that a search must read more of it. All items count, also those in cells that a search would "
+        "skip. In parentheses: how many times as many are in reach with codes relative to the centre. Figures are "
+        f"means over {some['n_queries']} queries. The cells are those that an index made.\n",
         table([*columns, *(f"in reach, {bits} bit{'s' * (bits > 1)}" for bits in BITS)], rows),
     ])  # fmt: skip
 

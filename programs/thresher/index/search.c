@@ -77,9 +77,9 @@ const prog_command prog_index_search = {
         "pacing.\n\n--rank sorts the best items by a linear model of the search's score and "
         "features of the items.\n\nWithout -o the command prints a table, with --json it "
         "prints one object per query: query, ids, scores, names if the index has them, unknown features, and "
-        "certified: whether the answer is proven to be the exact one, given the largest error of any code. Searches "
-        "that may skip cells have no certified unless --certify makes them read all cells. A result file appears "
-        "when it is complete.",
+        "certified: whether the answer is proven to be the exact one, given the largest error of any code. In an "
+        "index with cells, certified is left out where it would make the search read more cells, unless --certify is "
+        "given. A result file appears when it is complete.",
     .examples = PROG_EXAMPLES("thresher index search words.index --like king --like queen -k 5",
                               "thresher index search vectors.index queries.fvecs -k 10 -o result.ivecs",
                               "thresher index search vectors.index queries.npy -k 100 --exact --json",

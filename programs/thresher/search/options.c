@@ -110,7 +110,7 @@ int prog_search_values_words(const prog_search_values *values, const prog_items 
     return rc;
 }
 
-/* Whether the search may skip cells; it would read them all if it had to certify its answers. */
+/* Whether certifying makes the search read cells that it skips otherwise. */
 static bool may_skip_cells(const prog_search_values *values, uint64_t n_cells) {
     const bool counted =
         values->candidates != 0 || values->survivors != 0 || !isnan(values->extra) || values->extra_distance != 0;
@@ -124,7 +124,7 @@ static bool certifies(const prog_search_values *values, uint64_t n_cells, const 
     const bool skips = may_skip_cells(values, n_cells);
 
     if (shows && skips && !values->certify)
-        prog_detail("answers are not certified, because that reads every cell: --certify does it");
+        prog_detail("answers are not certified, because that would read every cell: use --certify");
     return values->certify || (shows && !skips);
 }
 

@@ -95,9 +95,9 @@ enum { PROG_GROUP_CANDIDATES = 1, PROG_GROUP_WANTED };
          .group = PROG_GROUP_CANDIDATES},                                                                              \
         {PROG_FLAG_OPTION(                                                                                             \
             "certify", (at) + offsetof(prog_search_values, certify),                                                   \
-            "report for every answer whether it is proven to be the exact one. A search that could skip "              \
-            "cells then reads them all; so --json, -o X.jsonl and -v report it only for other searches, "              \
-            "unless this option is given")},                                                                           \
+            "report for every answer whether it is proven to be the exact one. This makes a search read all "          \
+            "cells, unless it is exact or by radius. Without --certify, --json, -o X.jsonl and -v report it "          \
+            "where that reads no more cells")},                                                                        \
     {                                                                                                                  \
         PROG_COUNT_OPTION("query-bits", "1..8", (at) + offsetof(prog_search_values, query_bits),                       \
                           "bits per dimension of the query's code (default: 4; for " where                             \
@@ -173,8 +173,9 @@ int prog_search_values_users(const prog_search_values *values, prog_search *s, c
 
 /*
  * After prog_results_open: allocate for -k (n_allowed as in prog_search_make_room), or prepare for --radius
- * in items of this metric. Allocate the certified flags with --certify; and, if answers show them or with --verbose,
- * unless they make the search read cells that it skips otherwise; n_cells: of the items. Returns as above.
+ * in items of this metric. Allocate the certified flags with --certify. If the output shows them, or with --verbose,
+ * allocate them also without --certify, unless that makes the search read more cells. n_cells: of the index or
+ * collection. Returns as above.
  */
 int prog_search_values_prepare(const prog_search_values *values, thr_metric metric, uint64_t n_cells,
                                uint64_t n_allowed, prog_search *s, float *least_score);

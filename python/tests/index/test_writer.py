@@ -74,7 +74,7 @@ class Writers(VectorCase):
         self.assertEqual(self.index.info.n_removed, 0)
 
     def test_a_journal_makes_searches_read_all_cells(self) -> None:
-        """Whether it adds items or removes some: measure_cells() warns, until flush() or compact()."""
+        """Additions and removals alike: measure_cells() warns until flush() or compact()."""
         vectors = random_vectors(20_000, DIMS, 3)
         with Index.build(self.path("cells"), vectors, cells=64) as cells, cells.writer() as writer:
             self.assertGreater(cells.measure_cells().speed, 0)

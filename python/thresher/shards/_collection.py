@@ -154,9 +154,10 @@ class Shards(Searcher):
 
     def measure_cells(self) -> IndexCells:
         """
-        The cells of all shards: Index.measure_cells of each, where searches find 10 items of that shard with recall
-        0.95. Counts are sums; read and speed are means, weighted by items. A shard whose searches skip no cells counts
-        as read whole, in the time without cells; if no shard's do, read and speed are 0.
+        The cells of all shards, from Index.measure_cells() of each, which searches for 10 items of that shard with
+        recall 0.95. n_cells and n_without_cell are sums; smallest and largest are those of all shards. read is the
+        mean, and speed the harmonic mean, weighted by items. A shard whose searches skip no cells counts as read whole,
+        at speed 1. If no shard's searches skip cells, read and speed are 0.
         """
         parts = [(shard.n_items, index.measure_cells()) for shard, index in self.opened()]
         some = [cells for _, cells in parts if cells.n_cells > 0] or [cells for _, cells in parts]

@@ -2,9 +2,9 @@
 /*
  * best.c - finds the exact best k rows: in the cells whose bounds reach the k-th best score found so far.
  *
- * A query first reads the cells whose centroids score best, until it has k rows. If most of the blocks are in cells
- * that can hold better rows, or rows that tie with the k-th, it searches the whole corpus. Otherwise it reads these
- * cells, the largest bounds first, in passes that grow, while the k-th score rises.
+ * A query first reads the cells whose centroids score best, until it has k rows. If too many blocks are in cells that
+ * can hold better rows, or rows that tie with the k-th, it searches the whole corpus. Otherwise it reads these cells,
+ * the largest bounds first, in passes that grow, while the k-th score rises.
  */
 #include "cells/bounded/slots.h"
 
@@ -16,7 +16,10 @@
 #include <math.h>
 #include <string.h>
 
-/* The cells for the first k rows have at most one in so many of all blocks, so that they cost little in vain. */
+/*
+ * The cells with the first k rows may have about one in so many of all blocks, so that little is lost if the whole
+ * corpus is searched after all. The next pass reads about as many.
+ */
 enum { FIRST_ONE_IN = 32 };
 
 typedef struct best_search {
@@ -31,7 +34,7 @@ typedef struct best_query {
     thr_matrix query;
     thr_bounded_slot *slot;
     thr_lane *lane;
-    float least;     /* rows of the answer reach this score */
+    float least;     /* all rows of the answer reach this score */
     uint64_t n_read; /* rows */
 } best_query;
 
@@ -77,7 +80,7 @@ static thr_status run_pass(best_query *b, thr_error *err) {
     return THR_OK;
 }
 
-/* Add the cells with the best centroids until they have k rows. Returns false if that takes too many. */
+/* Add the cells with the best centroids until they have k rows. Returns false if that takes too many blocks. */
 static bool add_first_cells(const best_query *b) {
     const best_search *s = b->search;
     const thr_bounded_workspace *w = s->common.workspace;
@@ -106,8 +109,8 @@ static bool too_many_have_the_largest_bound(const best_query *b) {
 }
 
 /*
- * Read the cells with the best centroids, and the segments without cells. *can_skip receives whether few enough cells
- * reach the k-th score then; if not, the query searches the whole corpus.
+ * Read the cells with the best centroids, and the segments without cells. *can_skip receives whether the cells whose
+ * bounds then reach the k-th score have few enough blocks; if not, the query searches the whole corpus.
  */
 static thr_status read_first_cells(best_query *b, bool *can_skip, thr_error *err) {
     const thr_bounded_workspace *w = b->search->common.workspace;

@@ -8,8 +8,8 @@
 #include <string.h>
 
 /*
- * A query searches the whole corpus if more than MOST_SAMPLED of the rows of a sample are in cells whose bound reaches
- * its least score. The sample has SAMPLED_CELLS cells, evenly spaced, or up to half as many again.
+ * A query searches the whole corpus if more than MOST_SAMPLED of the rows of a sample of cells are in cells whose bound
+ * reaches its least score. The sample has SAMPLED_CELLS cells or more, evenly spaced in each segment.
  */
 enum { SAMPLED_CELLS = 32 };
 static const double MOST_SAMPLED = 0.75;
@@ -114,7 +114,10 @@ bool thr_cells_have_bounds(const thr_cells_corpus *corpus) {
 
 /* ------------------------------------------------------------------------------------------------ a query */
 
-/* Compute the bounds of one in `step` cells. They are at 0, step, 2 step, ... of each segment's cells. */
+/*
+ * Compute the bounds of the cells 0, step, 2 step, ... of each segment. Their centroid scores are stored without gaps,
+ * at the beginning of the segment's part of centroid_scores.
+ */
 static void find_bounds(const thr_bounded_workspace *w, const thr_cells_corpus *corpus, uint32_t step,
                         thr_bounded_slot *slot) {
     const thr_kernels *kernels = w->context->kernels;
@@ -129,7 +132,7 @@ static void find_bounds(const thr_bounded_workspace *w, const thr_cells_corpus *
     }
 }
 
-/* Whether a few cells suggest that most rows are in cells whose bounds reach a score. */
+/* Whether a sample of cells suggests that most rows are in cells whose bounds reach a score. */
 static bool most_reach(const thr_bounded_workspace *w, const thr_cells_corpus *corpus, double least,
                        thr_bounded_slot *slot) {
     const uint32_t step = (uint32_t)(w->n_cells / SAMPLED_CELLS);

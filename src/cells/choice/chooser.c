@@ -211,8 +211,9 @@ static void choose_next(double position, thr_cells_chooser *chooser) {
 }
 
 /*
- * How many of the best k are expected behind the front, by the order, unless the scores raise serious doubts. Before
- * the front has passed enough rows, the result exceeds plan->allowed, so that no search ends.
+ * How many of the best k the order expects behind the front; or the number that the scores expect, divided by
+ * LARGEST_DOUBT, if that is larger. While the front has passed too few rows, the result exceeds plan->allowed, so that
+ * no search ends.
  */
 static double expected_behind(const thr_cells_plan *plan, double worst, double kth, thr_cells_chooser *chooser) {
     const double n_dims = (double)plan->corpus->scan->quantiser->n_dims;

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-enum { RATES = 4 }; /* that thr_cells_likely_are_too_large tries; more would prove hardly more */
+enum { RATES = 4 }; /* that thr_cells_likely_are_too_large tries; a fifth would rarely add a proof */
 
 thr_status thr_cells_likely_reserve(thr_context *context, size_t n, thr_likely_cells *likely, thr_error *err) {
     static const char what[] = "likely cells";

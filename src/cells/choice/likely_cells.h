@@ -11,9 +11,9 @@
 /* The memory and the cells of one query. Initialise with zeros; owned. */
 typedef struct thr_likely_cells {
     uint32_t *cells;  /* n, ascending */
-    double *expected; /* of cells[i]: how many of its rows are expected to be among the best */
-    double *keys;     /* by cell: the share of its rows; memory of thr_cells_likely_choose, as is heap */
-    uint32_t *heap;
+    double *expected; /* how many rows of cells[i] are expected to be among the best */
+    double *keys;     /* by cell: expected rows / rows; scratch memory of thr_cells_likely_choose */
+    uint32_t *heap;   /* of the same function */
     size_t n;
     double sum; /* of expected */
 } thr_likely_cells;
@@ -22,13 +22,13 @@ typedef struct thr_likely_cells {
 thr_status thr_cells_likely_reserve(thr_context *context, size_t n, thr_likely_cells *likely, thr_error *err);
 void thr_cells_likely_free(thr_context *context, thr_likely_cells *likely);
 
-/* List the cells with may_be_listed of which some rows are expected to reach a score. */
+/* List the cells with may_be_listed whose rows may reach a score, with the expected number of such rows. */
 void thr_cells_likely_list(const thr_cells_models *models, double spread, double score, const bool *may_be_listed,
                            thr_likely_cells *likely);
 
 /*
  * Whether thr_cells_likely_choose would certainly return 0, because the likeliest cells have more than n_rows rows.
- * Takes a fraction of its time.
+ * Much faster than choosing. May return false where choosing returns 0.
  */
 bool thr_cells_likely_are_too_large(const thr_cells_models *models, double allowed, double n_rows,
                                     const thr_likely_cells *likely);

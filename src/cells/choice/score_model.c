@@ -10,8 +10,8 @@ enum {
 static const double LEAST_MEAN_SPREAD = 0.2; /* of that of isotropic residuals; means of many items have .3 or more */
 
 /*
- * Whether the model expects at least so many items to reach a score. The first cells usually have most of them, so the
- * others are looked at only if these do not suffice.
+ * Whether the model expects at least so many items to reach a score. Stops at the first cells that suffice, because
+ * these usually have most of the items.
  */
 static bool are_expected(const thr_cell_visited *cells, size_t n, double spread, double score, double wanted) {
     double sum = 0;

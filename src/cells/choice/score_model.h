@@ -56,7 +56,7 @@ static inline double thr_cells_deviations(double mean, double deviation, double 
     return error > 0 ? (score - mean) / error : -THR_CELLS_FAR;
 }
 
-/* The same of a cell's items, without the one at its end. */
+/* How many standard deviations a score is above the mean of a cell's items, without the one at its end. */
 static inline double thr_cells_deviations_of(const thr_cell_score_model *model, double spread, double score) {
     const double slope = model->slope * spread, constant = model->deviation;
     const double deviation = constant > 0 ? sqrt(slope * slope + constant * constant) : slope;

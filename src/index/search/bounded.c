@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bounded.c - searches by bounds, in workspaces that the index keeps, and radius searches of indexes without bounds. */
+/*
+ * bounded.c - exact and radius searches by bounds, in workspaces that the index keeps. Radius searches of an index
+ * without bounds scan all rows.
+ */
 #include "index/search/bounded.h"
 
 #include "base/error.h"

@@ -110,14 +110,14 @@ double thr_scan_kept_error(const thr_scan_corpus *corpus, const thr_kernels *ker
 
 /* ------------------------------------------------------------------------------------------------ a query */
 
-/* Sums over the dimensions of p and of its codes b~ (leading planes) and b^ (the others). */
+/* Sums over the dimensions of p and of its two codes: b~ is compared with leading planes, b^ with the other planes. */
 typedef struct part_sums {
-    double square, fourth; /* of p's components */
+    double square, fourth; /* squares and fourth powers of p's components */
     double lead, rest;     /* <p, b~> and <p, b^> */
     int64_t lead_square, rest_square;
 } part_sums;
 
-/* One loop for all sums: each addition waits for the last one of its own sum only. */
+/* One loop for all sums: an addition waits only for the previous one of the same sum, so different sums overlap. */
 static part_sums sums_of(const thr_scan_query *query, const float *part, const int8_t *rest) {
     const int half = 1 << query->code.query_bits;
     part_sums sums = {0};

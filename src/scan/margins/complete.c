@@ -135,8 +135,8 @@ static size_t keep_rows_in_reach(const thr_job *job, const thr_margin *margin, c
 }
 
 /*
- * Refine the best few rows, then all rows that can still be among the best k. If there are only a few, rescoring them
- * would change nothing but certificates.
+ * Refine the best few rows, then all rows that can still be among the best k. If there are no more than the first few,
+ * all are refined anyway, so rescoring them would change only certificates.
  */
 static void refine(const thr_job *job, const thr_margin *margin, uint64_t q, thr_lane *lane) {
     const thr_scan_query *query = &margin->rescoring;

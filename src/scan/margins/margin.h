@@ -68,7 +68,7 @@ typedef struct thr_reach {
  */
 double thr_scan_margin_z(const thr_candidate *items, const thr_reach *reach, double error, double most, double miss);
 
-/* The rows that a search for the best k refines first; their k-th best score decides which others it needs. */
+/* How many rows a search for the best k refines first. Their k-th best score decides which others it refines. */
 static inline uint64_t thr_scan_first_refined(uint64_t k) {
     return 2 * k + 8;
 }
