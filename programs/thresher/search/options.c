@@ -111,7 +111,7 @@ int prog_search_values_words(const prog_search_values *values, const prog_items 
 }
 
 /* Whether certifying makes the search read cells that it skips otherwise. */
-static bool may_skip_cells(const prog_search_values *values, uint64_t n_cells) {
+static bool certifying_reads_more(const prog_search_values *values, uint64_t n_cells) {
     const bool counted =
         values->candidates != 0 || values->survivors != 0 || !isnan(values->extra) || values->extra_distance != 0;
 
@@ -121,7 +121,7 @@ static bool may_skip_cells(const prog_search_values *values, uint64_t n_cells) {
 
 static bool certifies(const prog_search_values *values, uint64_t n_cells, const prog_search *s) {
     const bool shows = prog_results_show_certified(&s->results) || s->run->globals.verbose;
-    const bool skips = may_skip_cells(values, n_cells);
+    const bool skips = certifying_reads_more(values, n_cells);
 
     if (shows && skips && !values->certify)
         prog_detail("answers are not certified, because that would read every cell: use --certify");
