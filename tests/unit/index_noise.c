@@ -112,6 +112,7 @@ static void a_query_of_few_components_is_measured(void **state) {
     expect_ok(thr_index_take_scan(index, &scan, &error));
     thr_scan_query query = {.corpus = &index->corpus, .geometry = {.part_length = 1, .effective_dims = DIMS / 3.0}};
     query.code.n_dims = DIMS;
+    query.code.query_bits = THR_DEFAULT_QUERY_BITS;
     assert_true(thr_scan_noise_of_corpus(&query).known);
     query.geometry.effective_dims = 4;
     assert_false(thr_scan_noise_of_corpus(&query).known);
@@ -119,6 +120,41 @@ static void a_query_of_few_components_is_measured(void **state) {
     thr_index_free(index);
     thr_context_free(context);
     free(rows);
+}
+
+/*
+ * All items of a tight cluster have the error of the query's own code in common, which is large if the query has one
+ * bit a dimension.
+ */
+static void coarse_queries_of_clusters_keep_the_recall(void **state) {
+    enum { CLUSTERS = 500, MANY = 240, K = 10 };
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    float *centres = random_rows(CLUSTERS, DIMS, 1), *rows = random_rows(N, DIMS, 2);
+    float *vectors = random_rows(MANY, DIMS, 3), scores[MANY * K], exact[MANY * K];
+    uint64_t ids[MANY * K];
+    const thr_matrix queries = thr_matrix_f32(vectors, MANY, DIMS);
+    (void)state;
+    for (uint64_t i = 0; i < N * DIMS; i++)
+        rows[i] = centres[i / DIMS % CLUSTERS * DIMS + i % DIMS] + 0.001f * rows[i];
+    thr_index *index = build_and_open(context, rows, THR_METRIC_IP, true);
+    thr_search_options options;
+    thr_search_options_init(&options);
+    options.exact = true;
+    expect_ok(thr_index_search(index, &queries, K, &options, ids, exact, &error));
+    options.exact = false;
+    options.recall = 0.95f;
+    for (options.query_bits = 1; options.query_bits <= 4; options.query_bits++) {
+        size_t found = 0;
+        expect_ok(thr_index_search(index, &queries, K, &options, ids, scores, &error));
+        for (size_t i = 0; i < MANY * K; i++)
+            found += scores[i] >= exact[i / K * K + K - 1];
+        assert_true((double)found >= 0.945 * MANY * K);
+    }
+    thr_index_free(index);
+    thr_context_free(context);
+    free(centres);
+    free(rows);
+    free(vectors);
 }
 
 static int clean(void **state) {
@@ -132,6 +168,7 @@ int main(void) {
         cmocka_unit_test(every_kind_of_query_has_the_noise_of_the_index),
         cmocka_unit_test(other_indexes_have_no_noise),
         cmocka_unit_test(a_query_of_few_components_is_measured),
+        cmocka_unit_test(coarse_queries_of_clusters_keep_the_recall),
     };
     return cmocka_run_group_tests(tests, NULL, clean);
 }

@@ -200,7 +200,7 @@ double thr_scan_scored_length(const thr_scan_query *query) {
 thr_noise thr_scan_noise_of_corpus(const thr_scan_query *screen) {
     const thr_code_noise *noise = screen->corpus->noise;
     const double length = thr_scan_scored_length(screen);
-    if (noise == NULL || !(noise->screened > 0) ||
+    if (noise == NULL || !(noise->screened > 0) || screen->code.query_bits < THR_DEFAULT_QUERY_BITS ||
         screen->geometry.effective_dims * EFFECTIVE_ONE_IN < (double)screen->corpus->quantiser->n_dims)
         return (thr_noise){.known = false};
     const double query = thr_scan_noise_of_query(screen, noise->code_square);

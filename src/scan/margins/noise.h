@@ -56,7 +56,8 @@ double thr_scan_scored_length(const thr_scan_query *query);
 
 /*
  * Compute a query's noise from corpus->noise, without reading rows. It is unknown if corpus->noise is, or if the query
- * has unusually few effective dimensions for a rotated one: its errors are then unlike those of random queries.
+ * has unusually few effective dimensions for a rotated one, or a coarser code than by default: its errors are then
+ * unlike those of random queries.
  */
 thr_noise thr_scan_noise_of_corpus(const thr_scan_query *screen);
 
