@@ -648,7 +648,8 @@ class Index(Opened):
 
     def measure_cells(self) -> IndexCells:
         """
-        Return what `thresher index info` prints about cells, by searches for some of the items, as `cells="auto"` does.
+        Return what `thresher index info` prints about cells: n_cells, smallest, largest, n_without_cell, and for recall
+        .95 read, the share of the items read, and speed, the expected speed over that without cells.
         While the journal has changes, searches read all cells: read and speed are 0, and a warning names the remedy,
         compact() or the writer's flush().
         """

@@ -109,8 +109,9 @@ def train_alignment(
     target word, probability, for Translator(screen="align", alignment=path).
 
     source, target  texts, a line each a translation of the other's; "pairs.tsv:2" is a column
+    n_iterations    passes over the texts
     n_best          most target words of a source word
-    least           the least probability
+    min_probability the least probability of a target word
 
     Raises ArgumentError, FileMissingError, FormatError and other errors of the library.
     """
