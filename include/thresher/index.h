@@ -186,6 +186,7 @@ typedef struct thr_index_info {
     bool has_names;
     uint32_t lead_bits;    /* leading planes; equal to item_bits: codes are not nested */
     bool rotated, centred; /* whether vectors were rotated, and a centre subtracted, before coding */
+    bool relative_codes;   /* codes are relative to the centroids of cells; without cells, or in older indexes: false */
     bool has_features;
     uint64_t tuned_queries; /* number of queries of the last calibration; 0: not calibrated */
 } thr_index_info;

@@ -19,11 +19,12 @@ _METRICS = {code: name for name, code in abi.METRIC.items()}
 class IndexInfo(NamedTuple):
     """
     The properties of an index; bytes are those of its files. lead_bits is the number of leading planes; rotated and
-    centred are whether vectors were, before coding; tuned_queries is the number of queries of the last calibration.
-    n_rows is the number of rows, which filters have a bit for: n_items, unless the index was changed; n_commits the
-    number of changes, and n_removed the number of removed items that still take room in the files. n_cells is 0
-    without cells. has_ids: ids are stored, either given ones or, with cells, which reorder items, row numbers of the
-    build's rows. The journal holds the newest small changes; journal_bytes is 0 without one.
+    centred are whether vectors were, before coding; relative_codes is whether codes are relative to the centroids of
+    cells; tuned_queries is the number of queries of the last calibration. n_rows is the number of rows, which filters
+    have a bit for: n_items, unless the index was changed; n_commits the number of changes, and n_removed the number of
+    removed items that still take room in the files. n_cells is 0 without cells. has_ids: ids are stored, either given
+    ones or, with cells, which reorder items, row numbers of the build's rows. The journal holds the newest small
+    changes; journal_bytes is 0 without one.
     """
 
     n_items: int
@@ -41,6 +42,7 @@ class IndexInfo(NamedTuple):
     lead_bits: int
     rotated: bool
     centred: bool
+    relative_codes: bool
     tuned_queries: int
     has_features: bool
     n_rows: int

@@ -13,6 +13,7 @@ static thr_segment slice(const thr_scan_corpus *whole, const thr_segment *from, 
     const uint64_t block = item / THR_BLOCK_ITEMS, left = from->n_items - item;
     thr_segment part = *from;
     part.n_items = (uint32_t)(left < n ? left : n);
+    part.first_item += (uint32_t)item;
     part.codes += block * thr_block_size(n_dims, whole->lead);
     if (part.block_norms != NULL)
         part.block_norms += block;

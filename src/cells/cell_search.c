@@ -62,8 +62,7 @@ thr_status thr_cells_search(thr_scan *scan, thr_cells_workspace *workspace, cons
     job.plan.whole = thr_scan_job_make(context, corpus->scan, &job.plan.options, &wanted);
     const bool on_devices = thr_cells_can_use_devices(&job.plan);
     const uint32_t n_slots = on_devices ? thr_cells_device_slots(&job) : thr_cells_group_slots(&job);
-    THR_TRY(thr_scan_make_room(scan, n_slots, 1, corpus->scan->quantiser->n_dims,
-                               thr_scan_most_survivors(&job.plan.whole), err));
+    THR_TRY(thr_scan_make_room(scan, corpus->scan, n_slots, 1, thr_scan_most_survivors(&job.plan.whole), err));
     THR_TRY(thr_scan_check_queries(scan, corpus->scan, queries, err));
     THR_TRY(thr_cells_workspace_prepare(workspace, &job.plan, n_slots, err));
     return on_devices ? thr_cells_search_on_devices(&job, n_slots, err)

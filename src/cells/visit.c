@@ -172,10 +172,14 @@ void thr_cells_visit_begin(const thr_cells_plan *plan, const thr_matrix *query, 
                            .query = *query,
                            .n_first = (double)plan->wanted * FIRST_ROWS,
                            .least = -INFINITY};
+    lane->origin_scores = NULL;
     visitor->found.n = visitor->without.n = 0;
     thr_cells_blocks_clear(&visitor->blocks);
     if (!visits_all(plan) && thr_cells_chooser_begin(plan, query, &visitor->chooser)) {
         s->stage = THR_CELLS_WITHOUT;
+        /* If all segments have cells, the origins are the centroids that the chooser has scored. */
+        if (plan->corpus->scan->origins != NULL && plan->corpus->scan->origins->n == plan->n_cells)
+            lane->origin_scores = visitor->chooser.centroid_scores;
         thr_cells_blocks_add_segments_without_cells(&visitor->blocks, plan->corpus);
     } else {
         s->stage = THR_CELLS_ALL;

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "code/fixed.h"
+#include "code/query.h"
 #include "code/rotate.h"
 #include "kernel/kernel.h"
 #include "parallel/pool.h"
@@ -22,8 +23,9 @@ typedef struct encoding {
     const thr_matrix *rows;
     uint8_t *codes;
     const thr_measures *out;
-    double centre_length; /* 0 without a centre */
-    uint8_t *scratch;     /* one part per worker */
+    const thr_code_origins *origins; /* NULL: none */
+    double centre_length;            /* 0 without a centre */
+    uint8_t *scratch;                /* one part per worker */
     size_t scratch_size;
 } encoding;
 
@@ -41,14 +43,13 @@ static const float *row_as_floats(const thr_matrix *rows, uint64_t row, float *r
 }
 
 /*
- * Write x - centre, or x / |x| - centre (-centre for a zero row, which has no direction), to room and return its
- * length.
+ * Write the residual from an origin to room and return its length: x - origin, or for unit quantisers x / |x| - origin
+ * (-origin for a zero row, which has no direction).
  */
-static double subtract_centre(const encoding *e, const float *x, double norm, float *room) {
-    const float *centre = e->quantiser->centre;
+static double subtract(const encoding *e, const float *x, const float *origin, double norm, float *room) {
     const float scale = !e->quantiser->unit ? 1.0f : norm < SHORTEST ? 0.0f : (float)(1 / norm);
     for (uint32_t d = 0; d < e->rows->n_dims; d++)
-        room[d] = x[d] * scale - centre[d];
+        room[d] = x[d] * scale - origin[d];
     return sqrt(e->context->kernels->sum_squares(room, e->rows->n_dims));
 }
 
@@ -77,6 +78,23 @@ static void measure_products(const encoding *e, const float *row, float scale, d
         e->out->lead_products[at] = (float)((double)products[1] * unscale);
 }
 
+/* Compute <b, o - c> for a row's code b and its origin o: by all planes, and by the leading ones. */
+static void measure_origin_products(const encoding *e, const float *row, float scale, bool coded, uint64_t at) {
+    const uint32_t n_dims = e->rows->n_dims, bits = e->quantiser->item_bits, lead = e->out->lead;
+    const float *from_centre = e->origins->from_centre + (size_t)e->origins->of_row[at] * n_dims;
+    const float half = (float)(1u << (bits - 1));
+    double full_sum = 0, lead_sum = 0;
+    for (uint32_t d = 0; coded && d < n_dims; d++) {
+        const int u = thr_code_cell(row[d] * scale, half) + (int)half;
+        full_sum += (double)(2 * u + 1 - (1 << bits)) * (double)from_centre[d];
+        lead_sum += (double)(2 * (u >> (bits - lead)) + 1 - (1 << lead)) * (double)from_centre[d];
+    }
+    if (e->out->origin_products != NULL)
+        e->out->origin_products[at] = (float)full_sum;
+    if (e->out->lead_origin_products != NULL)
+        e->out->lead_origin_products[at] = (float)lead_sum;
+}
+
 /* Encode one row and compute its measures. A row that check_norms rejects later gets the code of a zero row. */
 static void encode_row(const encoding *e, uint64_t at, float *room, uint8_t *code, size_t code_size) {
     const thr_kernels *kernels = e->context->kernels;
@@ -90,12 +108,14 @@ static void encode_row(const encoding *e, uint64_t at, float *room, uint8_t *cod
     const bool fits = norm <= longest && (!fixed || thr_code_is_fixed(row, n_dims, bits));
     /* length: of the coded vector; residual: of the residual, which is 1 for quantisers that normalise rows. */
     double length = norm, residual = e->quantiser->unit && norm >= SHORTEST ? 1 : norm, along = 0;
-    if (e->quantiser->centre != NULL && fits) {
+    const float *origin =
+        e->origins == NULL ? e->quantiser->centre : e->origins->points + (size_t)e->origins->of_row[at] * n_dims;
+    if (origin != NULL && fits) {
         float product = 0;
-        length = residual = subtract_centre(e, row, norm, room);
+        length = residual = subtract(e, row, origin, norm, room);
         row = room;
-        kernels->dot_f32(&product, e->quantiser->centre, room, 0, 1, n_dims);
-        along = (double)product / e->centre_length;
+        kernels->dot_f32(&product, origin, room, 0, 1, n_dims);
+        along = e->origins == NULL ? (double)product / e->centre_length : (double)product;
     }
     const bool coded = fits && length >= SHORTEST;
     const float scale = (float)(fixed ? half : half / length);
@@ -120,6 +140,8 @@ static void encode_row(const encoding *e, uint64_t at, float *room, uint8_t *cod
         out->lead_products[at] = 0;
     if (coded && (out->products != NULL || out->lead_products != NULL))
         measure_products(e, row, scale, fixed ? length : 1, at);
+    if (e->origins != NULL)
+        measure_origin_products(e, row, scale, coded, at);
 }
 
 static void encode_block(void *arg, size_t block, uint32_t worker) {
@@ -188,8 +210,19 @@ static thr_status check_norms(const thr_quantiser *quantiser, const thr_matrix *
 
 thr_status thr_code_encode_blocks(thr_context *context, const thr_quantiser *quantiser, const thr_matrix *rows,
                                   uint64_t first_row, uint8_t *codes, const thr_measures *measures, thr_error *err) {
+    return thr_code_encode_rows(context, quantiser, &(thr_code_input){rows, first_row, NULL}, codes, measures, err);
+}
+
+thr_status thr_code_encode_rows(thr_context *context, const thr_quantiser *quantiser, const thr_code_input *input,
+                                uint8_t *codes, const thr_measures *measures, thr_error *err) {
+    const thr_matrix *rows = input->rows;
     const size_t n_blocks = (size_t)((rows->n_rows + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS);
-    encoding e = {.context = context, .quantiser = quantiser, .rows = rows, .codes = codes, .out = measures};
+    encoding e = {.context = context,
+                  .quantiser = quantiser,
+                  .rows = rows,
+                  .codes = codes,
+                  .out = measures,
+                  .origins = input->origins};
     if (quantiser->centre != NULL)
         e.centre_length = sqrt(context->kernels->sum_squares(quantiser->centre, quantiser->n_dims));
     e.scratch_size = row_floats(rows->n_dims) * sizeof(float) +
@@ -197,7 +230,7 @@ thr_status thr_code_encode_blocks(thr_context *context, const thr_quantiser *qua
     THR_TRY(thr_alloc(context, context->n_threads, e.scratch_size, &e.scratch, "encoding", err));
     thr_parallel_for(context, n_blocks, encode_block, &e);
     thr_release(context, e.scratch);
-    return check_norms(quantiser, rows, first_row, measures->norms, err);
+    return check_norms(quantiser, rows, input->first_row, measures->norms, err);
 }
 
 thr_status thr_code_check_rows(const thr_matrix *rows, thr_error *err) {

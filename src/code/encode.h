@@ -31,7 +31,8 @@ typedef struct thr_measures {
     float *norms;     /* |x|; 0 for rows shorter than 2^-100 */
     float *residuals; /* |r|, the length of the residual, which the code approximates (codes.h); 1 if unit without a
                          centre */
-    float *alongs;    /* <r, c> / |c|: the residual's component along the centre; 0 without a centre */
+    /* <r, c> / |c|: the residual's component along the centre; 0 without a centre. With origins <r, o>. */
+    float *alongs;
     uint32_t *code_squares; /* |b|^2, the exact squared length of the integer code */
     /*
      * <r^, b>: the product of the residual's direction r^ = r / |r| (rotated, where the quantiser rotates) with its
@@ -41,7 +42,16 @@ typedef struct thr_measures {
     float *products;
     float *lead_products; /* the same for the leading planes only, b = 2 (u >> (bits - lead)) + 1 - 2^lead */
     uint32_t lead;        /* number of planes in lead_products, 1 to item_bits; 0 if that is NULL */
+    /* With origins: <b, o - c> of all planes and of the leading ones, o being the row's origin and c the centre. */
+    float *origin_products, *lead_origin_products;
 } thr_measures;
+
+/* The points that rows are coded relative to (scan/origins.h). Owns nothing. */
+typedef struct thr_code_origins {
+    const float *points;      /* dense rows of n_dims */
+    const float *from_centre; /* points - c, c being the quantiser's centre; rotated if the quantiser rotates */
+    const uint32_t *of_row;   /* by row: its point */
+} thr_code_origins;
 
 /* Return THR_EINVAL for an invalid matrix: an unknown dtype, no data, or a stride that is too short. */
 thr_status thr_code_check_rows(const thr_matrix *rows, thr_error *err);
@@ -55,3 +65,14 @@ thr_status thr_code_check_rows(const thr_matrix *rows, thr_error *err);
  */
 thr_status thr_code_encode_blocks(thr_context *context, const thr_quantiser *quantiser, const thr_matrix *rows,
                                   uint64_t first_row, uint8_t *codes, const thr_measures *measures, thr_error *err);
+
+/* Rows to encode. */
+typedef struct thr_code_input {
+    const thr_matrix *rows;
+    uint64_t first_row;              /* the number of rows before these, for messages */
+    const thr_code_origins *origins; /* NULL: residuals are from the quantiser's centre */
+} thr_code_input;
+
+/* The same as thr_code_encode_blocks, for rows that may have origins. */
+thr_status thr_code_encode_rows(thr_context *context, const thr_quantiser *quantiser, const thr_code_input *input,
+                                uint8_t *codes, const thr_measures *measures, thr_error *err);

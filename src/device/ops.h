@@ -103,8 +103,19 @@ typedef struct thr_listed_run {
 enum { THR_LISTED_BLOCKS = 16 }; /* in a run, at most, so that many warps share the work */
 
 /*
- * As thr_screen_op without samples, but each query reads only the blocks of its own runs, which do not overlap. words:
- * as thr_device_scan.far_words, of all queries.
+ * With origins (scan/origins.h), all items that a run offers have the same origin. They are scored with margin added to
+ * the query's total, and base is added to the score.
+ */
+typedef struct thr_listed_origin {
+    uint32_t first, end; /* the items, counted in the slice; first is in the run's first block, end - 1 in its last */
+    int32_t margin;
+    float base;
+} thr_listed_origin;
+
+/*
+ * As thr_screen_op without samples, but each query reads only the blocks of its own runs. These do not overlap; with
+ * origins a block may be in several runs, whose items do not overlap. words: as thr_device_scan.far_words, of all
+ * queries.
  */
 typedef struct thr_listed_op {
     thr_device_codes codes;
@@ -113,6 +124,7 @@ typedef struct thr_listed_op {
     const uint32_t *words;
     const thr_device_query *queries;
     const thr_listed_run *runs;
+    const thr_listed_origin *origins; /* by run; NULL: codes have none */
     uint32_t n_runs;
     const uint64_t *thresholds;
     thr_device_item *items;

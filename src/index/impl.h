@@ -8,6 +8,7 @@
 #include "device/policy.h"
 #include "index/live.h"
 #include "index/model.h"
+#include "index/origins.h"
 #include "index/search/feature_scores.h"
 #include "index/journal/tail.h"
 #include "index/segment_file.h"
@@ -41,7 +42,8 @@ struct thr_index {
      */
     thr_scan_corpus vectors;
     thr_quantiser plain;
-    thr_cell_table *cells; /* of each segment */
+    thr_cell_table *cells;     /* of each segment */
+    thr_index_origins origins; /* of a root whose manifest has_origins */
     thr_live live;
     thr_hits *hits;        /* NULL unless the manifest names posting lists */
     thr_index_model model; /* zero unless the manifest names a model */
@@ -106,7 +108,7 @@ thr_status thr_index_take_scan(thr_index *index, thr_scan **scan, thr_error *err
 
 /*
  * thr_scan_search with hits, or without (NULL). The screen runs on the GPUs of the index's context if the index's
- * policies allow it; with hits, on the first GPU only.
+ * policies allow it and its codes have no origins; with hits, on the first GPU only.
  */
 thr_status thr_index_scan(thr_index *index, thr_scan *scan, const thr_matrix *queries,
                           const thr_search_options *options, thr_scan_hits *hits, const thr_answers *answers,

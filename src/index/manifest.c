@@ -438,7 +438,7 @@ static thr_status check_keys(const parser *p) {
     static const char *const keys[] = {"metric", "dims",     "bits",     "lead",     "keep",    "items",   "ranges",
                                        "centre", "rotation", "errors",   "tuning",   "recall",  "ids",     "names",
                                        "model",  "inputs",   "features", "segments", "segment", "commits", "next",
-                                       "error",  "live",     "journal",  "added"};
+                                       "error",  "live",     "journal",  "added",    "origins"};
     uint32_t n_lines = p->line;
     for (const char *line = p->next, *end; line < p->end; line = end + 1) {
         const size_t n = key_length(line, p->end);
@@ -459,6 +459,15 @@ static thr_status check_keys(const parser *p) {
     return THR_OK;
 }
 
+/* Optional, and only "yes". Older versions of Thresher refuse it. */
+static thr_status origins_line(parser *p, bool *has_origins) {
+    static const char key[] = "origins ";
+    if ((size_t)(p->end - p->next) < sizeof key - 1 || memcmp(p->next, key, sizeof key - 1) != 0)
+        return THR_OK;
+    THR_TRY(flag_line(p, "origins", has_origins));
+    return *has_origins ? THR_OK : wrong(p, "'origins yes', or no such line");
+}
+
 static thr_status parse_body(thr_context *context, parser *p, thr_manifest *m) {
     uint64_t n_dims = 0, bits = 0, lead = 0, n_segments = 0;
     THR_TRY(metric_line(p, &m->metric));
@@ -471,6 +480,7 @@ static thr_status parse_body(thr_context *context, parser *p, thr_manifest *m) {
     THR_TRY(number_line(p, "items", m->version > 2 ? 0 : 1, UINT64_MAX - 1, &m->n_items));
     THR_TRY(ranges_line(p, m->quantiser.ranges));
     THR_TRY(flag_line(p, "centre", &m->centred));
+    THR_TRY(origins_line(p, &m->has_origins));
     if (m->version > 1) {
         THR_TRY(rotation_line(p, &m->quantiser.rotation_seed));
         if (lead < bits)
@@ -635,6 +645,8 @@ thr_status thr_index_manifest_print(thr_context *context, const thr_manifest *m,
     add(&out, "keep %s\nitems %" PRIu64 "\n", thr_dtype_name(m->keep), m->n_items);
     add_floats(&out, "ranges", m->quantiser.ranges, THR_MAX_BITS);
     add(&out, "centre %s\n", m->centred ? "yes" : "no");
+    if (m->has_origins)
+        add(&out, "origins yes\n");
     if (m->version > 1)
         add_version_2(&out, m);
     add(&out, "ids %s\nnames %s\n", m->has_ids ? "yes" : "no", m->has_names ? "yes" : "no");

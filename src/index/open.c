@@ -35,6 +35,7 @@ static void unload(thr_index *index) {
         thr_release(index->context, index->mapped[i].path);
     }
     THR_RELEASE(index->context, index->mapped, index->segments, index->cells);
+    thr_index_origins_free(index->context, &index->origins);
     thr_index_manifest_free(index->context, &index->manifest);
     thr_index_live_close(index->context, &index->live);
     index->mapped = NULL;
@@ -140,7 +141,10 @@ static thr_status map_segments(thr_index *index, const char *dir, thr_error *err
         if (thr_index_section_size(&view->shape, THR_SECTION_VECTORS, &size))
             index->info.vector_bytes += size;
     }
-    return THR_OK;
+    if (!m->has_origins)
+        return THR_OK;
+    return thr_index_origins_make(index->context, &m->quantiser, index->cells, index->segments, m->n_segments,
+                                  &index->origins, err);
 }
 
 /* Open all files that the manifest names. */
@@ -251,6 +255,7 @@ static void describe(thr_index *index) {
     info->lead_bits = m->lead;
     info->rotated = m->quantiser.rotation_seed != 0;
     info->centred = m->centred;
+    info->relative_codes = m->has_origins;
     info->tuned_queries = m->tuning.n_queries;
     info->has_features = m->hits.there;
     info->has_ids = m->has_ids;
@@ -264,7 +269,8 @@ static void describe(thr_index *index) {
                                       .lead = m->lead,
                                       .query_bits = m->model.codes ? thr_index_model_query_bits(&index->model) : 0,
                                       .errors = m->errors,
-                                      .noise = &index->root->noise};
+                                      .noise = &index->root->noise,
+                                      .origins = m->has_origins ? &index->origins.of : NULL};
     index->vectors = index->corpus;
     if (m->model.n_inputs == 0)
         return;

@@ -40,9 +40,9 @@ bool thr_index_section_size(const thr_segment_shape *shape, uint32_t kind, uint6
         return true;
     case THR_SECTION_BLOCK_NORMS:
         *size = padded / THR_BLOCK_ITEMS * sizeof(uint32_t);
-        return !nested && cosine_codes && !shape->centred;
+        return !nested && cosine_codes && !shape->centred && !shape->has_origins;
     case THR_SECTION_FACTORS:
-        return !nested && (!cosine_codes || shape->centred);
+        return !nested && (!cosine_codes || shape->centred || shape->has_origins);
     case THR_SECTION_OFFSETS:
         return !nested && thr_shape_has_offsets(shape);
     case THR_SECTION_SCALES:
@@ -141,6 +141,9 @@ static thr_status take_cells(thr_segment_view *view, thr_error *err) {
                                    .cells = thr_section_file_at(&view->file, THR_SECTION_CELLS),
                                    .centroids = thr_section_file_at(&view->file, THR_SECTION_CENTROIDS),
                                    .ends = thr_section_file_at(&view->file, THR_SECTION_CELL_ENDS)};
+    if (view->shape.has_origins && view->cells.n > 0 && view->cells.ends == NULL)
+        return thr_section_file_damaged(&view->file, THR_SECTIONS_VERSION_AT,
+                                        "codes are relative to centroids, whose lengths are missing", err);
     if (!thr_cells_are_valid(&view->cells, &wrong))
         return thr_section_file_damaged(&view->file, thr_section_file_offset(&view->file, &view->cells.cells[wrong]),
                                         "a cell has impossible numbers", err);

@@ -67,7 +67,7 @@ typedef struct thr_segment_shape {
         n_inputs; /* dimensions of the vectors that a model's codes are of (manifest.h); 0: the vectors have n_dims */
     thr_metric metric;
     thr_dtype keep;
-    bool centred, has_ids, has_names;
+    bool centred, has_origins, has_ids, has_names;
     bool has_name_slots; /* with names only; not before THR_NAMES_VERSION */
     bool has_cell_ends;  /* with cells only; not before THR_ENDS_VERSION */
 } thr_segment_shape;
@@ -81,6 +81,7 @@ static inline thr_segment_shape thr_shape_of_manifest(const thr_manifest *m) {
                                .metric = m->metric,
                                .keep = m->keep,
                                .centred = m->centred,
+                               .has_origins = m->has_origins,
                                .has_names = m->has_names};
 }
 
@@ -91,7 +92,7 @@ static inline uint32_t thr_shape_vector_dims(const thr_segment_shape *shape) {
 
 /* Whether items have offsets: with L2, or with a centre. A model's codes have none. */
 static inline bool thr_shape_has_offsets(const thr_segment_shape *shape) {
-    return (shape->metric == THR_METRIC_L2 && shape->n_inputs == 0) || shape->centred;
+    return (shape->metric == THR_METRIC_L2 && shape->n_inputs == 0) || shape->centred || shape->has_origins;
 }
 
 /* Bytes per item in the leads: a bfloat16 factor, and an offset if items have one. */

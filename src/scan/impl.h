@@ -45,7 +45,7 @@ typedef struct thr_job {
     size_t n_survivors;    /* rows that pass the screen; of nested codes those whose records are read */
     size_t n_candidates;   /* candidates to refine, at most n_survivors */
     bool exact;            /* score rows from their vectors, without a screen */
-    bool measures_queries; /* prepared queries get their geometry */
+    bool measures_queries; /* prepared queries get their geometry; with origins they always do */
     double kept_error;     /* thr_scan_kept_error, where answers are certified */
     /*
      * Margins of the screen and of the rescoring, in standard errors, that keep the recall (margin.h). 0: no margins;
@@ -60,13 +60,14 @@ typedef struct thr_job {
  * length.
  */
 typedef struct thr_query_geometry {
-    double query_length; /* the query's length, 1 for cosine */
-    double centre_length;
+    double query_length;  /* the query's length, 1 for cosine */
+    double origin_length; /* |c|, 0 without a centre; with origins the largest |o| */
     double part_length;   /* |p| */
     double lead_distance; /* |p - p~| */
     double rest_distance; /* |p - p^| */
     /* p's effective number of dimensions: |p|^4 / the sum of the fourth powers of p's components */
     double effective_dims;
+    double farthest_origin, nearest_origin; /* with origins: the largest and the least scored distance (origins.h) */
 } thr_query_geometry;
 
 /*
@@ -74,7 +75,8 @@ typedef struct thr_query_geometry {
  *
  * Estimates are collected in *the collector's units*: the user's score less the query's bias, and, for codes without
  * factors, divided by code.gain. With D the distance that the kernels compute and total the largest one (code/query.h),
- * an item's estimate is (total - 2 D) factor gain - offset x offset_weight.
+ * an item's estimate is (total - 2 D) factor gain - offset x offset_weight. With origins, bias is 0, the base of the
+ * item's origin is added, and thr_scan_origin_margin is added to total.
  */
 typedef struct thr_scan_query {
     const thr_scan_corpus *corpus;
@@ -92,11 +94,17 @@ typedef struct thr_scan_query {
      */
     thr_rest_query rest;
     float lead_gain, rest_gain;
-    float rescore_margin;        /* added to that sum, so that the rescoring overestimates (margin.h) */
-    thr_query_geometry geometry; /* where job->measures_queries */
-    float unit;                  /* with hits: the unit of sums */
-    bool reads_ahead;            /* announces pages before it touches them (pages.h) */
-    bool skips_screen;           /* its rows are in the collector already, or a radius search scores all vectors */
+    float rescore_margin;           /* added to that sum, so that the rescoring overestimates (margin.h) */
+    thr_query_geometry geometry;    /* where job->measures_queries, or with origins */
+    const thr_origin_term *origins; /* by number; NULL: the corpus has none */
+    /* With origins the screen adds hypot(random_margin min(distance, across), own_margin) to total (margin.h). */
+    double random_margin, own_margin, across;
+    /* The same for the rescoring, added in place of rescore_margin. */
+    double random_rescore_margin, own_rescore_margin;
+    bool is_unbiased;  /* with origins: gains were divided by the cosine to the query's code (margins/unbias.h) */
+    float unit;        /* with hits: the unit of sums */
+    bool reads_ahead;  /* announces pages before it touches them (pages.h) */
+    bool skips_screen; /* its rows are in the collector already, or a radius search scores all vectors */
 } thr_scan_query;
 
 /* Queries that read every tile together; may be a single one. */
@@ -124,9 +132,13 @@ typedef struct thr_read_ahead {
 /* The scratch memory of one query or one thread. */
 typedef struct thr_lane {
     thr_collector collector;
-    float *vector;     /* n_dims floats: the query; then n_dims more: a row, or the query less the centre */
-    void *code_memory; /* thr_code_query_size */
-    void *rest_memory; /* thr_rest_query_size */
+    float *vector;            /* n_dims floats: the query; then n_dims more: a row, or the query less the centre */
+    void *code_memory;        /* thr_code_query_size */
+    void *rest_memory;        /* thr_rest_query_size */
+    thr_origin_term *origins; /* the query's terms, by origin */
+    size_t origins_capacity;
+    /* The kernel's results for the query as given and all origins, if the caller has computed them; else NULL. */
+    const float *origin_scores;
     uint32_t *distances, *more_distances; /* of a tile */
     void *group_memory;                   /* first lane of a group only: thr_code_query_group_size bytes */
     uint32_t *group_distances;            /* first lane only: a tile's distances for all queries of the group */
@@ -158,8 +170,8 @@ struct thr_scan {
  * Allocate all the memory that a search can need in the first n_lanes lanes, in groups of `group`. A second search of
  * the same shape allocates nothing. THR_ENOMEM.
  */
-thr_status thr_scan_make_room(thr_scan *scan, size_t n_lanes, uint32_t group, uint32_t n_dims, size_t survivors,
-                              thr_error *err);
+thr_status thr_scan_make_room(thr_scan *scan, const thr_scan_corpus *corpus, size_t n_lanes, uint32_t group,
+                              size_t survivors, thr_error *err);
 
 /* Global block numbers: row / 64. Every segment begins at a multiple of 64. */
 typedef struct thr_block_range {
@@ -170,7 +182,10 @@ static inline bool thr_is_nested(const thr_scan_corpus *corpus) {
     return corpus->lead < corpus->quantiser->item_bits;
 }
 
-/* Whether codes have factors, as all do but flat cosine codes without a centre. All segments of a corpus are alike. */
+/*
+ * Whether codes have factors, as all do but flat cosine codes without a centre or origins. All segments of a corpus are
+ * alike.
+ */
 static inline bool thr_has_factors(const thr_scan_corpus *corpus) {
     return thr_is_nested(corpus) || corpus->segments->factors != NULL;
 }
@@ -200,7 +215,8 @@ thr_job thr_scan_job_of_part(const thr_job *whole, const thr_scan_corpus *corpus
                              const thr_answers *answers);
 
 /*
- * Prepare query number q of queries in lane's memory, which *query borrows: its codes, gains, offset weight and bias.
+ * Prepare query number q of queries in lane's memory, which *query borrows: its codes, gains, offset weight and bias;
+ * with origins also its terms.
  */
 void thr_scan_query_prepare(const thr_job *job, const thr_matrix *queries, uint64_t q, thr_lane *lane,
                             thr_scan_query *query);
@@ -320,6 +336,12 @@ float thr_scan_estimate_score(const thr_scan_query *query, float score);
 
 /* The segment that holds a row. */
 const thr_segment *thr_scan_segment_of(const thr_scan_corpus *corpus, uint64_t row);
+
+/* The query's term for a row's origin. Without origins (terms NULL) a base of 0 and a distance of 1. */
+thr_origin_term thr_scan_term_of(const thr_scan_corpus *corpus, const thr_origin_term *terms, uint64_t row);
+
+/* With origins: the margin that the screen adds to the query's total for the items of an origin at this distance. */
+int32_t thr_scan_origin_margin(const thr_scan_query *query, double distance);
 
 /* A bit for each row of block b of a segment that exists and passes the filter. */
 static inline uint64_t thr_block_rows(const thr_scan_query *query, const thr_segment *segment, uint64_t block) {

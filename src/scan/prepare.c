@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* prepare.c - prepares a query: its vector, its codes, and the gain, weight and bias of its estimates. */
+/* prepare.c - prepares a query: its vector and codes; the gain, weight and bias of its estimates; terms of origins. */
 #include "code/fixed.h"
 #include "code/rotate.h"
 #include "scan/margins/bounds.h"
+#include "scan/margins/unbias.h"
 #include "scan/pages.h"
 
 #include <math.h>
@@ -37,14 +38,27 @@ static coded_part remove_centre(const thr_scan_corpus *corpus, const thr_kernels
                         .bias = product};
 }
 
-static coded_part find_coded_part(const thr_scan_corpus *corpus, const thr_kernels *kernels, double norm,
+/* With origins: p = q - w c, for all metrics. Bases take the place of the bias. */
+static coded_part subtract_centre(const thr_scan_corpus *corpus, const thr_kernels *kernels, const float *vector,
+                                  double weight, float *residual) {
+    const float *centre = corpus->quantiser->centre;
+    const uint32_t n_dims = corpus->quantiser->n_dims;
+    for (uint32_t d = 0; d < n_dims; d++)
+        residual[d] = centre == NULL ? vector[d] : (float)((double)vector[d] - weight * (double)centre[d]);
+    return (coded_part){residual, sqrt(kernels->sum_squares(residual, n_dims)), weight, 0};
+}
+
+/* weight: of the query, with origins. */
+static coded_part find_coded_part(const thr_scan_corpus *corpus, const thr_kernels *kernels, double norm, double weight,
                                   thr_lane *lane) {
     const uint32_t n_dims = corpus->quantiser->n_dims;
     float *scratch = lane->vector + n_dims;
     coded_part part = {lane->vector, corpus->metric == THR_METRIC_COSINE ? norm > 0 : norm, 1, 0};
-    if (corpus->quantiser->centre != NULL)
+    if (corpus->origins != NULL)
+        part = subtract_centre(corpus, kernels, lane->vector, weight, scratch);
+    else if (corpus->quantiser->centre != NULL)
         part = remove_centre(corpus, kernels, lane->vector, scratch);
-    if (corpus->metric == THR_METRIC_L2)
+    if (corpus->metric == THR_METRIC_L2 && corpus->origins == NULL)
         part.bias = -part.length * part.length;
     if (corpus->quantiser->rotation != NULL) {
         if (part.vector != scratch)
@@ -53,6 +67,30 @@ static coded_part find_coded_part(const thr_scan_corpus *corpus, const thr_kerne
         part.vector = scratch;
     }
     return part;
+}
+
+/*
+ * With origins, compute the query's terms in lane's memory. Returns the query's weight; 1 without origins.
+ * lane->origin_scores are not used if the vector was set to 0.
+ */
+static double compute_origin_terms(const thr_scan_corpus *corpus, double length, thr_lane *lane,
+                                   thr_scan_query *query) {
+    if (corpus->origins == NULL)
+        return 1;
+    query->origins = lane->origins;
+    query->across = (double)INFINITY;
+    return thr_scan_origin_terms(corpus, query->kernels, lane->vector, length,
+                                 query->norm > 0 ? lane->origin_scores : NULL, lane->origins);
+}
+
+static void measure_origins(const thr_scan_corpus *corpus, thr_scan_query *query) {
+    float least = INFINITY, largest = 0;
+    for (uint32_t i = 0; i < corpus->origins->n; i++) {
+        least = query->origins[i].distance < least ? query->origins[i].distance : least;
+        largest = query->origins[i].distance > largest ? query->origins[i].distance : largest;
+    }
+    query->geometry.nearest_origin = (double)least;
+    query->geometry.farthest_origin = (double)largest;
 }
 
 void thr_scan_query_prepare(const thr_job *job, const thr_matrix *queries, uint64_t q, thr_lane *lane,
@@ -79,7 +117,9 @@ void thr_scan_query_prepare(const thr_job *job, const thr_matrix *queries, uint6
             lane->vector[d] = (float)((double)lane->vector[d] / norm);
     if (job->exact)
         return;
-    const coded_part part = find_coded_part(corpus, kernels, norm, lane);
+    const double weight =
+        compute_origin_terms(corpus, corpus->metric == THR_METRIC_COSINE ? norm > 0 : norm, lane, query);
+    const coded_part part = find_coded_part(corpus, kernels, norm, weight, lane);
     const double length = fixed                    ? thr_code_fixed_query_length(part.vector, n_dims, job->query_bits)
                           : part.length > 0x1p-100 ? part.length
                                                    : 1;
@@ -95,8 +135,12 @@ void thr_scan_query_prepare(const thr_job *job, const thr_matrix *queries, uint6
             (float)(scale * (double)query->code.gain * (double)(1u << (corpus->quantiser->item_bits - corpus->lead)));
         query->rest_gain = (float)(scale * (double)query->rest.gain);
     }
-    if (job->measures_queries)
+    if (job->measures_queries || corpus->origins != NULL)
         thr_scan_query_measure(query, part.vector, part.length);
+    if (corpus->origins != NULL) {
+        thr_scan_unbias_query(query);
+        measure_origins(corpus, query);
+    }
 }
 
 float thr_scan_estimate_score(const thr_scan_query *query, float score) {

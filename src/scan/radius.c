@@ -240,7 +240,7 @@ thr_status thr_scan_radius(thr_scan *scan, const thr_scan_corpus *corpus, const 
     const uint64_t each = (queries->n_rows + n_threads - 1) / n_threads;
     s.group_size = (size_t)(one_by_one ? 1 : each > THR_GROUP ? THR_GROUP : each);
     const size_t n_lanes = n_threads * s.group_size;
-    THR_TRY(thr_scan_make_room(scan, n_lanes, (uint32_t)s.group_size, corpus->quantiser->n_dims, THR_RADIUS_ROWS, err));
+    THR_TRY(thr_scan_make_room(scan, corpus, n_lanes, (uint32_t)s.group_size, THR_RADIUS_ROWS, err));
     THR_TRY(thr_scan_check_queries(scan, corpus, queries, err));
     const thr_status status = run(&s, one_by_one, err);
     for (size_t i = 0; i < n_lanes; i++)

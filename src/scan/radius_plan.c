@@ -54,6 +54,7 @@ static void use_job(const thr_job *job, thr_scan_query *query) {
     query->corpus = job->corpus;
     query->filter = job->options->filter;
     query->rescore_margin = 0;
+    query->random_rescore_margin = query->own_rescore_margin = 0;
 }
 
 /*
@@ -62,7 +63,7 @@ static void use_job(const thr_job *job, thr_scan_query *query) {
  */
 static bool plan_by_noise(const thr_job *job, const thr_radius *radius, thr_scan_query *query, thr_lane *lane,
                           thr_radius_plan *plan) {
-    const double sine = thr_scan_largest_sine(query, (double)radius->least_score);
+    const double across = thr_scan_largest_across(query, (double)radius->least_score);
     thr_margin margin;
     if (radius->margin != NULL)
         margin = *radius->margin;
@@ -71,13 +72,13 @@ static bool plan_by_noise(const thr_job *job, const thr_radius *radius, thr_scan
     use_job(job, &margin.screen);
     use_job(job, &margin.rescoring);
     const double least = thr_scan_margin_threshold(query, radius->least_score);
-    if (!thr_scan_margin_screen(&margin, radius->screen_z, sine, query))
+    if (!thr_scan_margin_screen(&margin, radius->screen_z, across, query))
         return false;
     plan->rescored = least;
     plan->screened = round_down(least);
     plan->rescoring = margin.rescoring;
     if (job->corpus->keep != THR_DTYPE_NONE) /* otherwise the estimates are the answer */
-        plan->rescoring.rescore_margin = (float)(radius->rescore_z * margin.noise.rescored);
+        thr_scan_margin_rescore(&margin, radius->rescore_z, across, &plan->rescoring);
     return true;
 }
 

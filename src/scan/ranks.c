@@ -110,7 +110,7 @@ thr_status thr_scan_ranks(thr_scan *scan, const thr_scan_corpus *corpus, const t
     ranking r = {.rows = request->rows, .n_rows = request->n_rows};
     thr_scan_query prepared;
     thr_status status = THR_OK;
-    THR_TRY(thr_scan_make_room(scan, context->n_threads, 1, corpus->quantiser->n_dims, job.n_survivors, err));
+    THR_TRY(thr_scan_make_room(scan, corpus, context->n_threads, 1, job.n_survivors, err));
     THR_TRY_OUT(open_ranking(context, &r, err));
     thr_scan_query_prepare(&job, queries, query, &scan->lanes[0], &prepared);
     THR_TRY_OUT(thr_scan_collect(&job, &prepared, 1, scan->lanes, context->n_threads, err));

@@ -31,7 +31,7 @@ thr_status thr_scan_rerank(thr_scan *scan, const thr_scan_corpus *corpus, const 
     thr_search_options_init(&options);
     options.exact = true;
     const thr_job job = thr_scan_job_make(scan->context, corpus, &options, answers);
-    THR_TRY(thr_scan_make_room(scan, scan->context->n_threads, 1, corpus->quantiser->n_dims, n, err));
+    THR_TRY(thr_scan_make_room(scan, corpus, scan->context->n_threads, 1, n, err));
     rerank r = {scan, &job, queries, rows, n};
     return thr_parallel_try(scan->context, (size_t)queries->n_rows, rerank_one, &r, err);
 }

@@ -3,6 +3,8 @@
 #include "scan/pages.h"
 #include "scan/values.h"
 
+#include <math.h>
+
 enum { AHEAD = 16, LINE = 64 }; /* records being fetched while one is scored */
 
 /* Find a row's record of `size` bytes, and fetch it. */
@@ -19,6 +21,12 @@ static uint64_t row_of(const thr_scan_corpus *corpus, const thr_candidate *item)
     return corpus->hits == NULL ? item->row : item->row >> 32;
 }
 
+/* With origins: the margin per unit of factor, for items of an origin at this distance. */
+static float margin_of(const thr_scan_query *query, double distance) {
+    const double random = query->random_rescore_margin * (distance < query->across ? distance : query->across);
+    return (float)sqrt(random * random + query->own_rescore_margin * query->own_rescore_margin);
+}
+
 void thr_scan_rescore(const thr_scan_query *query, thr_candidate *items, size_t n) {
     const thr_scan_corpus *corpus = query->corpus;
     const thr_record_shape shape = thr_record_shape_of(corpus->quantiser->n_dims, corpus->quantiser->item_bits,
@@ -32,14 +40,17 @@ void thr_scan_rescore(const thr_scan_query *query, thr_candidate *items, size_t 
         const uint8_t *record = records[i % AHEAD];
         if (i + AHEAD < n)
             records[i % AHEAD] = fetch(corpus, size, row_of(corpus, &items[i + AHEAD]));
+        /* With hits, this replaces the packed row by the row. */
         const uint32_t distance = corpus->hits == NULL ? items[i].distance : thr_values_unpack(&items[i]);
         const int32_t lead = query->code.total - 2 * (int32_t)distance;
         const int32_t rest = query->kernels->rest_product(record + head, shape.n_planes, shape.n_rows,
                                                           query->rest.digits, query->rest.digit_sum);
         float factor, offset;
         thr_code_record_read_head(shape, record, &factor, &offset);
-        const float product = (float)lead * query->lead_gain + (float)rest * query->rest_gain + query->rescore_margin;
-        items[i].score = product * factor - offset * query->offset_weight;
+        const thr_origin_term term = thr_scan_term_of(corpus, query->origins, items[i].row);
+        const float margin = query->origins == NULL ? query->rescore_margin : margin_of(query, (double)term.distance);
+        const float product = (float)lead * query->lead_gain + (float)rest * query->rest_gain + margin;
+        items[i].score = product * factor - offset * query->offset_weight + term.base;
         if (corpus->hits != NULL)
             items[i].score = thr_scan_value(query, &items[i], items[i].score + query->bias);
     }

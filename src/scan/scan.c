@@ -99,7 +99,7 @@ thr_status thr_scan_search(thr_scan *scan, const thr_scan_corpus *corpus, const 
     const bool one_by_one = one_by_one_is_best(context, queries->n_rows);
     const size_t group_size = choose_group_size(context, queries->n_rows),
                  n_lanes = thr_scan_lanes(context, queries->n_rows);
-    THR_TRY(thr_scan_make_room(scan, n_lanes, one_by_one ? 1 : (uint32_t)group_size, corpus->quantiser->n_dims,
+    THR_TRY(thr_scan_make_room(scan, corpus, n_lanes, one_by_one ? 1 : (uint32_t)group_size,
                                thr_scan_most_survivors(&job), err));
     THR_TRY(thr_scan_check_queries(scan, corpus, queries, err));
     query_search s = {scan, &job, queries, group_size};

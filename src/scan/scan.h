@@ -23,13 +23,15 @@ typedef struct thr_code_errors {
 } thr_code_errors;
 
 /*
- * The standard errors of a rotated index's estimates, per unit of the item's factor and of the length of the query's
- * coded part (L2: twice that length). They hardly depend on the query (margins/noise.h). 0: unknown.
+ * The standard errors of a rotated index's estimates, per unit of the item's factor and, but for the roundings, of the
+ * length of the query's coded part (L2: twice that length), or with origins of the scored distance (origins.h). They
+ * hardly depend on the query (margins/noise.h). 0: unknown.
  */
 typedef struct thr_code_noise {
-    double screened;    /* by the planes in blocks, without the share of the query's own code */
-    double rescored;    /* by all planes */
-    double code_square; /* the mean |b|^2 of the planes in blocks */
+    double screened;                       /* by the planes in blocks, without the share of the query's own code */
+    double rescored;                       /* by all planes, likewise */
+    double code_square;                    /* the mean |b|^2 of the planes in blocks */
+    double lead_rounding, record_rounding; /* of offsets that are stored as bfloat16, per unit of factor */
 } thr_code_noise;
 
 enum { THR_DEFAULT_QUERY_BITS = 4 }; /* where neither options nor the corpus choose */
@@ -48,8 +50,9 @@ typedef struct thr_scan_corpus {
     uint32_t lead;       /* planes in the segments' blocks; fewer than the quantiser's item_bits for nested codes */
     uint32_t query_bits; /* default where the search options leave it open; 0: THR_DEFAULT_QUERY_BITS */
     thr_code_errors errors;
-    const thr_code_noise *noise; /* NULL: unknown */
-    const thr_scan_hits *hits;   /* sums of posting lists, to rank by values; at most 2^32 items. NULL: rank by score */
+    const thr_code_noise *noise;       /* NULL: unknown */
+    const thr_corpus_origins *origins; /* NULL: all codes are relative to the quantiser's centre */
+    const thr_scan_hits *hits; /* sums of posting lists, to rank by values; at most 2^32 items. NULL: rank by score */
     /* NULL, or a copy of the codes on GPUs, which then run the screen. With hits it must support adding them */
     struct thr_store *store;
 } thr_scan_corpus;

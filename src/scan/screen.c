@@ -7,6 +7,7 @@
  * few items reach the threshold, there are few such blocks.
  */
 #include "code/encode.h"
+#include "scan/estimate.h"
 #include "scan/values.h"
 
 #include <math.h>
@@ -42,38 +43,17 @@ static void find_bounds(const thr_scan_query *query, const thr_lane *lane, const
             bounds[b] = INT32_MAX;
 }
 
-/*
- * Estimate the scores of all items of a block, in the collector's units. Returns the mask of those that reach the
- * threshold.
- */
-static uint64_t estimate_block(const thr_scan_query *query, const uint32_t *distances, const thr_segment *segment,
-                               uint64_t block, float threshold, float *scores) {
-    const thr_kernels *kernels = query->kernels;
-    const thr_query_code *code = &query->code;
-    const uint64_t at = block * THR_BLOCK_ITEMS;
-    const thr_score_line line = {code->total, query->gain, query->offset_weight, threshold};
-    if (segment->records != NULL)
-        return kernels->screen_leads(scores, distances, segment->leads + at * (segment->lead_offsets ? 2 : 1),
-                                     segment->lead_offsets, &line);
-    if (segment->factors != NULL)
-        return kernels->screen_factors(scores, distances, segment->factors + at,
-                                       segment->offsets == NULL ? NULL : segment->offsets + at, &line);
-    uint32_t squares[THR_BLOCK_ITEMS];
-    kernels->code_squares(squares, segment->codes + block * thr_block_size(code->n_dims, code->item_bits), 1,
-                          code->n_dims, code->item_bits);
-    return kernels->screen_cosine(scores, distances, squares, code->total, threshold);
-}
-
 /* Screen blocks of codes with factors. For nested codes the collector also keeps distances, for rescoring. */
 static void screen_with_factors(const thr_scan_query *query, thr_lane *lane, const uint32_t *distances,
                                 const thr_segment *segment, uint64_t first, size_t n_blocks) {
+    thr_origin_line line = thr_origin_line_none();
     for (size_t b = 0; b < n_blocks; b++) {
         uint64_t mask = thr_block_rows(query, segment, first + b);
         if (mask == 0)
             continue;
         float scores[THR_BLOCK_ITEMS];
         const uint32_t *own = distances + b * THR_BLOCK_ITEMS;
-        mask &= estimate_block(query, own, segment, first + b, lane->collector.threshold, scores);
+        mask &= thr_scan_estimate_block(query, own, segment, first + b, lane->collector.threshold, &line, scores);
         if (mask != 0)
             thr_select_collector_push_block(&lane->collector, segment->first_row + (first + b) * THR_BLOCK_ITEMS, mask,
                                             scores, segment->records == NULL ? NULL : own);
@@ -88,8 +68,8 @@ static void screen_cosine(const thr_scan_query *query, thr_lane *lane, const uin
         if (masks[b] == 0 || (masks[b] &= thr_block_rows(query, segment, first + b)) == 0)
             continue;
         float scores[THR_BLOCK_ITEMS];
-        masks[b] &= estimate_block(query, distances + b * THR_BLOCK_ITEMS, segment, first + b,
-                                   lane->collector.threshold, scores);
+        masks[b] &= thr_scan_estimate_block(query, distances + b * THR_BLOCK_ITEMS, segment, first + b,
+                                            lane->collector.threshold, NULL, scores);
         if (masks[b] != 0)
             thr_select_collector_push_block(&lane->collector, segment->first_row + (first + b) * THR_BLOCK_ITEMS,
                                             masks[b], scores, NULL);
@@ -100,6 +80,7 @@ static void screen_cosine(const thr_scan_query *query, thr_lane *lane, const uin
 static void screen_values(const thr_scan_query *query, thr_lane *lane, const uint32_t *distances,
                           const thr_segment *segment, uint64_t first, size_t n_blocks) {
     const float gain = thr_values_gain(query);
+    thr_origin_line line = thr_origin_line_none();
     for (size_t b = 0; b < n_blocks; b++) {
         uint64_t mask = thr_block_rows(query, segment, first + b);
         if (mask == 0)
@@ -107,7 +88,7 @@ static void screen_values(const thr_scan_query *query, thr_lane *lane, const uin
         float scores[THR_BLOCK_ITEMS];
         const uint64_t row = segment->first_row + (first + b) * THR_BLOCK_ITEMS;
         const uint32_t *own = distances + b * THR_BLOCK_ITEMS;
-        (void)estimate_block(query, own, segment, first + b, -INFINITY, scores);
+        (void)thr_scan_estimate_block(query, own, segment, first + b, -INFINITY, &line, scores);
         mask &= thr_scan_values_of_block(query, lane, row, gain, query->bias, scores);
         if (mask != 0)
             thr_scan_values_push(lane, row, mask, scores, segment->records == NULL ? NULL : own);

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include <thresher/index.h>
+#include "scan/origins.h"
 
 typedef struct thr_segment {
     uint32_t n_items;
@@ -21,6 +21,10 @@ typedef struct thr_segment {
      *   cosine  g |p| s factors - a offsets + <c, q>    p = q - a c / |c|, a = <c, q> / |c|; offsets = -<r, c> / |c|
      *   ip      g |p| s factors - a offsets + <c, q>    the same; without a centre p = q and there are no offsets
      *   l2    2 g |p| s factors -   offsets - |p|^2     p = q - c;                           offsets = |r|^2
+     * If the segment has origins (origins.h), o is the item's origin, r = x - o and p = q - w c, where w is 1 but for
+     * ip. g is also divided by the cosine of the angle between p and its code (margins/unbias.h). The estimate is
+     *   cosine, ip  g |p| s factors - w offsets + <o, q>    offsets =   factor <b, o - c> - <r, o>
+     *   l2        2 g |p| s factors - offsets - |q - o|^2   offsets = 2 factor <b, o - c> + |r|^2
      */
     const uint32_t *block_norms; /* without factors: smallest |b|^2 of each block's codes */
     const float *factors;        /* per item: |r| / <r / |r|, b> */
@@ -37,4 +41,7 @@ typedef struct thr_segment {
     const void *vectors;        /* dense rows of dtype `keep`; NULL for codes only */
     const float *scales;        /* keep = I8, per item: value = scale * integer; else NULL */
     const float *inverse_norms; /* cosine with vectors, per item: 1 / |kept vector|, 0 for zero vectors; else NULL */
+
+    const thr_segment_origins *origins; /* NULL: codes are relative to the corpus's centre */
+    uint32_t first_item;                /* number in origins->starts of the first item here; a multiple of 64 */
 } thr_segment;

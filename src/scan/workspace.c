@@ -23,7 +23,7 @@ thr_status thr_scan_create(thr_context *context, thr_scan **scan_out, thr_error 
 
 static void free_lane(thr_context *context, thr_lane *lane) {
     THR_RELEASE(context, lane->vector, lane->code_memory, lane->rest_memory, lane->distances, lane->sample,
-                lane->group_memory, lane->group_distances);
+                lane->group_memory, lane->group_distances, lane->origins);
     thr_scan_found_free(context, &lane->accepted);
     thr_scan_found_free(context, &lane->found);
     *lane = (thr_lane){.collector = lane->collector, .number = lane->number};
@@ -63,8 +63,9 @@ static thr_status alloc_group(thr_context *context, thr_lane *lane, uint32_t n_d
     return THR_OK;
 }
 
-thr_status thr_scan_make_room(thr_scan *scan, size_t n_lanes, uint32_t group, uint32_t n_dims, size_t survivors,
-                              thr_error *err) {
+thr_status thr_scan_make_room(thr_scan *scan, const thr_scan_corpus *corpus, size_t n_lanes, uint32_t group,
+                              size_t survivors, thr_error *err) {
+    const uint32_t n_dims = corpus->quantiser->n_dims;
     if (scan->n_dims < n_dims) {
         for (size_t i = 0; i < scan->n_lanes; i++)
             free_lane(scan->context, &scan->lanes[i]);
@@ -77,6 +78,10 @@ thr_status thr_scan_make_room(thr_scan *scan, size_t n_lanes, uint32_t group, ui
             free_lane(scan->context, lane);
             THR_TRY(alloc_lane(scan->context, lane, scan->n_dims, err));
         }
+        lane->origin_scores = NULL;
+        if (corpus->origins != NULL)
+            THR_TRY(thr_grow(scan->context, &lane->origins, &lane->origins_capacity, corpus->origins->n,
+                             sizeof *lane->origins, "a query", err));
         if (lane->group_capacity < wanted)
             THR_TRY(alloc_group(scan->context, lane, scan->n_dims, wanted, err));
         THR_TRY(thr_select_collector_start(&lane->collector, scan->context, survivors, 0, -INFINITY, err));
@@ -88,7 +93,7 @@ thr_status thr_scan_check_queries(thr_scan *scan, const thr_scan_corpus *corpus,
                                   thr_error *err) {
     const thr_quantiser *quantiser = corpus->quantiser;
     const double longest = thr_longest_row(quantiser->unit);
-    THR_TRY(thr_scan_make_room(scan, 1, 1, quantiser->n_dims, 1, err));
+    THR_TRY(thr_scan_make_room(scan, corpus, 1, 1, 1, err));
     float *vector = scan->lanes[0].vector;
     for (uint64_t row = 0; row < queries->n_rows; row++) {
         THR_TRY(thr_matrix_to_f32(queries, row, 1, vector));

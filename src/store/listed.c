@@ -32,22 +32,82 @@ typedef struct slice_work {
 
 /* ------------------------------------------------------------------------------------------------ lists */
 
-/* Cut the runs of all queries at the slice's ends, and into pieces. Returns their number; with NULL only counts. */
-static uint32_t cut_runs(const listing *l, const thr_store_slice *slice, thr_listed_run *to) {
+/* The runs of a slice. runs is NULL if they are only counted; origins, by run, if the corpus has none. */
+typedef struct run_list {
+    thr_listed_run *runs;
+    thr_listed_origin *origins;
+    uint32_t n;
+} run_list;
+
+/* Cut blocks of the slice into pieces. */
+static void cut_blocks(const thr_store_slice *slice, uint32_t q, thr_block_range blocks, run_list *to) {
+    for (uint64_t at = blocks.first; at < blocks.end; to->n++) {
+        const uint64_t n_blocks = blocks.end - at < THR_LISTED_BLOCKS ? blocks.end - at : THR_LISTED_BLOCKS;
+        if (to->runs != NULL)
+            to->runs[to->n] = (thr_listed_run){q, (uint32_t)(at - slice->first_block), (uint32_t)n_blocks};
+        at += n_blocks;
+    }
+}
+
+/* The end of the rows of a segment that have the same origin as `row`, which has an item. */
+static uint64_t origin_end(const thr_segment *segment, uint64_t row, uint32_t *origin) {
+    const thr_segment_origins *origins = segment->origins;
+    const uint64_t item = segment->first_item + (row - segment->first_row), end = segment->first_row + segment->n_items;
+    *origin = thr_segment_origin_of(origins, item);
+    if (*origin + 1 == origins->n)
+        return end;
+    const uint64_t next = row + (origins->starts[*origin + 1] - item);
+    return next < end ? next : end;
+}
+
+/* Append the run of rows [first, end) of the corpus, which are on the slice and have the same origin. */
+static void put_run(const listing *l, const thr_store_slice *slice, uint32_t q, uint64_t first, uint64_t end,
+                    uint32_t origin, run_list *to) {
+    const thr_scan_query *query = l->lists[q]->query;
+    const thr_origin_term term = query->origins[origin];
+    const uint64_t begin = slice->first_block * THR_BLOCK_ITEMS;
+    const uint32_t item = (uint32_t)(first - begin), item_end = (uint32_t)(end - begin);
+    const uint32_t block = item / THR_BLOCK_ITEMS, block_end = (item_end - 1) / THR_BLOCK_ITEMS + 1;
+    to->runs[to->n] = (thr_listed_run){q, block, block_end - block};
+    to->origins[to->n] =
+        (thr_listed_origin){item, item_end, thr_scan_origin_margin(query, (double)term.distance), term.base};
+}
+
+/* As cut_blocks, but also cut where the origin changes. */
+static void cut_at_origins(const listing *l, const thr_store_slice *slice, uint32_t q, thr_block_range blocks,
+                           run_list *to) {
+    uint64_t row = blocks.first * THR_BLOCK_ITEMS;
+    while (row < blocks.end * THR_BLOCK_ITEMS) {
+        const uint64_t block = row / THR_BLOCK_ITEMS;
+        const uint64_t last = blocks.end - block < THR_LISTED_BLOCKS ? blocks.end : block + THR_LISTED_BLOCKS;
+        const thr_segment *segment = thr_scan_segment_of(l->c.job->corpus, row);
+        if (row - segment->first_row >= segment->n_items) {
+            row = (block + 1) * THR_BLOCK_ITEMS; /* the rest of the block is padding */
+            continue;
+        }
+        uint32_t origin;
+        uint64_t end = origin_end(segment, row, &origin);
+        end = end < last * THR_BLOCK_ITEMS ? end : last * THR_BLOCK_ITEMS;
+        if (to->runs != NULL)
+            put_run(l, slice, q, row, end, segment->origins->first + origin, to);
+        to->n++;
+        row = end;
+    }
+}
+
+/* Cut the runs of all queries at the slice's ends, and into pieces. */
+static void cut_runs(const listing *l, const thr_store_slice *slice, run_list *to) {
     const uint64_t begin = slice->first_block, slice_end = begin + slice->n_blocks;
-    uint32_t n = 0;
     for (uint32_t q = 0; q < l->c.n; q++)
         for (size_t i = 0; i < l->lists[q]->n_runs; i++) {
             const thr_block_range *run = &l->lists[q]->runs[i];
-            const uint64_t end = run->end < slice_end ? run->end : slice_end;
-            for (uint64_t at = run->first > begin ? run->first : begin; at < end; n++) {
-                const uint64_t n_blocks = end - at < THR_LISTED_BLOCKS ? end - at : THR_LISTED_BLOCKS;
-                if (to != NULL)
-                    to[n] = (thr_listed_run){q, (uint32_t)(at - begin), (uint32_t)n_blocks};
-                at += n_blocks;
-            }
+            const thr_block_range blocks = {run->first > begin ? run->first : begin,
+                                            run->end < slice_end ? run->end : slice_end};
+            if (l->c.job->corpus->origins == NULL)
+                cut_blocks(slice, q, blocks, to);
+            else
+                cut_at_origins(l, slice, q, blocks, to);
         }
-    return n;
 }
 
 static uint64_t key_of(float threshold) {
@@ -68,30 +128,43 @@ static thr_status grow_both(const listing *l, thr_store_slice *slice, const copy
     return thr_store_grow(l->c.store, slice, pair->on_device, pair->size, device_out, err);
 }
 
+/* Enqueue the uploads of runs and their origins, and fill them in. */
+static thr_status send_runs(const listing *l, thr_store_slice *slice, uint32_t n_runs, thr_listed_op *op,
+                            thr_error *err) {
+    const thr_backend *backend = l->c.store->backend;
+    const copy runs = {THR_STORE_BUFFER_HOST_RUNS, THR_STORE_BUFFER_RUNS, n_runs * sizeof *op->runs},
+               origins = {THR_STORE_BUFFER_HOST_ORIGINS, THR_STORE_BUFFER_ORIGINS, n_runs * sizeof *op->origins};
+    const bool has_origins = l->c.job->corpus->origins != NULL;
+    run_list on_host = {.n = 0};
+    THR_TRY(grow_both(l, slice, &runs, &on_host.runs, &op->runs, err));
+    if (has_origins)
+        THR_TRY(grow_both(l, slice, &origins, &on_host.origins, &op->origins, err));
+    cut_runs(l, slice, &on_host);
+    THR_TRY(backend->upload(slice->stream, (void *)op->runs, on_host.runs, runs.size, err));
+    return has_origins ? backend->upload(slice->stream, (void *)op->origins, on_host.origins, origins.size, err)
+                       : THR_OK;
+}
+
 /* Enqueue the uploads of runs and queries, and fill in the operation. */
 static thr_status send_lists(const listing *l, thr_store_slice *slice, uint32_t n_runs, thr_listed_op *op,
                              thr_error *err) {
     const thr_backend *backend = l->c.store->backend;
     const uint32_t n = l->c.n, n_words = thr_store_query_words(&l->lists[0]->query->code);
-    const copy runs = {THR_STORE_BUFFER_HOST_RUNS, THR_STORE_BUFFER_RUNS, n_runs * sizeof *op->runs},
-               words = {THR_STORE_BUFFER_HOST_WORDS, THR_STORE_BUFFER_WORDS, n * (size_t)n_words * sizeof *op->words},
+    const copy words = {THR_STORE_BUFFER_HOST_WORDS, THR_STORE_BUFFER_WORDS, n * (size_t)n_words * sizeof *op->words},
                queries = {THR_STORE_BUFFER_HOST_QUERIES, THR_STORE_BUFFER_QUERIES, n * sizeof *op->queries},
                keys = {THR_STORE_BUFFER_HOST_THRESHOLDS, THR_STORE_BUFFER_THRESHOLDS, n * sizeof *op->thresholds};
-    thr_listed_run *host_runs;
     uint32_t *host_words;
     thr_device_query *host_queries;
     uint64_t *host_keys;
-    THR_TRY(grow_both(l, slice, &runs, &host_runs, &op->runs, err));
+    THR_TRY(send_runs(l, slice, n_runs, op, err));
     THR_TRY(grow_both(l, slice, &words, &host_words, &op->words, err));
     THR_TRY(grow_both(l, slice, &queries, &host_queries, &op->queries, err));
     THR_TRY(grow_both(l, slice, &keys, &host_keys, &op->thresholds, err));
-    (void)cut_runs(l, slice, host_runs);
     for (uint32_t q = 0; q < n; q++) {
         thr_store_put_words(&l->lists[q]->query->code, host_words + q * (size_t)n_words);
         host_queries[q] = thr_store_query(l->lists[q]->query);
         host_keys[q] = key_of(l->lists[q]->threshold);
     }
-    THR_TRY(backend->upload(slice->stream, (void *)op->runs, host_runs, runs.size, err));
     THR_TRY(backend->upload(slice->stream, (void *)op->words, host_words, words.size, err));
     THR_TRY(backend->upload(slice->stream, (void *)op->queries, host_queries, queries.size, err));
     return backend->upload(slice->stream, (void *)op->thresholds, host_keys, keys.size, err);
@@ -105,7 +178,9 @@ static thr_status screen_slice(const listing *l, thr_store_slice *slice, slice_w
     const thr_backend *backend = store->backend;
     const size_t n = l->c.n, counts = n * sizeof(uint32_t);
     thr_slice_memory *m = &w->memory;
-    w->n_runs = cut_runs(l, slice, NULL);
+    run_list counted = {.n = 0};
+    cut_runs(l, slice, &counted);
+    w->n_runs = counted.n;
     if (w->n_runs == 0)
         return THR_OK;
     thr_listed_op op = {.codes = thr_store_tiles_view(slice, slice->resident, slice->n_tiles, 0, slice->n_tiles, 0),

@@ -88,8 +88,7 @@ thr_status thr_store_search(thr_scan *scan, const thr_scan_corpus *corpus, const
         return thr_scan_search(scan, corpus, queries, options, answers, err);
     uint64_t n_lanes = queries->n_rows < scan->n_lanes ? queries->n_rows : scan->n_lanes;
     n_lanes = n_lanes < THR_DEVICE_QUERIES ? n_lanes : THR_DEVICE_QUERIES;
-    THR_TRY(
-        thr_scan_make_room(scan, (size_t)n_lanes, 1, corpus->quantiser->n_dims, thr_scan_most_survivors(&job), err));
+    THR_TRY(thr_scan_make_room(scan, corpus, (size_t)n_lanes, 1, thr_scan_most_survivors(&job), err));
     THR_TRY(thr_scan_check_queries(scan, corpus, queries, err));
     search_batch b = {.job = &job, .queries = queries, .lanes = scan->lanes};
     for (uint64_t left = queries->n_rows; left > 0;) {

@@ -29,6 +29,7 @@ typedef enum thr_store_buffer_name {
     THR_STORE_BUFFER_ROW_VECTORS, /* n: their digits, to rescore, or float vectors, to refine */
     THR_STORE_BUFFER_SCORES,      /* float, of ROWS */
     THR_STORE_BUFFER_RUNS,        /* thr_listed_run */
+    THR_STORE_BUFFER_ORIGINS,     /* thr_listed_origin, of RUNS */
     THR_STORE_BUFFER_HOST_WORDS,
     THR_STORE_BUFFER_HOST_DIGITS,
     THR_STORE_BUFFER_HOST_QUERIES,
@@ -37,6 +38,7 @@ typedef enum thr_store_buffer_name {
     THR_STORE_BUFFER_HOST_ROW_VECTORS,
     THR_STORE_BUFFER_HOST_SCORES,
     THR_STORE_BUFFER_HOST_RUNS,
+    THR_STORE_BUFFER_HOST_ORIGINS,
     THR_STORE_BUFFER_HOST_THRESHOLDS,
     THR_STORE_BUFFER_HOST_FILTER,
     THR_STORE_BUFFER_HOST_COUNTS,

@@ -43,7 +43,7 @@ thr_store_size thr_store_get_size(thr_store *store);
 /*
  * thr_scan_search (scan/scan.h) with the screen on corpus->store: the same arguments, answers and errors, and
  * THR_ENOMEM for memory of a device, and THR_EDEVICE. Passes exact searches and corpora without a store to
- * thr_scan_search.
+ * thr_scan_search. The codes must have no origins (scan/origins.h): only the screens of listed.h add their bases.
  */
 thr_status thr_store_search(thr_scan *scan, const thr_scan_corpus *corpus, const thr_matrix *queries,
                             const thr_search_options *options, const thr_answers *answers, thr_error *err);

@@ -103,6 +103,8 @@ static void print_codes(const thr_index_info *info, measures measured) {
                  prog_bytes((double)info->code_bytes).text, prog_per_item(info->code_bytes, info->n_items));
     print_code_errors(measured);
     (void)printf("centre          %s\n", info->centred ? "yes: subtracted before coding" : "no");
+    if (info->relative_codes)
+        (void)printf("relative to     the centroids of cells\n");
     (void)printf("rotation        %s\n", info->rotated ? "yes" : "no");
     if (info->tuned_queries > 0)
         (void)printf("calibration     %s\n", prog_counted(info->tuned_queries, "query").text);

@@ -116,6 +116,7 @@ int prog_vector_search_prepare(prog_vector_search *s) {
                                         values->common.filter != NULL ? s->filter.n_allowed : UINT64_MAX, search,
                                         &s->least_score);
     s->options.certified = search->certified;
+    search->reads_all_cells = search->reads_all_cells && s->info.relative_codes;
     if (values->follow) {
         search->batch = 1; /* every query sees the newest commit, and is answered before the next one is read */
         search->flush = true;

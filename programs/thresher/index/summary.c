@@ -40,6 +40,7 @@ void prog_json_index(prog_json *json, const char *dir, const thr_index *index) {
     prog_json_key_text(json, "keep", thr_dtype_name(info.keep));
     prog_json_key_count(json, "lead_bits", info.lead_bits);
     prog_json_key_bool(json, "centred", info.centred);
+    prog_json_key_bool(json, "relative_codes", info.relative_codes);
     prog_json_key_bool(json, "rotated", info.rotated);
     prog_json_key_count(json, "tuned_queries", info.tuned_queries);
     prog_json_key_bool(json, "features", info.has_features);

@@ -131,6 +131,7 @@ static bool certifies(const prog_search_values *values, uint64_t n_cells, const 
 int prog_search_values_prepare(const prog_search_values *values, thr_metric metric, uint64_t n_cells,
                                uint64_t n_allowed, prog_search *s, float *least_score) {
     s->by_radius = !isnan(values->radius);
+    s->reads_all_cells = n_cells > 0 && (values->certify || !certifying_reads_more(values, n_cells));
     const int rc = s->by_radius
                        ? prog_search_prepare_radius(s, values->dir, metric, values->radius, values->output, least_score)
                        : prog_search_make_room(s, values->k, values->rerank.depth, n_allowed);

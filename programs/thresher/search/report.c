@@ -8,9 +8,9 @@
 #include "cli/json.h"
 #include "cli/messages.h"
 
-/* GPUs screen only searches for the best k that are not exact. */
+/* GPUs screen only searches for the best k that are not exact and, if codes are relative to cells, may skip cells. */
 static bool may_use_gpus(const prog_search_values *values, const prog_search *s) {
-    return !s->by_radius && !values->exact;
+    return !s->by_radius && !values->exact && !s->reads_all_cells;
 }
 
 /* With --json and -o the summary goes to standard output. */
@@ -45,7 +45,8 @@ void prog_search_report(const prog_search_values *values, const prog_search *s, 
     if (may_use_gpus(values, s))
         prog_print_device("codes are screened", thr_context_device(context));
     else if (!values->exact)
-        prog_detail("codes are screened by the CPU, as in every search by --radius");
+        prog_detail("codes are screened by the CPU, as in every search %s",
+                    s->by_radius ? "by --radius" : "that reads all cells");
     if (s->run->globals.json && values->output != NULL && s->results.is_file)
         print_summary(values, s, what, total_s);
 }

@@ -87,7 +87,7 @@ thr_status thr_cells_bounded_prepare(const thr_bounded_search *search, size_t n_
     thr_bounded_fallback *fallback = &w->fallback;
     const thr_scan_corpus *corpus = search->corpus->scan;
     const size_t n_queries = (size_t)search->queries->n_rows;
-    THR_TRY(thr_scan_make_room(search->scan, w->context->n_threads, 1, corpus->quantiser->n_dims, n_survivors, err));
+    THR_TRY(thr_scan_make_room(search->scan, corpus, w->context->n_threads, 1, n_survivors, err));
     THR_TRY(thr_scan_check_queries(search->scan, corpus, search->queries, err));
     if (!w->is_ready) {
         free_slots(w);

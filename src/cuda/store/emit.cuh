@@ -33,22 +33,30 @@ __device__ __forceinline__ void emit(const Op &op, const thr_device_codes &codes
         }
 }
 
-/* Score a lane's items, and append those that reach the query's threshold. All lanes must call it together. */
-template <uint32_t PLANES, typename Op, typename Scan>
-__device__ __forceinline__ void let_through(const Op &op, const Scan &scan, const thr_device_query &query, uint32_t q,
-                                            const lane_tile &own, const uint32_t (&distances)[LANE_ITEMS],
-                                            const lane_numbers &numbers) {
+/* Append those of a lane's hits that reach the query's threshold. All lanes must call it together. */
+template <typename Op>
+__device__ __forceinline__ void
+emit_reached(const Op &op, const thr_device_codes &codes, uint32_t q, const lane_tile &own, uint32_t hits,
+             const uint32_t (&distances)[LANE_ITEMS], const float (&scores)[LANE_ITEMS]) {
     const uint64_t threshold = op.thresholds[q];
-    const float least = least_score(threshold);
-    float scores[LANE_ITEMS];
-    uint32_t hits = score_items<PLANES>(scan, query, own, distances, numbers, least, scores);
     if (__any_sync(THR_ALL_LANES, hits != 0) == 0)
         return;
     /* Among equal scores, keep smaller items. */
     for (uint32_t i = 0; i < LANE_ITEMS; i++)
         if ((hits >> i & 1) != 0 &&
-            key_of(scan.codes, scores[i], own.tile * THR_DEVICE_TILE + LANE_ITEMS * own.lane + i) < threshold)
+            key_of(codes, scores[i], own.tile * THR_DEVICE_TILE + LANE_ITEMS * own.lane + i) < threshold)
             hits &= ~(1u << i);
     if (__any_sync(THR_ALL_LANES, hits != 0) != 0)
-        emit(op, scan.codes, q, own, hits, distances, scores);
+        emit(op, codes, q, own, hits, distances, scores);
+}
+
+/* Score a lane's items, and append those that reach the query's threshold. All lanes must call it together. */
+template <uint32_t PLANES, typename Op, typename Scan>
+__device__ __forceinline__ void let_through(const Op &op, const Scan &scan, const thr_device_query &query, uint32_t q,
+                                            const lane_tile &own, const uint32_t (&distances)[LANE_ITEMS],
+                                            const lane_numbers &numbers) {
+    float scores[LANE_ITEMS];
+    const uint32_t hits =
+        score_items<PLANES>(scan, query, own, distances, numbers, least_score(op.thresholds[q]), scores);
+    emit_reached(op, scan.codes, q, own, hits, distances, scores);
 }

@@ -55,11 +55,14 @@ static thr_status write_cells(thr_context *context, const thr_build_dir *dir, ui
     written->n_segments = 0;
     written->n_items = written->n_rows = 0;
     written->has_ids = true;
+    written->has_origins = true;
     copy.index = index;
     stream.segment_items = largest_segment(index);
     thr_status status = thr_index_segment_copy_open(&copy, stream.segment_items, manifest->n_items, err);
     if (status == THR_OK)
         status = write_all(&copy, n_cells, order, err);
+    if (status == THR_OK && written->has_origins)
+        written->errors = stream.gather.errors;
     thr_index_segment_copy_close(&copy);
     thr_index_free(index);
     if (status != THR_OK) {

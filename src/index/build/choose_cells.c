@@ -24,11 +24,11 @@ enum {
 };
 
 static const float RECALL = 0.95f;
-static const double SCAN_NS = 42000, CELLS_NS = 49000;   /* of a search, whatever it reads */
-static const double BLOCK_NS = 29, CODE_BYTES_A_NS = 27; /* screened without cells */
-static const double CELL_CODE_BYTES_A_NS = 14;           /* screened with cells */
-static const double ROW_NS = 19, ROW_BYTES_A_NS = 34;    /* of float32, scored by all planes or more */
-static const double CELL_NS = 10, CENTROID_BYTES_A_NS = 12.6;
+static const double SCAN_NS = 19000, CELLS_NS = 38000;     /* of a search, whatever it reads */
+static const double BLOCK_NS = 16.6, CODE_BYTES_A_NS = 20; /* screened without cells */
+static const double CELL_CODE_BYTES_A_NS = 13;             /* screened with cells */
+static const double ROW_NS = 128;                          /* scored by all planes or more */
+static const double CELL_NS = 6, CENTROID_BYTES_A_NS = 11.6;
 /*
  * Cells must be this many times as fast with RECALL, because they gain less with .99: on word vectors 1.4 times the
  * speed with .95 become 1.05 times in batches with .99.
@@ -44,14 +44,10 @@ static double vector_bytes(const thr_manifest *m, double n_vectors) {
     return n_vectors * m->quantiser.n_dims * (double)sizeof(float);
 }
 
-static double rows_ns(const thr_manifest *m, double n_read) {
-    return n_read * ROW_NS + vector_bytes(m, n_read) / ROW_BYTES_A_NS;
-}
-
 /* The time of a search of all rows that scores n_read of them. */
 static double scan_ns(const thr_manifest *m, double n_read) {
     const double n_blocks = (double)m->n_rows / THR_BLOCK_ITEMS;
-    return SCAN_NS + n_blocks * BLOCK_NS + code_bytes(m, n_blocks) / CODE_BYTES_A_NS + rows_ns(m, n_read);
+    return SCAN_NS + n_blocks * BLOCK_NS + code_bytes(m, n_blocks) / CODE_BYTES_A_NS + n_read * ROW_NS;
 }
 
 static double centroids_ns(const thr_manifest *m, double n_cells) {
@@ -60,7 +56,7 @@ static double centroids_ns(const thr_manifest *m, double n_cells) {
 
 /* The time of a search of cells that screens n_blocks and scores n_read rows. */
 static double cells_ns(const thr_manifest *m, double n_cells, double n_blocks, double n_read) {
-    return CELLS_NS + centroids_ns(m, n_cells) + code_bytes(m, n_blocks) / CELL_CODE_BYTES_A_NS + rows_ns(m, n_read);
+    return CELLS_NS + centroids_ns(m, n_cells) + code_bytes(m, n_blocks) / CELL_CODE_BYTES_A_NS + n_read * ROW_NS;
 }
 
 uint32_t thr_index_cells_to_try(const thr_manifest *m) {

@@ -31,8 +31,14 @@ thr_status thr_index_gather_open(thr_context *context, const thr_segment_shape *
     THR_TRY(thr_alloc(context, (size_t)chunk_items, sizeof(float), &gather->measures.products, "lengths", err));
     THR_TRY(
         thr_alloc(context, (size_t)chunk_items, sizeof(uint32_t), &gather->measures.code_squares, "code lengths", err));
+    if (shape->has_origins)
+        THR_TRY(
+            thr_alloc(context, (size_t)chunk_items, sizeof(float), &gather->measures.origin_products, "lengths", err));
     if (!has(gather, THR_SECTION_RECORDS))
         return THR_OK;
+    if (shape->has_origins)
+        THR_TRY(thr_alloc(context, (size_t)chunk_items, sizeof(float), &gather->measures.lead_origin_products,
+                          "lengths", err));
     gather->measures.lead = shape->lead;
     gather->errors = (thr_code_errors){FLT_MIN, FLT_MIN, FLT_MIN, FLT_MIN}; /* a manifest accepts normal numbers only */
     THR_TRY(thr_alloc(context, (size_t)chunk_items, sizeof(float), &gather->measures.lead_products, "lengths", err));
@@ -52,7 +58,8 @@ void thr_index_gather_close(thr_gather *gather) {
         slab_free(gather->context, &gather->slabs[i]);
     THR_RELEASE(gather->context, gather->slabs, gather->measures.norms, gather->measures.residuals,
                 gather->measures.alongs, gather->measures.code_squares, gather->measures.products,
-                gather->measures.lead_products, gather->lead_squares, gather->blocks);
+                gather->measures.lead_products, gather->measures.origin_products, gather->measures.lead_origin_products,
+                gather->lead_squares, gather->blocks);
     *gather = (thr_gather){.context = gather->context};
 }
 
@@ -137,15 +144,25 @@ static void add_factors(thr_gather *gather, thr_slab *slab, uint64_t n) {
         slab->factors[slab->n_items + i] = factor_of(gather->measures.residuals[i], gather->measures.products[i]);
 }
 
-/* L2: |r|^2. Otherwise, with a centre, minus the residual's component along it. */
-static float offset_of(const thr_gather *gather, uint64_t i) {
+/*
+ * L2: |r|^2. Otherwise, with a centre, minus the residual's component along it. With origins: the formula in
+ * scan/segment.h, with factor as it is stored and origin_products <b, o - c>, both of all planes or both of the leading
+ * ones.
+ */
+static float offset_of(const thr_gather *gather, uint64_t i, float factor, const float *origin_products) {
     const thr_measures *m = &gather->measures;
+    if (gather->shape.has_origins) {
+        const double residual = (double)m->residuals[i], product = (double)factor * (double)origin_products[i];
+        return gather->shape.metric == THR_METRIC_L2 ? (float)(residual * residual + 2 * product)
+                                                     : (float)(product - (double)m->alongs[i]);
+    }
     return gather->shape.metric == THR_METRIC_L2 ? m->residuals[i] * m->residuals[i] : -m->alongs[i];
 }
 
 static void add_offsets(thr_gather *gather, thr_slab *slab, uint64_t n) {
     for (uint64_t i = 0; i < n; i++)
-        slab->offsets[slab->n_items + i] = offset_of(gather, i);
+        slab->offsets[slab->n_items + i] =
+            offset_of(gather, i, slab->factors[slab->n_items + i], gather->measures.origin_products);
 }
 
 /* The smallest float not below x. */
@@ -186,19 +203,22 @@ static void add_nested(thr_gather *gather, thr_slab *slab, uint64_t n) {
     gather->context->kernels->code_squares(gather->lead_squares, codes, n_blocks, n_dims, lead);
     for (uint64_t i = 0; i < n; i++) {
         const double residual = (double)m->residuals[i];
-        const float offset = pairs ? offset_of(gather, i) : 0;
         uint16_t *numbers = leads + (pairs ? 2 * i : i);
-        float factor, stored_offset;
-        thr_code_record_write_head(shape, records + i * size, factor_of(m->residuals[i], m->products[i]), offset);
-        thr_code_record_read_head(shape, records + i * size, &factor, &stored_offset);
+        float factor, unused;
+        thr_code_record_write_head(shape, records + i * size, factor_of(m->residuals[i], m->products[i]), 0);
+        thr_code_record_read_head(shape, records + i * size, &factor, &unused);
         numbers[0] = thr_bf16_from_f32(factor_of(m->residuals[i], m->lead_products[i]));
-        if (pairs)
-            numbers[1] = thr_bf16_from_f32(offset);
-        const double lead_factor = (double)thr_bf16_to_f32(numbers[0]);
+        const float lead_factor = thr_bf16_to_f32(numbers[0]);
+        if (pairs) {
+            numbers[1] = thr_bf16_from_f32(offset_of(gather, i, lead_factor, m->lead_origin_products));
+            thr_code_record_write_head(shape, records + i * size, factor,
+                                       offset_of(gather, i, factor, m->origin_products));
+        }
         note_errors(&errors->full_error, &errors->full_length,
                     (stored_code){residual, (double)m->products[i], (double)factor, m->code_squares[i]}, n_dims);
         note_errors(&errors->lead_error, &errors->lead_length,
-                    (stored_code){residual, (double)m->lead_products[i], lead_factor, gather->lead_squares[i]}, n_dims);
+                    (stored_code){residual, (double)m->lead_products[i], (double)lead_factor, gather->lead_squares[i]},
+                    n_dims);
     }
 }
 

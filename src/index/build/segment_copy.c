@@ -102,8 +102,12 @@ static thr_status recode_some(thr_segment_copy *copy, thr_slab *slab, uint64_t i
             slab->inverse_norms[at] = from->inverse_norms[row - from->first_row];
     }
     const thr_matrix rows = thr_matrix_f32(vectors, n, n_dims);
-    THR_TRY(thr_code_encode_blocks(index->context, &copy->stream->manifest->quantiser, &rows, i,
-                                   thr_index_gather_codes(gather, slab), &gather->measures, err));
+    thr_code_origins origins = copy->origins.of;
+    if (origins.of_row != NULL)
+        origins.of_row += i;
+    const thr_code_input of = {&rows, i, copy->stream->manifest->has_origins ? &origins : NULL};
+    THR_TRY(thr_code_encode_rows(index->context, &copy->stream->manifest->quantiser, &of,
+                                 thr_index_gather_codes(gather, slab), &gather->measures, err));
     thr_index_gather_add(gather, slab, n);
     return THR_OK;
 }
@@ -135,7 +139,7 @@ static thr_status write_rows(thr_segment_copy *copy, uint32_t number, thr_error 
     stream->gather.shape.has_ids = copy->ids.ids != NULL;
     THR_TRY(thr_index_segment_begin(stream, number, err));
     THR_TRY(write_vectors(copy, err));
-    THR_TRY(copy->recode ? recode(copy, err) : copy_codes(copy, err));
+    THR_TRY(copy->recode || copy->stream->manifest->has_origins ? recode(copy, err) : copy_codes(copy, err));
     THR_TRY(thr_index_segment_end(stream, number, (uint32_t)copy->n_rows, err));
     if (copy->ids.ids == NULL)
         stream->manifest->segments[stream->manifest->n_segments - 1].first_id =
@@ -150,8 +154,12 @@ thr_status thr_index_segment_copy_write(thr_segment_copy *copy, uint32_t number,
         THR_TRY_OUT(
             thr_index_order_by_cells(copy->index, copy->rows, (uint32_t)copy->n_rows, copy->n_cells, &order, err));
     copy->stream->cells = copy->n_cells > 1 ? &order.table : NULL;
+    if (copy->stream->manifest->has_origins)
+        THR_TRY_OUT(thr_index_code_origins_make(copy->index->context, &copy->stream->manifest->quantiser,
+                                                copy->stream->cells, copy->n_rows, &copy->origins, err));
     status = write_rows(copy, number, err);
 out:
+    thr_index_code_origins_free(&copy->origins);
     copy->stream->cells = NULL;
     thr_cells_order_free(&order);
     return status;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * segment_copy.h - writes rows of an open index as a new segment. Vectors are copied. Codes are, too, so every score
- * stays the same; or they are made again by another quantiser.
+ * segment_copy.h - writes rows of an open index as a new segment. Vectors are copied. So are
+ * codes, so every score stays the same; or they are made again, by another quantiser or relative to new centroids.
  */
 #pragma once
 
+#include "index/code_origins.h"
 #include "index/build/segment_stream.h"
 #include "index/impl.h"
 
@@ -16,7 +17,8 @@ typedef struct thr_segment_copy {
     uint32_t n_cells;           /* of the new segment, at most its rows; below 2: none */
     uint64_t *rows;             /* of the new segment, in any order; the caller fills it */
     uint64_t n_rows;
-    thr_ids ids; /* of these */
+    thr_index_code_origins origins; /* of the segment being written */
+    thr_ids ids;                    /* of these rows */
     size_t names_capacity;
 } thr_segment_copy;
 

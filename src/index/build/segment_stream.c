@@ -43,6 +43,8 @@ thr_status thr_index_segment_stream_open(thr_segment_stream *s, thr_error *err) 
     shape.has_names = s->ids->offsets != NULL;
     s->embedder = (thr_embedder){.context = s->context, .tower = s->tower};
     THR_TRY(thr_index_gather_open(s->context, &shape, chunk, n_rows, &s->gather, err));
+    if (s->source != NULL && m->has_origins)
+        THR_TRY(thr_index_code_origins_make(s->context, &m->quantiser, NULL, chunk, &s->origins, err));
     return s->source == NULL
                ? THR_OK
                : thr_index_keeper_open(s->context, s->source->name, m->keep, vector_dims, chunk, &s->keeper, err);
@@ -54,6 +56,7 @@ void thr_index_segment_stream_close(thr_segment_stream *s) {
     thr_index_keeper_close(&s->keeper);
     thr_index_embedder_close(&s->embedder);
     thr_index_gather_close(&s->gather);
+    thr_index_code_origins_free(&s->origins);
 }
 
 /* Encode one chunk of the segment, and write its kept vectors. slab has room for it. */
@@ -65,8 +68,10 @@ static thr_status add_rows(thr_segment_stream *s, thr_slab *slab, const thr_matr
     thr_matrix embedded;
     thr_status status = thr_index_embed(&s->embedder, THR_SIDE_ITEM, rows, &embedded, &why);
     if (status == THR_OK)
-        status = thr_code_encode_blocks(s->context, &s->manifest->quantiser, &embedded, first_row,
-                                        thr_index_gather_codes(gather, slab), &gather->measures, &why);
+        status = thr_code_encode_rows(
+            s->context, &s->manifest->quantiser,
+            &(thr_code_input){&embedded, first_row, s->manifest->has_origins ? &s->origins.of : NULL},
+            thr_index_gather_codes(gather, slab), &gather->measures, &why);
     if (status == THR_OK)
         status =
             thr_index_embedder_norms(&s->embedder, rows, first_row, s->manifest->metric, gather->measures.norms, &why);

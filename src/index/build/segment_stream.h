@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/progress.h"
+#include "index/code_origins.h"
 #include "index/build/directory.h"
 #include "index/build/gather.h"
 #include "index/build/ids.h"
@@ -22,9 +23,10 @@ typedef struct thr_segment_stream {
     thr_row_source *source; /* NULL if the caller gathers the items */
     /* Has the quantiser, lead, metric, keep and centred; each segment's line is appended to it, and its items added. */
     thr_manifest *manifest;
-    const thr_tower *tower;      /* encodes the rows, if they are the model's inputs; else NULL */
-    uint64_t segment_items;      /* most items of a segment (thr_index_segment_items) */
-    const thr_cell_table *cells; /* of the segment that the caller gathers; NULL: none */
+    const thr_tower *tower;         /* encodes the rows, if they are the model's inputs; else NULL */
+    uint64_t segment_items;         /* most items of a segment (thr_index_segment_items) */
+    const thr_cell_table *cells;    /* of the segment that the caller gathers; NULL: none */
+    thr_index_code_origins origins; /* of the rows of a source */
     thr_gather gather;
     thr_keeper keeper;
     thr_embedder embedder;

@@ -98,7 +98,7 @@ void thr_index_commit_end(thr_commit *commit);
 
 /* New segments; their items are those of `rows`, in that order. */
 typedef struct thr_rewritten {
-    thr_manifest written; /* has the segments */
+    thr_manifest written; /* has the segments, and the errors of codes that were made again */
     uint64_t *rows, n_rows;
 } thr_rewritten;
 
@@ -114,9 +114,9 @@ thr_status thr_index_commit_replace(thr_commit *commit, uint32_t first, uint32_t
                                     thr_error *err);
 
 /*
- * In rewrite.c: replace segments [first, end) by as few as possible, without removed items. Codes and vectors are
- * copied, so every score stays the same. If the commit has learned a quantiser, the vectors are encoded again; the run
- * must then be all segments.
+ * In rewrite.c: replace segments [first, end) by as few as possible, without removed items. Vectors are copied. So are
+ * codes, so every estimate stays the same; but codes relative to centroids are made again, and so are all codes if the
+ * commit has learned a quantiser, which requires that the run is all segments.
  */
 thr_status thr_index_commit_rewrite(thr_commit *commit, uint32_t first, uint32_t end, thr_error *err);
 

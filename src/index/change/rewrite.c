@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rewrite.c - rewrites a run of segments with their live items only. Codes and vectors are copied, unless the
- * commit has learned a quantiser.
+ * rewrite.c - rewrites a run of segments with their live items only. Vectors are copied. So are codes, unless
+ * they are relative to centroids, or the commit has learned a quantiser.
  */
 #include "base/error.h"
 #include "index/build/segment_copy.h"
@@ -75,6 +75,7 @@ thr_status thr_index_commit_write_run(thr_commit *commit, uint32_t first, uint32
     const thr_status status = write_run(&w, first, err);
     if (commit->learned)
         commit->manifest.errors = w.stream.gather.errors;
+    made->written.errors = w.stream.gather.errors;
     thr_index_segment_copy_close(&w.copy);
     return status;
 }
@@ -107,6 +108,8 @@ static thr_status replace(thr_commit *c, uint32_t first, uint32_t end, const thr
                               .end = index->segments[end - 1].first_row + index->segments[end - 1].n_items,
                               .rows = made->rows,
                               .n_rows = made->n_rows};
+    if (c->manifest.has_origins) /* codes relative to new centroids are new codes */
+        thr_index_code_errors_join(&c->manifest.errors, &made->written.errors);
     c->manifest.n_segments = first;
     c->manifest.n_rows = first > 0 ? index->segments[first - 1].first_row + index->segments[first - 1].n_items : 0;
     THR_TRY(thr_index_commit_resize_live(c, c->manifest.n_rows, err));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * policy.c - decides whether a search of an index runs on GPUs: of codes alone, of some cells, or of codes and posting
- * lists together.
+ * lists together. If codes have origins (scan/origins.h), GPUs run only searches that skip cells; those that read all
+ * cells, such as with features or a certificate, run on the CPU.
  */
 #include "index/impl.h"
 
@@ -103,6 +104,11 @@ static thr_device_use use_of_fused(thr_index *index, uint64_t n_queries, const t
 
 /* ------------------------------------------------------------------------------------------------ searches */
 
+/* Whether GPUs can run a search that reads all codes: their screens of all codes have no bases of origins. */
+static bool can_scan_on_devices(const thr_index *index, const thr_search_options *options) {
+    return !options->exact && index->corpus.origins == NULL;
+}
+
 /* Borrow the store of codes, and with hits the copy of the lists; *codes is NULL if the CPU must search. */
 static thr_status enter(thr_index *index, uint64_t n_queries, const thr_search_options *options, thr_scan_hits *hits,
                         thr_store **codes, thr_error *err) {
@@ -130,7 +136,7 @@ thr_status thr_index_scan(thr_index *index, thr_scan *scan, const thr_matrix *qu
     thr_scan_corpus corpus = index->corpus;
     bool done = false;
     corpus.hits = hits;
-    if (!options->exact)
+    if (can_scan_on_devices(index, options))
         THR_TRY(enter(index, queries->n_rows, options, hits, &corpus.store, err));
     if (corpus.store != NULL) {
         /*

@@ -23,6 +23,16 @@
  * d / |p|. For the other metrics, an item with a score of at least t has <r, p> >= h = t - bias - |weight| max|r|,
  * without a centre h = t, so the cosine of the angle is at least h / (|p| max|r|).
  *
+ * Origins (origins.h). With o an item's origin, c the centre, w = 1 and p = q - c, the true score is
+ * t = m <r, q - o> - (offset - m <x, o - c>) + base, and the estimate has <x, p~> - <x, o - c> in place of <r, q - o>:
+ *
+ *   <r, q - o> - <x, p~ - (o - c)> = <r - x, q - o> + <x, p - p~> <= |x - r| |a| + |x| |p - p~|
+ *
+ * where a is the part of q - o orthogonal to r. An item at distance d from the query has |a| <= d, since q - o is r
+ * plus the query's difference from the item. For L2 the score is -d^2, for cosine it is 1 - d^2 / 2. For ip w o, w c
+ * and w x take the places of o, c and the item, and offsets are multiplied by w. The query is unbiased (noise.c): p~ is at an angle s to p and has the length |p| / cos s, so
+ * |p - p~| = |p| tan s.
+ *
  * Rounding. Factors and offsets are bfloat16 in leads and narrow records, each with a relative error e of at most 2^-8.
  * The corpus's errors are those of codes with the factors as stored, (1 + e) x, with
  *
@@ -34,6 +44,8 @@
  * the measured |x|^2 - |r|^2 may be off by that share of |x|^2 (code_distance).
  */
 #include "scan/margins/bounds.h"
+
+#include "scan/margins/unbias.h"
 
 #include "scan/segment.h"
 
@@ -67,8 +79,11 @@ double thr_scan_longest_residual(const thr_scan_corpus *corpus) {
     return length * STORED * (1 + arithmetic(corpus));
 }
 
-static double centre_length(const thr_scan_corpus *corpus, const thr_kernels *kernels) {
+/* The largest |o|, or without origins |c|. */
+static double longest_origin(const thr_scan_corpus *corpus, const thr_kernels *kernels) {
     const thr_quantiser *quantiser = corpus->quantiser;
+    if (corpus->origins != NULL)
+        return corpus->origins->longest;
     return quantiser->centre == NULL ? 0 : sqrt(kernels->sum_squares(quantiser->centre, quantiser->n_dims));
 }
 
@@ -91,7 +106,7 @@ static double largest_inverse_norm(const thr_scan_corpus *corpus) {
 double thr_scan_kept_error(const thr_scan_corpus *corpus, const thr_kernels *kernels) {
     const double root = sqrt(dims(corpus));
     const bool cosine = corpus->metric == THR_METRIC_COSINE;
-    const double longest = cosine ? 1 : centre_length(corpus, kernels) + thr_scan_longest_residual(corpus);
+    const double longest = cosine ? 1 : longest_origin(corpus, kernels) + thr_scan_longest_residual(corpus);
     switch (corpus->keep) {
     case THR_DTYPE_F32:
         return 0;
@@ -145,7 +160,7 @@ void thr_scan_query_measure(thr_scan_query *query, const float *part, double len
     const part_sums sums = sums_of(query, part, nested ? query->rest.digits : NULL);
     query->geometry = (thr_query_geometry){
         .query_length = corpus->metric == THR_METRIC_COSINE ? 1 : (double)query->norm,
-        .centre_length = centre_length(corpus, query->kernels),
+        .origin_length = longest_origin(corpus, query->kernels),
         .part_length = length,
         .lead_distance = distance_to_code(sums.square, length, sums.lead, sums.lead_square),
         .rest_distance = nested ? distance_to_code(sums.square, length, sums.rest, sums.rest_square) : 0,
@@ -157,7 +172,7 @@ double thr_scan_least_true_score(const thr_scan_query *query, double score, doub
     const thr_scan_corpus *corpus = query->corpus;
     const thr_query_geometry *e = &query->geometry;
     const double rounding = summing(corpus), lost = dims(corpus) * SMALLEST;
-    const double longest = e->centre_length + thr_scan_longest_residual(corpus) + kept_error;
+    const double longest = e->origin_length + thr_scan_longest_residual(corpus) + kept_error;
     switch (corpus->metric) {
     case THR_METRIC_COSINE:
         return score - 2 * rounding - kept_error;
@@ -177,14 +192,28 @@ double thr_scan_least_true_score(const thr_scan_query *query, double score, doub
 static double sum_of_sizes(const thr_scan_query *query, double code_length) {
     const thr_query_geometry *e = &query->geometry;
     const double residual = thr_scan_longest_residual(query->corpus);
+    const thr_corpus_origins *origins = query->corpus->origins;
+    if (origins != NULL)
+        return (1 + (double)query->offset_weight) *
+               (2 * (e->part_length + origins->farthest) * code_length +
+                e->farthest_origin * (e->farthest_origin + residual) + residual * (residual + origins->longest) +
+                e->query_length * origins->longest);
     if (query->corpus->metric == THR_METRIC_L2)
         return 2 * e->part_length * code_length + residual * residual + e->part_length * e->part_length;
-    return (e->part_length + e->query_length) * (code_length + e->centre_length) +
+    return (e->part_length + e->query_length) * (code_length + e->origin_length) +
            fabs((double)query->offset_weight) * residual;
 }
 
 double thr_scan_largest_offset(const thr_scan_query *query) {
+    const thr_corpus_origins *origins = query->corpus->origins;
     const double residual = thr_scan_longest_residual(query->corpus);
+    if (origins != NULL) { /* |x| is at most `code`, by the leading planes and by all */
+        const thr_code_errors *errors = &query->corpus->errors;
+        const double code = STORED * (double)fmaxf(errors->lead_length, errors->full_length);
+        return query->corpus->metric == THR_METRIC_L2
+                   ? residual * residual + 2 * code * origins->farthest
+                   : (double)query->offset_weight * (residual * origins->longest + code * origins->farthest);
+    }
     if (query->corpus->metric == THR_METRIC_L2)
         return residual * residual;
     return query->corpus->quantiser->centre != NULL ? fabs((double)query->offset_weight) * residual : 0;
@@ -197,7 +226,7 @@ double thr_scan_largest_offset(const thr_scan_query *query) {
  * where its derivative is 0. Rows without direction have score 0. slack: the rounding error of u - c.
  */
 static double least_centred_quotient(const thr_scan_query *query, double score, double slack) {
-    const double w = (double)query->offset_weight, c = query->geometry.centre_length;
+    const double w = (double)query->offset_weight, c = query->geometry.origin_length;
     if (score <= 0)
         return 0;
     const double theta = acos(fmin(1, score)), phi = acos(fmin(1, fmax(-1, w)));
@@ -226,8 +255,48 @@ double thr_scan_largest_sine(const thr_scan_query *query, double score) {
     return sqrt(1 - cosine * cosine);
 }
 
+double thr_scan_largest_across(const thr_scan_query *query, double score) {
+    const double rounding = 4 * summing(query->corpus);
+    if (query->corpus->origins == NULL)
+        return thr_scan_largest_sine(query, score);
+    switch (query->corpus->metric) {
+    case THR_METRIC_L2:
+        return 2 * sqrt(fmax(-score, 0)) * (1 + rounding);
+    case THR_METRIC_COSINE: /* the squared distance of unit vectors is 2 - 2 cosine */
+        return sqrt(fmax(2 - 2 * score, 0) + 8 * rounding);
+    default: { /* |q - w x|^2 = |q|^2 - 2 w score + w^2 |x|^2 */
+        const double weight = (double)query->offset_weight, length = query->geometry.query_length;
+        const double item = weight * (query->corpus->origins->longest + thr_scan_longest_residual(query->corpus));
+        const double sum = length * length + item * item;
+        return sqrt(fmax(sum - 2 * weight * score, 0) + 2 * rounding * sum);
+    }
+    }
+}
+
 double thr_scan_to_collector(const thr_scan_query *query, double score) {
     return (score - (double)query->bias) / (thr_has_factors(query->corpus) ? 1 : (double)query->code.gain);
+}
+
+/* An upper bound of |p| sine, or with origins of |a|. Unlike thr_scan_largest_across, not doubled for L2. */
+static double longest_across(const thr_scan_query *query, double score) {
+    const double times = query->corpus->metric == THR_METRIC_L2 ? 2 : 1;
+    if (query->corpus->origins == NULL)
+        return query->geometry.part_length * thr_scan_largest_sine(query, score);
+    return fmin(query->geometry.farthest_origin, thr_scan_largest_across(query, score)) / times;
+}
+
+/* |p - p~|. If the query is unbiased, it is |p| tan s. */
+static double lead_distance(const thr_scan_query *query) {
+    const thr_query_geometry *e = &query->geometry;
+    return query->is_unbiased ? e->part_length * thr_scan_code_tangent(e->part_length, e->lead_distance)
+                              : e->lead_distance;
+}
+
+/* |p - p^|, likewise. */
+static double rest_distance(const thr_scan_query *query) {
+    const thr_query_geometry *e = &query->geometry;
+    return query->is_unbiased ? e->part_length * thr_scan_code_tangent(e->part_length, e->rest_distance)
+                              : e->rest_distance;
 }
 
 /* An upper bound of |x - r|, including the rounding errors of the measured error and length. */
@@ -247,8 +316,9 @@ static double least_estimate(const thr_scan_query *query, double score, double l
     /* Flat cosine codes give no estimate for rows without direction, whose score is 0. */
     if (!(length > 0) || !isfinite(score) || (!thr_has_factors(corpus) && score <= 0))
         return (double)-INFINITY;
-    const double times = corpus->metric == THR_METRIC_L2 ? 2 : 1, p = query->geometry.part_length;
-    const double product = code_distance(corpus, error, length) * p * thr_scan_largest_sine(query, score) + code_error +
+    const double times = corpus->metric == THR_METRIC_L2 ? 2 : 1;
+    const double p = fmax(query->geometry.part_length, query->geometry.farthest_origin / times);
+    const double product = code_distance(corpus, error, length) * longest_across(query, score) + code_error +
                            relative * (length * p + code_error);
     const double slack = arithmetic(corpus) * (sum_of_sizes(query, code_length) + fabs(score));
     const double least = score - times * product - relative * thr_scan_largest_offset(query) - slack;
@@ -263,7 +333,7 @@ double thr_scan_screen_bound(const thr_scan_query *query, float score, double ke
     const bool nested = thr_is_nested(query->corpus);
     const double length = STORED * (double)(nested ? errors->lead_length : errors->full_length);
     const double error = (double)(nested ? errors->lead_error : errors->full_error);
-    return least_estimate(query, least_truth, length, error, length, length * query->geometry.lead_distance,
+    return least_estimate(query, least_truth, length, error, length, length * lead_distance(query),
                           nested ? BFLOAT16 : 0);
 }
 
@@ -291,6 +361,6 @@ double thr_scan_rescore_bound(const thr_scan_query *query, float score, double k
     const double lead = fmin(plane_length * top * (double)((1u << corpus->lead) - 1), length + rest);
     return least_estimate(query, thr_scan_least_true_score(query, (double)score, kept_error), length,
                           (double)errors->full_error, lead + rest,
-                          lead * query->geometry.lead_distance + rest * query->geometry.rest_distance,
+                          lead * lead_distance(query) + rest * rest_distance(query),
                           corpus->quantiser->item_bits > 4 ? 0 : BFLOAT16);
 }

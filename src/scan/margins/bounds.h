@@ -39,8 +39,18 @@ double thr_scan_least_true_score(const thr_scan_query *query, double score, doub
 double thr_scan_longest_residual(const thr_scan_corpus *corpus);
 double thr_scan_largest_offset(const thr_scan_query *query);
 
-/* An upper bound of the sine of the angle between p and the residual of an item whose true score is at least score. */
+/*
+ * Without origins: an upper bound of the sine of the angle between p and the residual of an item whose true score is at
+ * least score.
+ */
 double thr_scan_largest_sine(const thr_scan_query *query, double score);
+
+/*
+ * What limits the random part of such an item's error (thr_scan_margin_noise). Without origins thr_scan_largest_sine.
+ * With origins, q - o being the query's difference from the item's origin: an upper bound of the length of the part of
+ * q - o that is orthogonal to the item's residual, for L2 of twice that length; infinity if none is known (ip).
+ */
+double thr_scan_largest_across(const thr_scan_query *query, double score);
 
 /* Convert a score from the user's units to the collector's. */
 double thr_scan_to_collector(const thr_scan_query *query, double score);

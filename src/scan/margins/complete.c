@@ -15,7 +15,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_FACTORS = 16 }; /* rows, spread evenly over the best k, whose factors are averaged */
+enum { MOST_AVERAGED = 16 }; /* rows, spread evenly over the best k, whose factors or errors are averaged */
 
 /* Sort the best k of n rows to the front, and return the last one's score; -INFINITY for fewer than k. */
 static float kth_best(thr_candidate *items, size_t n, uint64_t k) {
@@ -71,16 +71,36 @@ static double miss_of(const thr_job *job, double share) {
     return share * (1 - (double)job->options->recall);
 }
 
+/* The standard error of a row's estimate, or its factor. across: of thr_scan_margin_noise. */
+typedef double row_quantity(const thr_job *job, const thr_margin *margin, double across, uint64_t row);
+
+static double screen_factor(const thr_job *job, const thr_margin *margin, double across, uint64_t row) {
+    (void)margin, (void)across;
+    return thr_scan_screen_factor(job->corpus, row);
+}
+
+static double screen_error(const thr_job *job, const thr_margin *margin, double across, uint64_t row) {
+    const double distance = (double)thr_scan_term_of(job->corpus, margin->screen.origins, row).distance;
+    return thr_scan_margin_noise(margin, distance, across) * thr_scan_screen_factor(job->corpus, row);
+}
+
+static double rescore_error(const thr_job *job, const thr_margin *margin, double across, uint64_t row) {
+    const double distance = (double)thr_scan_term_of(job->corpus, margin->screen.origins, row).distance;
+    (void)across;
+    return hypot(margin->noise.rescored * distance, margin->noise.rescored_query) *
+           thr_scan_record_factor(job->corpus, row);
+}
+
 /*
- * The mean factor of the best n rows so far, 0 of none. Factors may differ by orders of magnitude in an index, much
- * less among the rows near a query.
+ * The mean of a quantity over the best n rows so far, 0 of none. Factors may differ by orders of magnitude in an index,
+ * much less among the rows near a query.
  */
-static double mean_factor(const thr_job *job, const thr_candidate *best, size_t n,
-                          double (*factor)(const thr_scan_corpus *, uint64_t)) {
-    const size_t used = n < MOST_FACTORS ? n : MOST_FACTORS;
+static double mean_of_best(const thr_job *job, const thr_margin *margin, const thr_candidate *best, size_t n,
+                           row_quantity *quantity, double across) {
+    const size_t used = n < MOST_AVERAGED ? n : MOST_AVERAGED;
     double sum = 0;
     for (size_t i = 0; i < used; i++)
-        sum += factor(job->corpus, best[(2 * i + 1) * n / (2 * used)].row);
+        sum += quantity(job, margin, across, best[(2 * i + 1) * n / (2 * used)].row);
     return used == 0 ? 0 : sum / (double)used;
 }
 
@@ -89,7 +109,7 @@ static double rescore_z(const thr_job *job, const thr_margin *margin, const thr_
                         const thr_reach *reach) {
     if (reach->least == -INFINITY || !margin->noise.known)
         return job->rescore_z;
-    const double error = margin->noise.rescored * mean_factor(job, best, reach->n, thr_scan_record_factor);
+    const double error = mean_of_best(job, margin, best, reach->n, rescore_error, 0);
     return thr_scan_margin_z(best, reach, error, job->rescore_z, miss_of(job, 1 - THR_SCREEN_SHARE));
 }
 
@@ -109,8 +129,8 @@ static size_t refine_first(const thr_job *job, const thr_scan_query *query, thr_
 
 /*
  * Move the rows that can still be among the best k behind the first ones, and return the number of all these rows. The
- * rescoring added the job's margin. The margin needed now is smaller; `excess_margin` is the difference per unit of
- * factor. Factors are read again only for the few rows that reach the larger margin.
+ * rescoring added the job's margin. The margin needed now is smaller, by excess_z standard errors. Factors are read
+ * again only for the few rows that reach the larger margin.
  */
 static size_t keep_rows_in_reach(const thr_job *job, const thr_margin *margin, const thr_reach *reach, thr_lane *lane,
                                  size_t first) {
@@ -123,13 +143,10 @@ static size_t keep_rows_in_reach(const thr_job *job, const thr_margin *margin, c
         return lane->left_out_bound == (double)-INFINITY ? n : first;
     const double least =
         reach->least == -INFINITY ? (double)-INFINITY : thr_scan_margin_threshold(&margin->rescoring, reach->least);
-    const double excess_margin = thr_is_nested(job->corpus)
-                                     ? (job->rescore_z - rescore_z(job, margin, items, reach)) * margin->noise.rescored
-                                     : 0;
+    const double excess_z = thr_is_nested(job->corpus) ? job->rescore_z - rescore_z(job, margin, items, reach) : 0;
     for (size_t i = first; i < n; i++)
         if ((double)items[i].score >= least &&
-            (excess_margin == 0 ||
-             (double)items[i].score - excess_margin * thr_scan_record_factor(job->corpus, items[i].row) >= least))
+            (excess_z == 0 || (double)items[i].score - excess_z * rescore_error(job, margin, 0, items[i].row) >= least))
             items[kept++] = items[i];
     return kept;
 }
@@ -166,9 +183,9 @@ static size_t sort_distinct(thr_candidate *items, size_t n) {
 
 void thr_scan_margin_reduce(const thr_job *job, const thr_margin *margin, const thr_candidate *best,
                             const thr_reach *reach, thr_radius *radius) {
-    const double noise = thr_scan_margin_noise(margin, thr_scan_largest_sine(&margin->screen, (double)reach->least));
-    const double factor = mean_factor(job, best, reach->n, thr_scan_screen_factor);
-    radius->screen_z = thr_scan_margin_z(best, reach, noise * factor, job->screen_z, miss_of(job, THR_SCREEN_SHARE));
+    const double across = thr_scan_largest_across(&margin->screen, (double)reach->least);
+    const double error = mean_of_best(job, margin, best, reach->n, screen_error, across);
+    radius->screen_z = thr_scan_margin_z(best, reach, error, job->screen_z, miss_of(job, THR_SCREEN_SHARE));
     if (thr_is_nested(job->corpus))
         radius->rescore_z = rescore_z(job, margin, best, reach);
 }
@@ -176,16 +193,19 @@ void thr_scan_margin_reduce(const thr_job *job, const thr_margin *margin, const 
 /*
  * Whether a row that the screen left out may be among the best k. Such a row's estimate plus the margin that was added
  * is at most lane->left_out_bound. Now that the k-th best is known, a smaller margin is enough; it is put into *radius.
+ * The difference of the two margins grows with the distance of the row's origin, so the nearest origin's is the least.
  */
 static bool may_miss(const thr_job *job, const thr_margin *margin, const thr_lane *lane, const thr_reach *reach,
                      thr_radius *radius) {
     const thr_candidate *best = lane->collector.items;
     if (!margin->noise.known || reach->least == -INFINITY)
         return true;
-    const double noise = thr_scan_margin_noise(margin, thr_scan_largest_sine(&margin->screen, (double)reach->least));
-    const double factor = mean_factor(job, best, reach->n, thr_scan_screen_factor);
+    const double across = thr_scan_largest_across(&margin->screen, (double)reach->least);
+    const double factor = mean_of_best(job, margin, best, reach->n, screen_factor, across);
+    const double nearest = margin->screen.origins == NULL ? 1 : margin->screen.geometry.nearest_origin;
     thr_scan_margin_reduce(job, margin, best, reach, radius);
-    const double added = job->screen_z * thr_scan_margin_noise(margin, 1), needed = radius->screen_z * noise;
+    const double added = job->screen_z * thr_scan_margin_noise(margin, nearest, (double)INFINITY),
+                 needed = radius->screen_z * thr_scan_margin_noise(margin, nearest, across);
     return lane->left_out_bound - (added - needed) * factor >=
            thr_scan_margin_threshold(&margin->screen, radius->least_score);
 }

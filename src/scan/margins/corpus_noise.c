@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* corpus_noise.c - measures the noise of rotated codes, which is about the same for all queries of one length. */
+/* corpus_noise.c - measures the noise of rotated codes, which is about proportional to a query's length. */
 #include "base/error.h"
 #include "base/rng.h"
 #include "scan/margins/noise.h"
+#include "scan/margins/unbias.h"
 #include "scan/radius_plan.h"
 
 #include <math.h>
@@ -12,10 +13,6 @@ enum {
     LEAST_ITEMS = 4096, /* with fewer, most searches score all vectors */
 };
 
-static double square_of(double x) {
-    return x * x;
-}
-
 static double sum_of_squares(const float *x, size_t n) {
     double sum = 0;
     for (size_t i = 0; i < n; i++)
@@ -24,8 +21,8 @@ static double sum_of_squares(const float *x, size_t n) {
 }
 
 /*
- * Add the squared errors of a random query, per unit of its scored length, to *sum, and their number to *n. The share
- * of the query's own code is left out of sum->screened. Returns false if the noise cannot be measured.
+ * Add the squared errors of a random query, per unit of its scored length or distance, to *sum, and their number to *n.
+ * The share of the query's own code is left out. Returns false if the noise cannot be measured.
  */
 static bool add_errors(const thr_job *job, uint64_t *rng, thr_lane *lane, thr_code_noise *sum, double *n) {
     thr_scan_query screen, rescoring;
@@ -40,10 +37,12 @@ static bool add_errors(const thr_job *job, uint64_t *rng, thr_lane *lane, thr_co
     if (!thr_scan_unbias_screen(&screen) || (thr_is_nested(job->corpus) && !thr_scan_unbias_rescoring(&rescoring)))
         return false;
     thr_scan_noise_sample(job, &screen, &rescoring, lane, &errors);
-    const double square = square_of(thr_scan_scored_length(&screen));
-    const double own = square_of(thr_scan_noise_of_query(&screen, sum->code_square));
-    sum->screened += (sum_of_squares(errors.screened, errors.n) - (double)errors.n * own) / square;
-    sum->rescored += sum_of_squares(errors.rescored, errors.n) / square;
+    const double own = thr_scan_noise_of_query(&screen, sum->code_square);
+    const double all = thr_is_nested(job->corpus) ? thr_scan_noise_of_rescoring(&screen, sum->code_square) : 0;
+    sum->screened += sum_of_squares(errors.screened, errors.n) - own * own * errors.inverse_squares;
+    sum->rescored += sum_of_squares(errors.rescored, errors.n) - all * all * errors.inverse_squares;
+    sum->lead_rounding += errors.lead_rounding;
+    sum->record_rounding += errors.record_rounding;
     *n += (double)errors.n;
     return errors.n >= THR_NOISE_LEAST_ROWS;
 }
@@ -58,12 +57,13 @@ thr_status thr_scan_measure_noise(thr_scan *scan, const thr_scan_corpus *corpus,
     if (corpus->quantiser->rotation == NULL || corpus->n_rows < LEAST_ITEMS || !thr_scan_has_margins(corpus, &options))
         return THR_OK;
     const thr_job job = thr_scan_job_make(scan->context, corpus, &options, &answers);
-    THR_TRY(thr_scan_make_room(scan, 1, 1, corpus->quantiser->n_dims, thr_scan_most_survivors(&job), err));
+    THR_TRY(thr_scan_make_room(scan, corpus, 1, 1, thr_scan_most_survivors(&job), err));
     thr_code_noise sum = {.code_square = thr_scan_code_square(corpus, scan->context->kernels)};
     for (int i = 0; i < RANDOM_QUERIES; i++)
         if (!add_errors(&job, &rng, scan->lanes, &sum, &n))
             return THR_OK;
     if (sum.screened > 0)
-        *noise = (thr_code_noise){sqrt(sum.screened / n), sqrt(sum.rescored / n), sum.code_square};
+        *noise = (thr_code_noise){sqrt(sum.screened / n), sqrt(fmax(sum.rescored, 0) / n), sum.code_square,
+                                  sqrt(sum.lead_rounding / n), sqrt(sum.record_rounding / n)};
     return THR_OK;
 }

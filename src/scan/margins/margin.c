@@ -4,6 +4,7 @@
 
 #include "base/normal.h"
 #include "scan/margins/bounds.h"
+#include "scan/margins/unbias.h"
 
 #include <math.h>
 
@@ -30,7 +31,7 @@ bool thr_scan_margin_measure(const thr_job *job, const thr_scan_query *query, th
         return false;
     if (!thr_scan_unbias_screen(&screen))
         return false;
-    /* Without vectors the biased estimates of the rescoring are the answer, so they are not changed. */
+    /* Without vectors the estimates of the rescoring are the answer, so they are not changed. */
     if (nested && corpus->keep != THR_DTYPE_NONE && !thr_scan_unbias_rescoring(&rescoring))
         return false;
     thr_noise noise = thr_scan_noise_of_corpus(&screen);
@@ -41,10 +42,8 @@ bool thr_scan_margin_measure(const thr_job *job, const thr_scan_query *query, th
     return noise.known;
 }
 
-double thr_scan_margin_noise(const thr_margin *margin, double sine) {
-    const thr_noise *noise = &margin->noise;
-    const double random = sqrt(fmax(noise->screened * noise->screened - noise->query * noise->query, 0));
-    return hypot(random * sine, noise->query);
+double thr_scan_margin_noise(const thr_margin *margin, double distance, double across) {
+    return hypot(margin->noise.random * fmin(distance, across), margin->noise.query);
 }
 
 /*
@@ -77,21 +76,37 @@ double thr_scan_margin_z(const thr_candidate *items, const thr_reach *reach, dou
     return high;
 }
 
-bool thr_scan_margin_screen(const thr_margin *margin, double z, double sine, thr_scan_query *query) {
-    const double shift = ceil(z * thr_scan_margin_noise(margin, sine) / (double)margin->screen.gain);
+bool thr_scan_margin_screen(const thr_margin *margin, double z, double across, thr_scan_query *query) {
+    const bool origins = margin->screen.origins != NULL;
+    const double unit = z / (double)margin->screen.gain,
+                 distance = origins ? margin->screen.geometry.farthest_origin : 1;
+    const double shift = ceil(unit * thr_scan_margin_noise(margin, distance, across));
     if (!(shift < (double)(INT32_MAX - margin->screen.code.total)))
         return false;
     *query = margin->screen;
-    query->code.total += (int32_t)shift;
+    if (origins) {
+        query->random_margin = unit * margin->noise.random;
+        query->own_margin = unit * margin->noise.query;
+        query->across = across;
+    } else {
+        query->code.total += (int32_t)shift;
+    }
     return true;
+}
+
+void thr_scan_margin_rescore(const thr_margin *margin, double z, double across, thr_scan_query *rescoring) {
+    rescoring->rescore_margin = (float)(z * margin->noise.rescored);
+    rescoring->random_rescore_margin = z * margin->noise.rescored;
+    rescoring->own_rescore_margin = z * margin->noise.rescored_query;
+    rescoring->across = across;
 }
 
 void thr_scan_margin_begin(const thr_job *job, thr_scan_query *query, thr_lane *lane, thr_margin *margin) {
     if (!(job->screen_z > 0))
         return;
     if (thr_scan_margin_measure(job, query, lane, margin)) {
-        margin->noise.known = thr_scan_margin_screen(margin, job->screen_z, 1, query);
-        margin->rescoring.rescore_margin = margin->noise.known ? (float)(job->rescore_z * margin->noise.rescored) : 0;
+        margin->noise.known = thr_scan_margin_screen(margin, job->screen_z, (double)INFINITY, query);
+        thr_scan_margin_rescore(margin, margin->noise.known ? job->rescore_z : 0, (double)INFINITY, &margin->rescoring);
     }
     margin->query = query;
 }
@@ -107,7 +122,18 @@ float thr_scan_margin_floor(const thr_job *job, const thr_scan_query *query, con
     return nextafterf((float)thr_scan_margin_threshold(query, least), -INFINITY);
 }
 
+/* The size of the largest terms of an estimate that is near a score. */
+static double size_of_terms(const thr_scan_query *query, double score) {
+    const thr_corpus_origins *origins = query->corpus->origins;
+    if (origins == NULL)
+        return fabs(score) + fabs((double)query->bias);
+    if (query->corpus->metric != THR_METRIC_L2)
+        return fabs(score) + query->geometry.query_length * origins->longest;
+    const double residual = thr_scan_longest_residual(query->corpus), distance = sqrt(fabs(score)) + residual;
+    return distance * distance + 2 * residual * (query->geometry.part_length + distance);
+}
+
 double thr_scan_margin_threshold(const thr_scan_query *query, float least_score) {
-    const double slack = (fabs((double)least_score) + fabs((double)query->bias)) * ROUNDING + SMALLEST;
+    const double slack = size_of_terms(query, (double)least_score) * ROUNDING + SMALLEST;
     return thr_scan_to_collector(query, (double)least_score - slack);
 }

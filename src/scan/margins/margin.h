@@ -35,12 +35,18 @@ typedef struct thr_margin {
 bool thr_scan_margin_measure(const thr_job *job, const thr_scan_query *query, thr_lane *lane, thr_margin *margin);
 
 /*
- * Make *query overestimate every item by z standard errors. sine is an upper bound of the sine between the query and
- * the residuals of the wanted rows (bounds.h); 1 is always valid. The margin z * noise * factor is added by enlarging
- * total, since an estimate is (total - 2 D) * gain * factor - offset * weight. Return false, with nothing changed, if
- * total overflows.
+ * Make *query overestimate every item by z standard errors. across is thr_scan_largest_across of the least wanted score
+ * (bounds.h); infinity is always valid. The margin z * noise * factor is added by enlarging total, since an estimate is
+ * (total - 2 D) * gain * factor - offset * weight. With origins noise differs between origins; then the screen enlarges
+ * total origin by origin, from the margins set in *query. Return false, with nothing changed, if total overflows.
  */
-bool thr_scan_margin_screen(const thr_margin *margin, double z, double sine, thr_scan_query *query);
+bool thr_scan_margin_screen(const thr_margin *margin, double z, double across, thr_scan_query *query);
+
+/*
+ * Make *rescoring, a copy of margin->rescoring or itself, overestimate every item by z standard errors. across: as for
+ * thr_scan_margin_screen.
+ */
+void thr_scan_margin_rescore(const thr_margin *margin, double z, double across, thr_scan_query *rescoring);
 
 /*
  * If the job has margins, measure those of a prepared query, and make *query overestimate every item by them; for
@@ -49,10 +55,11 @@ bool thr_scan_margin_screen(const thr_margin *margin, double z, double sine, thr
 void thr_scan_margin_begin(const thr_job *job, thr_scan_query *query, thr_lane *lane, thr_margin *margin);
 
 /*
- * The standard error of the screen's estimates per unit of factor, for rows whose residuals have this sine to the
- * query.
+ * The standard error of the screen's estimates per unit of factor: sqrt((random min(distance, across))^2 + query^2).
+ * distance: the scored distance of the rows' origin (origins.h), 1 without origins. across: thr_scan_largest_across of
+ * their least score, or infinity.
  */
-double thr_scan_margin_noise(const thr_margin *margin, double sine);
+double thr_scan_margin_noise(const thr_margin *margin, double distance, double across);
 
 /* The least score that a row of the answer can have, as known so far. The best n rows, sorted, reach it. */
 typedef struct thr_reach {

@@ -13,19 +13,18 @@
 /* Blocks of the sample; rows of them that are scored, at most; rows with errors below which the noise is unknown. */
 enum { THR_NOISE_BLOCKS = 16, THR_NOISE_ROWS = 128, THR_NOISE_LEAST_ROWS = 64 };
 
-/* Standard errors of unbiased estimates, in score per unit of factor. */
-typedef struct thr_noise {
-    bool known;                /* false if no standard errors could be found: ignore the others then */
-    double screened, rescored; /* of estimates by the planes in blocks, and by all planes */
-    double query;              /* the share of `screened` that the query's own code causes */
-} thr_noise;
-
 /*
- * Remove the bias of estimates: divide the gains of the screen, or of the rescore, by the cosine of the angle between
- * the query and its code. Return false, with unusable gains, if that cosine is too small.
+ * Standard errors of unbiased estimates, in score per unit of factor. `random` and `query` are the independent parts of
+ * the error of estimates by the planes in blocks, `rescored` and `rescored_query` of those by all planes. With origins,
+ * `random` and `rescored` are also per unit of scored distance (scan/origins.h).
  */
-bool thr_scan_unbias_screen(thr_scan_query *query);
-bool thr_scan_unbias_rescoring(thr_scan_query *query);
+typedef struct thr_noise {
+    bool known;            /* false if no standard errors could be found: ignore the others then */
+    double random;         /* from the items' codes */
+    double query;          /* from the query's own code; with origins also from the rounding of offsets */
+    double rescored;       /* as random; without origins the whole standard error */
+    double rescored_query; /* as query; without origins 0 */
+} thr_noise;
 
 /*
  * Compare the estimates of codes with factors with the scores of kept vectors, or, in an index of codes only, with the
@@ -35,9 +34,14 @@ bool thr_scan_unbias_rescoring(thr_scan_query *query);
 thr_noise thr_scan_noise_measure(const thr_job *job, const thr_scan_query *screen, const thr_scan_query *rescoring,
                                  thr_lane *lane);
 
-/* The errors of one query's estimates on a sample of rows, in score per unit of factor. */
+/*
+ * The errors of one query's estimates on a sample of rows, in score per unit of factor and of the length of the query's
+ * coded part (thr_scan_scored_length), or with origins of the scored distance of the row's origin.
+ */
 typedef struct thr_sampled_errors {
     float screened[THR_NOISE_ROWS], rescored[THR_NOISE_ROWS];
+    double inverse_squares;                /* the sum of 1 / (that length or distance)^2 */
+    double lead_rounding, record_rounding; /* sums of (standard error of a rounded offset / factor)^2 */
     size_t n;
 } thr_sampled_errors;
 
@@ -51,7 +55,10 @@ double thr_scan_code_square(const thr_scan_corpus *corpus, const thr_kernels *ke
 /* The standard error that the query's own code adds, in score per unit of factor, given thr_scan_code_square. */
 double thr_scan_noise_of_query(const thr_scan_query *screen, double code_square);
 
-/* The length of the query's coded part as a factor of scores: L2: doubled. */
+/* The same for estimates by all planes of nested codes. */
+double thr_scan_noise_of_rescoring(const thr_scan_query *rescoring, double code_square);
+
+/* The length of the query's coded part, for L2 doubled: scores are proportional to it. */
 double thr_scan_scored_length(const thr_scan_query *query);
 
 /*
