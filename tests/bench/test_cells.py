@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""bench bounded and bench residuals; run by tools/check-peers"""
+"""bench bounded; run by tools/check-peers"""
 
 import argparse
 import unittest
 
 from bench.shared import common
-from bench.search import bounded, datasets, residuals
+from bench.search import bounded, datasets
 import numpy as np
 
 ARGUMENTS = argparse.Namespace(quick=True, cells=8)
@@ -54,15 +54,6 @@ class Same(unittest.TestCase):
             bounded.measure_search((1, 2), bounded.RADIUS, search, queries, 1)
 
 
-class RelativeError(unittest.TestCase):
-    def test_one_bit_has_the_known_error_and_more_bits_have_less(self):
-        one, two, three = map(residuals.relative_error, (1, 2, 3))
-        self.assertAlmostEqual(one, np.sqrt(np.pi / 2 - 1), delta=0.01)
-        best = 0.1188  # the mean square error of the best uniform quantiser of 4 levels
-        self.assertAlmostEqual(two, np.sqrt(best / (1 - best)), delta=0.01)
-        self.assertLess(three, 0.6 * two)
-
-
 @unittest.skipIf(common.thresher is None, "without the package")
 class Indexes(unittest.TestCase):
     def test_bounded_searches_are_measured(self):
@@ -73,23 +64,6 @@ class Indexes(unittest.TestCase):
             self.assertEqual(best["n_found"], [640, 640])
             self.assertLess(best["one"]["read"], 1000)  # clusters are far apart
             self.assertIn("| radius, recall 0.99 |", bounded.text({"made-up": {**about(data), **kept}}))
-
-    def test_cells_read_from_the_file_have_their_centroids(self):
-        data = clustered("l2", n_items=1999)  # not whole blocks
-        with residuals.scratch_index(data.base, metric="l2", cells=8) as index:
-            cells, centroids = residuals.read_cells(index)
-        self.assertEqual(len(cells), 1999)
-        for cell, centroid in enumerate(centroids):
-            np.testing.assert_allclose(data.base[cells == cell].mean(axis=0), centroid, rtol=1e-3, atol=1e-3)
-
-    def test_fewer_items_are_in_reach_with_centroids(self):
-        for metric in ("cosine", "l2"):
-            data = clustered(metric)
-            kept = residuals.measure_data(data, ARGUMENTS)
-            centre, once, each = kept["counts"]
-            self.assertTrue(centre[0] > once[0] > each[0] > 9, kept)
-            self.assertGreater(centre[0], centre[2])
-            self.assertIn("| the centre |", residuals.text({"made-up": {**about(data), **kept}}))
 
 
 if __name__ == "__main__":

@@ -130,6 +130,11 @@ works "$THRESHER" index search big.index one.i8bin -k 5 -v
 matches 'codes are screened by the CPU$' err
 works "$THRESHER" index search big.index one.i8bin --radius 0.99 -v
 matches 'codes are screened by the CPU, as in every search by --radius' err
+works "$THRESHER" index build small.fvecs --cells 8 -o cells.index
+works "$THRESHER" index search cells.index small.fvecs -k 5 -o cells.ivecs -v
+matches 'codes are screened by the CPU$' err
+works "$THRESHER" index search cells.index small.fvecs -k 5 -o cells.ivecs --certify -v
+matches 'codes are screened by the CPU, as in every search that reads all cells' err
 
 # ---------------------------------------------------------------------------------------------------------- trainings
 

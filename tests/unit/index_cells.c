@@ -490,21 +490,30 @@ static double naive_value(const ads *made, thr_metric metric, uint64_t q, uint64
     return (double)made->bids[id] * (sigmoid ? 1 / (1 + exp(-s)) : s) + (double)made->offsets[id];
 }
 
-/* Answers of the index have the values of their items, and no other item has a clearly greater one. */
-static void expect_best_values(const ads *made, thr_metric metric, bool sigmoid, const uint64_t *ids,
+/*
+ * Answers of the index have the values of their items, and over all queries at most `missed` of the best K items are
+ * missing in answers whose last item has a clearly smaller value.
+ */
+static void expect_best_values(const ads *made, thr_metric metric, bool sigmoid, size_t missed, const uint64_t *ids,
                                const float *values) {
+    size_t n_missed = 0;
     for (uint64_t q = 0; q < N_QUERIES; q++) {
-        size_t n_better = 0;
-        for (uint64_t i = q * K; i < (q + 1) * K; i++)
-            assert_true(fabs((double)values[i] - naive_value(made, metric, q, ids[i], sigmoid)) <= 1e-4);
+        size_t n_better = 0, n_found = 0;
+        const double last = (double)values[q * K + K - 1] + 1e-4;
+        for (uint64_t i = q * K; i < (q + 1) * K; i++) {
+            const double value = naive_value(made, metric, q, ids[i], sigmoid);
+            assert_true(fabs((double)values[i] - value) <= 1e-4);
+            n_found += value > last;
+        }
         for (uint64_t id = 0; id < made->n; id++)
-            n_better += naive_value(made, metric, q, id, sigmoid) > (double)values[q * K + K - 1] + 1e-4;
-        assert_true(n_better < K);
+            n_better += naive_value(made, metric, q, id, sigmoid) > last;
+        n_missed += (n_better < K ? n_better : K) - n_found;
     }
+    assert_true(n_missed <= missed);
 }
 
 /* With words and without (query 0), by all ways to search, sums and sigmoids. */
-static void expect_same_values(const ads *made, thr_metric metric) {
+static void expect_right_values(const ads *made, thr_metric metric) {
     const thr_matrix queries = thr_matrix_f32(made->queries, N_QUERIES, DIMS);
     for (int way = 0; way < 8; way++) {
         uint64_t ids[2][N_QUERIES * K];
@@ -518,14 +527,17 @@ static void expect_same_values(const ads *made, thr_metric metric) {
         options.recall = way / 2 == 2 ? 0.9f : options.recall;
         expect_ok(thr_index_search(made->with, &queries, K, &options, ids[0], values[0], &error));
         expect_ok(thr_index_search(made->without, &queries, K, &options, ids[1], values[1], &error));
+        /* codes differ, so other searches have other candidates */
+        for (int i = 0; i < 2; i++)
+            expect_best_values(made, metric, way % 2 == 1, options.exact ? 0 : N_QUERIES * K / 10, ids[i], values[i]);
+        if (!options.exact)
+            continue;
         assert_memory_equal(ids[0], ids[1], sizeof ids[0]);
         assert_memory_equal(values[0], values[1], sizeof values[0]);
-        if (options.exact)
-            expect_best_values(made, metric, way % 2 == 1, ids[0], values[0]);
     }
 }
 
-static void searches_with_features_answer_as_without_cells(void **state) {
+static void searches_with_features_find_the_best_values(void **state) {
     static const thr_metric metrics[] = {THR_METRIC_COSINE, THR_METRIC_IP, THR_METRIC_L2};
     for (size_t i = 0; i < 3; i++) {
         thr_index_build_options options = build_options(metrics[i], THR_DTYPE_F32, 3);
@@ -533,7 +545,7 @@ static void searches_with_features_answer_as_without_cells(void **state) {
         options.lead_bits = i == 2 ? 3 : 1;
         ads made;
         make_ads(*state, 5000, options, 40, &made);
-        expect_same_values(&made, metrics[i]);
+        expect_right_values(&made, metrics[i]);
         for (uint32_t f = 0; f < N_FEATURES; f++)
             assert_int_equal(thr_hits_feature_items(thr_index_hits(made.with), f),
                              thr_hits_feature_items(thr_index_hits(made.without), f));
@@ -746,7 +758,7 @@ int main(void) {
         cmocka_unit_test(what_cannot_be_built_is_refused),
         cmocka_unit_test(auto_chooses_cells_where_they_are_faster),
         cmocka_unit_test(auto_accepts_what_has_no_cells),
-        cmocka_unit_test(searches_with_features_answer_as_without_cells),
+        cmocka_unit_test(searches_with_features_find_the_best_values),
         cmocka_unit_test(searches_without_features_skip_cells),
         cmocka_unit_test(names_and_words_of_a_table_stay_with_their_items),
         cmocka_unit_test(odd_items_have_right_answers),

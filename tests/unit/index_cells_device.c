@@ -202,6 +202,49 @@ static void sampled_thresholds_have_the_cpus_bits(void **state) {
     free(many);
 }
 
+/* Compare searches that read all cells, of which GPUs run no part. */
+static void check_all_cells(thr_index *cpu, thr_index *gpu) {
+    enum { FEW = 9, K = 10, N_WAYS = 4 };
+    for (int way = 0; way < N_WAYS; way++) {
+        const thr_matrix matrix = thr_matrix_f32(queries, FEW, DIMS);
+        thr_index *indexes[] = {cpu, gpu};
+        uint64_t ids[2][FEW * K];
+        float scores[2][FEW * K];
+        uint8_t certified[2][FEW] = {{0}, {0}};
+        const uint64_t before = emulator.launches();
+        for (int i = 0; i < 2; i++) {
+            thr_search_options options;
+            thr_search_options_init(&options);
+            options.recall = way == 0 ? 1 : way == 3 ? options.recall : 0.9f;
+            options.certified = way == 1 ? certified[i] : NULL;
+            options.extra = way == 2 ? 0.1f : options.extra;
+            options.n_survivors = way == 3 ? 200 : 0;
+            options.n_candidates = way == 3 ? 50 : 0;
+            expect_ok(thr_index_search(indexes[i], &matrix, K, &options, ids[i], scores[i], &error));
+        }
+        assert_int_equal(emulator.launches(), before);
+        assert_memory_equal(ids[1], ids[0], sizeof ids[0]);
+        assert_memory_equal(scores[1], scores[0], sizeof scores[0]);
+        assert_memory_equal(certified[1], certified[0], sizeof certified[0]);
+    }
+}
+
+/* Codes are relative to the cells' centroids, so searches that read all cells run on the CPU (docs/gpu.md). */
+static void searches_of_all_cells_are_left_to_the_cpu(void **state) {
+    (void)state;
+    for (size_t i = 0; i < N_KINDS; i++) {
+        thr_context *contexts[2];
+        build(&KINDS[i], rows, N, 60);
+        thr_index *cpu = open_on("cpu", &contexts[0]), *gpu = open_on("cuda", &contexts[1]);
+        assert_non_null(gpu->corpus.origins);
+        check_all_cells(cpu, gpu);
+        assert_true(search_as_cpu(gpu, &(request){9, 10, 0.9f, NULL})); /* copies the codes */
+        check_all_cells(cpu, gpu);
+        close_all(cpu, contexts[0]);
+        close_all(gpu, contexts[1]);
+    }
+}
+
 /* ------------------------------------------------------------------------------------------------ memory, faults */
 
 static void codes_that_do_not_fit_are_searched_by_the_cpu(void **state) {
@@ -292,6 +335,7 @@ int main(void) {
         cmocka_unit_test(strict_filters_have_the_cpus_bits),
         cmocka_unit_test(items_without_cells_have_the_cpus_bits),
         cmocka_unit_test(sampled_thresholds_have_the_cpus_bits),
+        cmocka_unit_test(searches_of_all_cells_are_left_to_the_cpu),
         cmocka_unit_test(codes_that_do_not_fit_are_searched_by_the_cpu),
         cmocka_unit_test(every_allocation_on_a_device_may_fail),
         cmocka_unit_test(a_lost_gpu_is_an_error_or_leaves_the_search_to_the_cpu),

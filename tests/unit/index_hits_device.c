@@ -295,6 +295,26 @@ static void codes_and_lists_keep_their_gpu_where_both_together_fail(void **state
     tear_down(&p);
 }
 
+/* Codes are relative to the cells' centroids, which GPUs know only where cells are skipped (docs/gpu.md). */
+static void codes_of_cells_are_left_to_the_cpu(void **state) {
+    (void)state;
+    for (int metric = 0; metric < 3; metric++) {
+        pair p;
+        answer wanted, got;
+        thr_index_build_options options = build_options((thr_metric)metric, THR_DTYPE_F32, 3);
+        options.cells = 20;
+        options.lead_bits = metric == 0 ? 1 : 3;
+        set_up_on(&p, "cuda", 3000, 9, options);
+        assert_non_null(p.indexes[1]->corpus.origins);
+        expect_ok(search(&p, 0, screened(), &wanted));
+        const uint64_t before = emulator.launches();
+        expect_ok(search(&p, 1, screened(), &got));
+        assert_int_equal(emulator.launches(), before);
+        expect_same(&got, &wanted);
+        tear_down(&p);
+    }
+}
+
 static void a_second_search_allocates_nothing(void **state) {
     test_memory memory = {0};
     pair p;
@@ -325,6 +345,7 @@ int main(void) {
         cmocka_unit_test(values_that_are_not_finite_are_left_to_the_cpu),
         cmocka_unit_test(every_failure_of_a_gpu_is_reported_or_recovered),
         cmocka_unit_test(codes_and_lists_keep_their_gpu_where_both_together_fail),
+        cmocka_unit_test(codes_of_cells_are_left_to_the_cpu),
         cmocka_unit_test(a_second_search_allocates_nothing),
     };
     if (!test_emulator_take(&emulator, 2))

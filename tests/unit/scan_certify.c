@@ -122,7 +122,7 @@ static void check_bounds(bench *b, const float *vector, uint32_t query_bits, con
     const test_corpus *corpus = &b->corpus;
     const bool nested = test_is_nested(&b->shape);
     assert_ok(thr_scan_create(b->context, &scan, &err), &err);
-    assert_ok(thr_scan_make_room(scan, 1, 1, b->shape.n_dims, 1, &err), &err);
+    assert_ok(thr_scan_make_room(scan, &corpus->scan, 1, 1, 1, &err), &err);
     const thr_job job =
         thr_scan_job_make(b->context, &corpus->scan, &options, &(thr_answers){.k = 1, .certified = options.certified});
     thr_scan_query_prepare(&job, &matrix, 0, &scan->lanes[0], &query);

@@ -45,6 +45,71 @@ typedef struct setting {
     uint64_t *filter;
 } setting;
 
+/* The origins of a corpus's items (scan/origins.h). */
+typedef struct item_origins {
+    thr_corpus_origins of;
+    thr_segment_origins *segments;
+    uint32_t *starts, *of_block;
+    float *points, *lengths;
+} item_origins;
+
+/* Random starts of runs: some shorter than a block, or a single one. Returns their number. */
+static uint32_t some_starts(uint64_t *rng, uint32_t n_items, uint32_t *starts) {
+    const bool single = thr_rng_below(rng, 4) == 0;
+    uint32_t n = 0;
+    for (uint32_t at = 0; at < n_items && (n == 0 || !single); n++) {
+        starts[n] = at;
+        at += 1 + (uint32_t)thr_rng_below(rng, thr_rng_below(rng, 2) == 0 ? 12 : 1500);
+    }
+    return n;
+}
+
+/* Give the items random origins, which the store of their codes does not read. */
+static void give_origins(test_corpus *corpus, uint64_t *rng, item_origins *o) {
+    const uint32_t n_items = corpus->shape.n_items, n_dims = corpus->shape.n_dims;
+    const size_t n_segments = corpus->scan.n_segments;
+    *o = (item_origins){.segments = test_array(n_segments, sizeof *o->segments),
+                        .starts = test_array(n_items, sizeof *o->starts),
+                        .of_block = test_array(n_items / THR_BLOCK_ITEMS + n_segments, sizeof *o->of_block),
+                        .points = test_array((size_t)n_items * n_dims, sizeof *o->points),
+                        .lengths = test_array(n_items, sizeof *o->lengths)};
+    test_gaussian(rng, o->points, (size_t)n_items * n_dims);
+    uint32_t n = 0, *of_block = o->of_block;
+    for (size_t s = 0; s < n_segments; s++) {
+        thr_segment_origins *some = &o->segments[s];
+        uint32_t *starts = o->starts + n, n_some = some_starts(rng, corpus->segments[s].n_items, starts);
+        *some = (thr_segment_origins){n_some, n, starts, of_block, o->points + (size_t)n * n_dims, o->lengths + n};
+        for (uint32_t item = 0, origin = 0; item < corpus->segments[s].n_items; item += THR_BLOCK_ITEMS) {
+            while (origin + 1 < n_some && starts[origin + 1] <= item)
+                origin++;
+            *of_block++ = origin;
+        }
+        corpus->segments[s].origins = some;
+        n += n_some;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        o->lengths[i] = (float)sqrt(corpus->context->kernels->sum_squares(o->points + (size_t)i * n_dims, n_dims));
+    o->of = (thr_corpus_origins){.segments = o->segments, .n_segments = n_segments, .n = n};
+    corpus->scan.origins = &o->of;
+}
+
+static void free_origins(item_origins *o) {
+    free(o->segments);
+    free(o->starts);
+    free(o->of_block);
+    free(o->points);
+    free(o->lengths);
+}
+
+/* Margins that differ between origins, as thr_scan_margin_screen sets them. */
+static void give_margins(uint64_t *rng, thr_scan_query *query) {
+    if (thr_rng_below(rng, 4) == 0)
+        return;
+    query->random_margin = (double)thr_rng_below(rng, 300) / 10;
+    query->own_margin = (double)thr_rng_below(rng, 300) / 10;
+    query->across = thr_rng_below(rng, 2) == 0 ? (double)INFINITY : query->geometry.farthest_origin * 0.8;
+}
+
 /* About half the blocks, in runs of a few. */
 static size_t some_runs(uint64_t *rng, uint64_t n_blocks, thr_block_range *runs) {
     size_t n = 0;
@@ -69,7 +134,7 @@ static void make_setting(thr_context *context, const test_corpus *corpus, bool f
     s->vectors = test_queries(rng, QUERIES, n_dims);
     assert_ok(thr_scan_create(context, &s->scan, &err), &err);
     assert_true(s->scan->n_lanes >= QUERIES);
-    assert_ok(thr_scan_make_room(s->scan, QUERIES, 1, n_dims, n_items, &err), &err);
+    assert_ok(thr_scan_make_room(s->scan, &corpus->scan, QUERIES, 1, n_items, &err), &err);
     const thr_matrix matrix = thr_matrix_f32(s->vectors, QUERIES, n_dims);
     for (uint64_t q = 0; q < QUERIES; q++) {
         thr_lane *lane = &s->scan->lanes[s->n];
@@ -77,6 +142,8 @@ static void make_setting(thr_context *context, const test_corpus *corpus, bool f
         thr_scan_query_prepare(&s->job, &matrix, q, lane, &s->queries[s->n]);
         if (s->queries[s->n].norm == 0 && corpus->shape.metric != THR_METRIC_L2)
             continue;
+        if (corpus->scan.origins != NULL)
+            give_margins(rng, &s->queries[s->n]);
         s->runs[s->n] = test_array(n_blocks, sizeof **s->runs);
         s->pointers[s->n] = &s->lists[s->n];
         s->lists[s->n] = (thr_store_list){.query = &s->queries[s->n],
@@ -162,8 +229,8 @@ static void check_lists(thr_store *store, setting *s, uint64_t *rng) {
     }
 }
 
-static void listed_blocks_have_the_rows_of_the_cpu(void **state) {
-    const test_gpus *f = *state;
+/* Screen random lists of corpora of all kinds of codes. */
+static void check_kinds(const test_gpus *f, bool with_origins) {
     const uint32_t sizes[] = {1, 63, 65, 128, 129, 500, 3000};
     uint64_t rng = test_seed();
     for (uint32_t bits = 1; bits <= 8; bits++)
@@ -172,16 +239,28 @@ static void listed_blocks_have_the_rows_of_the_cpu(void **state) {
             const test_shape shape = test_any_shape(&rng, bits, n_items);
             float *rows = test_tied_rows(&rng, n_items, shape.n_dims, shape.centre);
             test_corpus corpus;
+            item_origins origins = {.segments = NULL};
             setting s;
             test_target_put(f, turn % 2 == 0 ? f->one : f->three, &corpus, &shape, rows);
             assert_true(thr_store_is_resident(corpus.scan.store));
+            if (with_origins && thr_has_factors(&corpus.scan))
+                give_origins(&corpus, &rng, &origins);
             make_setting(f->contexts[turn % 2], &corpus, turn % 3 == 0, &rng, &s);
             if (s.n > 0)
                 check_lists(corpus.scan.store, &s, &rng);
             free_setting(&s);
+            free_origins(&origins);
             test_target_take(&corpus);
             free(rows);
         }
+}
+
+static void listed_blocks_have_the_rows_of_the_cpu(void **state) {
+    check_kinds(*state, false);
+}
+
+static void codes_with_origins_have_the_rows_of_the_cpu(void **state) {
+    check_kinds(*state, true);
 }
 
 enum { MANY = 33000, FEW_DIMS = 9 };
@@ -215,6 +294,34 @@ static void lost_rows_are_counted(void **state) {
     free(rows);
 }
 
+/* Every allocation for lists fails in turn, until none fails. */
+static void fail_allocations(const test_gpus *f, bool with_origins, const test_shape *shape, const float *rows,
+                             uint64_t *rng) {
+    bool done = false;
+    for (unsigned i = 1; !done; i++) {
+        thr_error err;
+        char what[32];
+        test_corpus corpus;
+        item_origins origins = {.segments = NULL};
+        setting s;
+        (void)snprintf(what, sizeof what, "alloc %u", i);
+        test_target_put(f, f->three, &corpus, shape, rows);
+        if (with_origins)
+            give_origins(&corpus, rng, &origins);
+        make_setting(f->contexts[0], &corpus, true, rng, &s);
+        for (size_t q = 0; q < s.n; q++)
+            start(&s, q);
+        f->emulator.let_fail(what);
+        assert_ok(thr_store_screen_lists(corpus.scan.store, &s.job, s.pointers, s.n, &done, &err), &err);
+        f->emulator.let_fail("none");
+        assert_true(thr_store_is_resident(corpus.scan.store) && (!done || i > 20));
+        check_lists(corpus.scan.store, &s, rng);
+        free_setting(&s);
+        free_origins(&origins);
+        test_target_take(&corpus);
+    }
+}
+
 /* Codes in chunks, and failed allocations: nothing is done, which is no error, and no codes are moved. */
 static void a_lack_of_memory_is_no_error(void **state) {
     const test_gpus *f = *state;
@@ -232,21 +339,8 @@ static void a_lack_of_memory_is_no_error(void **state) {
     assert_false(done);
     free_setting(&s);
     test_target_take(&corpus);
-    for (unsigned i = 1; !done; i++) {
-        char what[32];
-        (void)snprintf(what, sizeof what, "alloc %u", i);
-        test_target_put(f, f->three, &corpus, &shape, rows);
-        make_setting(f->contexts[0], &corpus, true, &rng, &s);
-        for (size_t q = 0; q < s.n; q++)
-            start(&s, q);
-        f->emulator.let_fail(what);
-        assert_ok(thr_store_screen_lists(corpus.scan.store, &s.job, s.pointers, s.n, &done, &err), &err);
-        f->emulator.let_fail("none");
-        assert_true(thr_store_is_resident(corpus.scan.store) && (!done || i > 20));
-        check_lists(corpus.scan.store, &s, &rng);
-        free_setting(&s);
-        test_target_take(&corpus);
-    }
+    fail_allocations(f, false, &shape, rows, &rng);
+    fail_allocations(f, true, &shape, rows, &rng);
     free(rows);
 }
 
@@ -279,6 +373,7 @@ static void a_lost_device_is_an_error(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(listed_blocks_have_the_rows_of_the_cpu),
+        cmocka_unit_test(codes_with_origins_have_the_rows_of_the_cpu),
         cmocka_unit_test(lost_rows_are_counted),
         cmocka_unit_test(a_lack_of_memory_is_no_error),
         cmocka_unit_test(a_lost_device_is_an_error),
