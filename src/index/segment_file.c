@@ -99,7 +99,7 @@ static thr_status check_header(const thr_section_file *file, const thr_segment_h
     if ((h->version != shape->version && !cells && !names) || (h->version == 1 && h->lead != 0))
         return thr_section_file_damaged(file, THR_SECTIONS_VERSION_AT, "the header has invalid numbers", err);
     if (h->n_items != shape->n_items || h->n_dims != shape->n_dims || h->bits != shape->bits ||
-        (h->version > 1 && h->lead != shape->lead) || h->metric != (uint32_t)shape->metric ||
+        (h->version > 1 && h->lead != shape->lead) || h->metric != thr_shape_metric_field(shape) ||
         h->keep != (uint32_t)shape->keep || h->build != listed->build)
         return thr_section_file_damaged(file, THR_SECTIONS_VERSION_AT, "the header does not match the MANIFEST", err);
     return THR_OK;

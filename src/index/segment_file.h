@@ -85,6 +85,13 @@ static inline thr_segment_shape thr_shape_of_manifest(const thr_manifest *m) {
                                .has_names = m->has_names};
 }
 
+enum { THR_RELATIVE_CODES = 256 }; /* added to the metric in the header if codes are relative to centroids */
+
+/* The metric as the header has it. */
+static inline uint32_t thr_shape_metric_field(const thr_segment_shape *shape) {
+    return (uint32_t)shape->metric + (shape->has_origins ? (uint32_t)THR_RELATIVE_CODES : 0);
+}
+
 /* Dimensions of the kept vectors. */
 static inline uint32_t thr_shape_vector_dims(const thr_segment_shape *shape) {
     return shape->n_inputs != 0 ? shape->n_inputs : shape->n_dims;

@@ -16,7 +16,7 @@ thr_status thr_index_segment_write_finish(thr_section_writer *writer, const thr_
                                  .n_items = shape->n_items,
                                  .n_dims = shape->n_dims,
                                  .bits = shape->bits,
-                                 .metric = (uint32_t)shape->metric,
+                                 .metric = thr_shape_metric_field(shape),
                                  .keep = (uint32_t)shape->keep,
                                  .build = listed->build};
     memcpy(header.magic, thr_segment_kind.magic, sizeof header.magic);
