@@ -39,7 +39,7 @@ int32_t thr_scan_origin_margin(const thr_scan_query *query, double distance) {
         return 0;
     const double random = query->random_margin * (distance < query->across ? distance : query->across);
     const double margin = sqrt(random * random + query->own_margin * query->own_margin);
-    const int32_t most = INT32_MAX - query->code.total; /* exceeded for damaged centroids only */
+    const int32_t most = INT32_MAX - query->code.total;        /* exceeded for damaged centroids only */
     return margin < (double)most ? (int32_t)margin + 1 : most; /* rounded up, without a call of ceil */
 }
 
