@@ -13,7 +13,7 @@ random_rows 40 20 2 | to_fvecs >queries.fvecs
 
 works "$THRESHER" index build base.fvecs -o nested.index --bits 4 --lead 1 --rotate --json -q
 is_json out
-matches '"item_bits":4,.*"lead_bits":1,"centred":false,"rotated":true,"tuned_queries":[1-9]' out
+matches '"item_bits":4,.*"lead_bits":1,"centred":false,"relative_codes":false,"rotated":true,"tuned_queries":[1-9]' out
 works "$THRESHER" index info nested.index
 matches '^codes *4 bits per dimension, 1 of them screened first, .* bytes per item$' out
 matches '^centre *no$' out
@@ -22,7 +22,7 @@ matches '^calibration *[0-9,]* queries$' out
 matches '^format version *2$' out
 works "$THRESHER" index info nested.index --json
 is_json out
-matches '"lead_bits":1,"centred":false,"rotated":true,"tuned_queries":[1-9]' out
+matches '"lead_bits":1,"centred":false,"relative_codes":false,"rotated":true,"tuned_queries":[1-9]' out
 
 works "$THRESHER" index build base.fvecs -o flat.index --bits 4 --lead 4 --no-rotate -q
 works "$THRESHER" index info flat.index
