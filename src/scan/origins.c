@@ -11,8 +11,8 @@
 static const float ROUNDING = 1 + 0x1p-12f;
 
 /*
- * |q|^2 + w^2 |o|^2 - 2 w <q, o> in float32 errs by at most this share of |q|^2 + w^2 |o|^2. A distance of 0 becomes its
- * root.
+ * |q|^2 + w^2 |o|^2 - 2 w <q, o> in float32 errs by at most this share of |q|^2 + w^2 |o|^2. A distance of 0 becomes
+ * its root.
  */
 static float square_error(uint32_t n_dims) {
     return fmaxf(0x1p-18f, ((float)n_dims / 16 + 16) * 0x1p-24f);

@@ -55,8 +55,8 @@ typedef struct thr_origin_term {
 } thr_origin_term;
 
 /*
- * Compute the terms of a query of this length for all origins of a corpus. Returns the query's weight. scores: the results of the kernel dot_f32
- * (L2: l2_f32) for the query and all origins; NULL: they are computed here.
+ * Compute the terms of a query of this length for all origins of a corpus. Returns the query's weight. scores: the
+ * results of the kernel dot_f32 (L2: l2_f32) for the query and all origins; NULL: they are computed here.
  */
 double thr_scan_origin_terms(const struct thr_scan_corpus *corpus, const struct thr_kernels *kernels,
                              const float *vector, double length, const float *scores, thr_origin_term *terms);

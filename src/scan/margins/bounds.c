@@ -30,8 +30,8 @@
  *
  * where a is the part of q - o orthogonal to r. An item at distance d from the query has |a| <= d, since q - o is r
  * plus the query's difference from the item. For L2 the score is -d^2, for cosine it is 1 - d^2 / 2. For ip w o, w c
- * and w x take the places of o, c and the item, and offsets are multiplied by w. The query is unbiased (noise.c): p~ is at an angle s to p and has the length |p| / cos s, so
- * |p - p~| = |p| tan s.
+ * and w x take the places of o, c and the item, and offsets are multiplied by w. The query is unbiased (noise.c): p~ is
+ * at an angle s to p and has the length |p| / cos s, so |p - p~| = |p| tan s.
  *
  * Rounding. Factors and offsets are bfloat16 in leads and narrow records, each with a relative error e of at most 2^-8.
  * The corpus's errors are those of codes with the factors as stored, (1 + e) x, with
