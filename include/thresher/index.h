@@ -99,7 +99,7 @@ typedef struct thr_index_build_options {
     uint64_t n_values;
     /*
      * Directory of an index whose quantiser is to code the rows; NULL: learn a quantiser from a sample of the rows. A
-     * row then has the same code and estimated score in both indexes, which the shards of a collection require.
+     * row then has the same code and estimated score in both indexes, but for cells; the shards of a collection need it.
      * item_bits, lead_bits and rotate are then ignored.
      */
     const char *quantiser_from;

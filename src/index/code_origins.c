@@ -4,8 +4,6 @@
 #include "base/error.h"
 #include "code/rotate.h"
 
-#include <string.h>
-
 static const char WHAT[] = "the origins of codes";
 
 static void find_from_centre(const thr_quantiser *quantiser, const float *points, size_t n, float *from_centre) {

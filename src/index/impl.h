@@ -8,7 +8,7 @@
 #include "device/policy.h"
 #include "index/live.h"
 #include "index/model.h"
-#include "index/origins.h"
+#include "index/open_origins.h"
 #include "index/search/feature_scores.h"
 #include "index/journal/tail.h"
 #include "index/segment_file.h"

@@ -94,13 +94,15 @@ typedef struct thr_scan_query {
      */
     thr_rest_query rest;
     float lead_gain, rest_gain;
-    float rescore_margin;           /* added to that sum, so that the rescoring overestimates (margin.h) */
+    /*
+     * Added to that sum, so that the rescoring overestimates (margin.h); with origins
+     * hypot(rescore_margin min(distance, across), own_rescore_margin).
+     */
+    float rescore_margin, own_rescore_margin;
     thr_query_geometry geometry;    /* where job->measures_queries, or with origins */
     const thr_origin_term *origins; /* by number; NULL: the corpus has none */
     /* With origins the screen adds hypot(random_margin min(distance, across), own_margin) to total (margin.h). */
     double random_margin, own_margin, across;
-    /* The same for the rescoring, added in place of rescore_margin. */
-    double random_rescore_margin, own_rescore_margin;
     bool is_unbiased;  /* with origins: gains were divided by the cosine to the query's code (margins/unbias.h) */
     float unit;        /* with hits: the unit of sums */
     bool reads_ahead;  /* announces pages before it touches them (pages.h) */

@@ -53,8 +53,7 @@ static bool most_survive(const thr_job *job, const thr_scan_query *query, thr_la
 static void use_job(const thr_job *job, thr_scan_query *query) {
     query->corpus = job->corpus;
     query->filter = job->options->filter;
-    query->rescore_margin = 0;
-    query->random_rescore_margin = query->own_rescore_margin = 0;
+    query->rescore_margin = query->own_rescore_margin = 0;
 }
 
 /*

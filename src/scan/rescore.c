@@ -23,8 +23,9 @@ static uint64_t row_of(const thr_scan_corpus *corpus, const thr_candidate *item)
 
 /* With origins: the margin per unit of factor, for items of an origin at this distance. */
 static float margin_of(const thr_scan_query *query, double distance) {
-    const double random = query->random_rescore_margin * (distance < query->across ? distance : query->across);
-    return (float)sqrt(random * random + query->own_rescore_margin * query->own_rescore_margin);
+    const double random = (double)query->rescore_margin * (distance < query->across ? distance : query->across);
+    const double own = (double)query->own_rescore_margin;
+    return (float)sqrt(random * random + own * own);
 }
 
 void thr_scan_rescore(const thr_scan_query *query, thr_candidate *items, size_t n) {

@@ -32,7 +32,7 @@ static void close_bench(bench *b) {
     free(b->queries);
 }
 
-/* Verify and search what is on disk; an index that was open before and is refreshed has the same answers. */
+/* Verify and search the files. An index that was opened before the change gives the same answers after a refresh. */
 static void check(bench *b, thr_index *before) {
     thr_index *index = open_verified(b->context, DIR_A), *newer = NULL;
     truth t = read_truth(index, b->kind, b->there, b->n_ids);

@@ -416,7 +416,7 @@ static void check_margins(bench *b, const thr_job *job, thr_scan_query *query, c
         assert_near(b->kind, row, "an estimate with a margin", (double)lane->collector.items[i].score, wanted,
                     ROUNDING * size);
     }
-    query->random_rescore_margin = 3 / most;
+    query->rescore_margin = (float)(3 / most);
     query->own_rescore_margin = 2;
     for (size_t i = 0; b->kind->lead < b->kind->bits && i < lane->collector.n; i++) {
         const uint64_t row = row_in_index(part, lane->collector.items[i].row);
@@ -428,6 +428,26 @@ static void check_margins(bench *b, const thr_job *job, thr_scan_query *query, c
         assert_near(b->kind, row, "a rescored estimate with a margin", (double)lane->collector.items[i].score, wanted,
                     ROUNDING * (size + 4 * b->items[row].factor[1]));
     }
+}
+
+/* For each item, thr_scan_largest_across of its score bounds the part of q - w o that is orthogonal to its residual. */
+static void check_across(const bench *b, const thr_scan_query *query, const naive *n) {
+    const double times = b->kind->metric == THR_METRIC_L2 ? 2 : 1;
+    for (uint32_t s = 0; s < b->index->n_segments; s++)
+        for (uint32_t i = 0; i < b->index->segments[s].n_items; i++) {
+            const item *x = &b->items[b->index->segments[s].first_row + i];
+            double product = 0, square = 0, residual = 0;
+            for (uint32_t d = 0; d < b->kind->n_dims; d++) {
+                const double r = x->x[d] - x->o[d], a = (double)n->q[d] - n->weight * x->o[d];
+                product += a * r;
+                square += a * a;
+                residual += r * r;
+            }
+            const double across = sqrt(fmax(square - (residual > 0 ? product * product / residual : 0), 0));
+            const double bound = thr_scan_largest_across(query, true_score(b->kind, n->q, x));
+            assert_case(times * across <= bound * (1 + 1e-6), "%s, %u bits: across is %.9g, above %.9g",
+                        thr_metric_name(b->kind->metric), b->kind->bits, times * across, bound);
+        }
 }
 
 /* All estimates of a query by a corpus. Returns how many rows were there. */
@@ -469,6 +489,7 @@ static size_t check_query(bench *b, const thr_scan_corpus *corpus, const thr_cel
             assert_near_truth(b, &n, row, got, false);
     }
     check_margins(b, &job, &query, &n, part);
+    check_across(b, &query, &n);
     return n_rows;
 }
 

@@ -265,8 +265,11 @@ double thr_scan_largest_across(const thr_scan_query *query, double score) {
     case THR_METRIC_COSINE: /* the squared distance of unit vectors is 2 - 2 cosine */
         return sqrt(fmax(2 - 2 * score, 0) + 8 * rounding);
     default: { /* |q - w x|^2 = |q|^2 - 2 w score + w^2 |x|^2 */
+        const double residual = thr_scan_longest_residual(query->corpus);
+        if (!(residual > 0)) /* flat codes: no length of an item is known */
+            return (double)INFINITY;
         const double weight = (double)query->offset_weight, length = query->geometry.query_length;
-        const double item = weight * (query->corpus->origins->longest + thr_scan_longest_residual(query->corpus));
+        const double item = weight * (query->corpus->origins->longest + residual);
         const double sum = length * length + item * item;
         return sqrt(fmax(sum - 2 * weight * score, 0) + 2 * rounding * sum);
     }

@@ -96,8 +96,7 @@ bool thr_scan_margin_screen(const thr_margin *margin, double z, double across, t
 
 void thr_scan_margin_rescore(const thr_margin *margin, double z, double across, thr_scan_query *rescoring) {
     rescoring->rescore_margin = (float)(z * margin->noise.rescored);
-    rescoring->random_rescore_margin = z * margin->noise.rescored;
-    rescoring->own_rescore_margin = z * margin->noise.rescored_query;
+    rescoring->own_rescore_margin = (float)(z * margin->noise.rescored_query);
     rescoring->across = across;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* origins.h - the origins of an open index's codes (scan/origins.h). */
+/* open_origins.h - the origins of an open index's codes (scan/origins.h). */
 #pragma once
 
 #include "cells/cells.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "index/origins.h"
+#include "index/open_origins.h"
 
 #include "base/error.h"
 #include "kernel/kernel.h"
