@@ -98,9 +98,9 @@ typedef struct thr_index_build_options {
     const float *multipliers, *offsets; /* n_values each, by row; only with features. NULL: 1, and 0 */
     uint64_t n_values;
     /*
-     * Directory of an index whose quantiser is to code the rows; NULL: learn a quantiser from a sample of the rows. A
-     * row then has the same code and estimated score in both indexes, but for cells; the shards of a collection need it.
-     * item_bits, lead_bits and rotate are then ignored.
+     * Directory of an index whose quantiser is to code the rows; NULL: learn a quantiser from a sample of the rows.
+     * Without cells a row then has the same code and estimated score in both indexes, which the shards of a collection
+     * require. item_bits, lead_bits and rotate are then ignored.
      */
     const char *quantiser_from;
     /*
