@@ -160,9 +160,10 @@ static float offset_of(const thr_gather *gather, uint64_t i, float factor, const
 }
 
 static void add_offsets(thr_gather *gather, thr_slab *slab, uint64_t n) {
+    const thr_measures *m = &gather->measures;
     for (uint64_t i = 0; i < n; i++)
         slab->offsets[slab->n_items + i] =
-            offset_of(gather, i, slab->factors[slab->n_items + i], gather->measures.origin_products);
+            offset_of(gather, i, factor_of(m->residuals[i], m->products[i]), m->origin_products);
 }
 
 /* The smallest float not below x. */
