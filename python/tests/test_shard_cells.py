@@ -166,7 +166,7 @@ class Numbers(WithCells):
             (-1, ValueError, "cells is -1: 1 to 65536 for each shard are possible"),
             (2**32, ValueError, f"cells is {2**32}: 1 to 65536 for each shard are possible"),
             (2.5, TypeError, "cells"),
-            (N + 1, ValueError, f"cells: {N + 1} cells for {N} items: ask for at most as many"),
+            (N + 1, ValueError, f"cells {N + 1} exceeds the number of items, {N}"),
         ):
             with self.assertRaisesRegex(kind, words):
                 shards.build(self.path(), parts_of(x), cells=cells)

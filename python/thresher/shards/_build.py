@@ -74,7 +74,7 @@ def _check_cells(cells: Any, n_items: int | None = None) -> None:
     except ValueError:
         raise ValueError(f"cells is {cells}: 1 to {MOST_CELLS} for each shard are possible") from None
     if n_items is not None and cells > n_items:
-        raise ValueError(f"cells: {cells} cells for {n_items} items: ask for at most as many")
+        raise ValueError(f"cells {cells} exceeds the number of items, {n_items}")
 
 
 def rows_by_part(sizes: Sequence[int], rows: Any) -> list[Any]:

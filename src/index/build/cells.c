@@ -45,7 +45,7 @@ static thr_status write_cells(thr_context *context, const thr_build_dir *dir, ui
     thr_segment_copy copy = {.stream = &stream, .n_cells = n_cells};
     thr_index *index = NULL;
     if (n_cells > manifest->n_items)
-        return thr_fail(err, THR_EINVAL, "%" PRIu32 " cells for %" PRIu64 " items: ask for at most as many", n_cells,
+        return thr_fail(err, THR_EINVAL, "cells %" PRIu32 " exceeds the number of items, %" PRIu64, n_cells,
                         manifest->n_items);
     if (manifest->n_segments + manifest->segments[manifest->n_segments - 1].number >= THR_MAX_SEGMENTS)
         return thr_fail(err, THR_EINVAL, "cells in %" PRIu32 " segments: raise segment_rows", manifest->n_segments);
