@@ -123,14 +123,10 @@ static void print_cells(const thr_index *index, const thr_cells_choice *measured
     if (without_cell(index) > 0)
         (void)printf("without a cell  %s: all searches read them, until 'thresher index compact'\n",
                      prog_counted(without_cell(index), "item").text);
-    if (measured->speed > 0)
-        (void)printf("with recall .95 a search reads %.1f%% of the items, and is expected to be %.2f times as fast as "
-                     "without cells\n",
-                     100 * (double)measured->read, (double)measured->speed);
-    else if (cells.n_cells > 0 && thr_index_get_journal(index).n_bytes > 0)
+    if (cells.n_cells > 0 && measured->speed == 0 && thr_index_get_journal(index).n_bytes > 0)
         (void)printf("searches read all cells until 'thresher index compact': the journal has changes\n");
     else if (cells.n_cells > 0)
-        (void)printf("with recall .95 a search skips no cells: exact scores of all items cost less\n");
+        prog_print_cells(measured);
 }
 
 static void print_text(const char *dir, thr_index *index, measures measured) {

@@ -62,6 +62,17 @@ void prog_json_cells(prog_json *json, const thr_cells_choice *cells) {
     prog_json_key_real(json, "cells_speed", (double)cells->speed);
 }
 
+#define WITH_DEFAULT_RECALL "; with .99, the default, it reads more"
+
+void prog_print_cells(const thr_cells_choice *cells) {
+    if (cells->speed > 0)
+        (void)printf("with recall .95 a search reads %.1f%% of the items, and is expected to be %.2f times as fast as "
+                     "without cells" WITH_DEFAULT_RECALL "\n",
+                     100 * (double)cells->read, (double)cells->speed);
+    else
+        (void)printf("with recall .95 a search skips no cells: exact scores of all items cost less\n");
+}
+
 /* Report what --cells auto chose, and why. */
 static void note_cells(const thr_index *index, const thr_cells_choice *cells) {
     const thr_index_info info = thr_index_get_info(index);
@@ -77,7 +88,7 @@ static void note_cells(const thr_index *index, const thr_cells_choice *cells) {
     else
         prog_note("%s: with recall .95 a search reads %.1f%% of the items with %" PRIu32
                   " cells, and is expected to be %.2f times as "
-                  "fast as without",
+                  "fast as without" WITH_DEFAULT_RECALL,
                   cells->kept ? "cells" : "no cells", 100 * (double)cells->read, cells->n_cells, (double)cells->speed);
 }
 

@@ -19,6 +19,9 @@ void prog_json_index(prog_json *json, const char *dir, const thr_index *index);
 /* Write n_cells and, with cells, what searches read. */
 void prog_json_cells(prog_json *json, const thr_cells_choice *cells);
 
+/* Print what searches of an index with cells read. */
+void prog_print_cells(const thr_cells_choice *cells);
+
 /* 0 without items. */
 double prog_per_item(uint64_t bytes, uint64_t n_items);
 
