@@ -152,9 +152,10 @@ done
 works "$THRESHER" shards info cells
 matches '^cells           [34][0-9] in all shards, of [0-9]* to [0-9]* items, 2[0-9] on average$' out
 matches '^without a cell  8 items: all searches read them$' out
+matches '^with recall .95 a search ' out
 any_order cells
 works "$THRESHER" shards info cells --json
-matches '"n_cells":[34][0-9],' out
+matches '"n_cells":[34][0-9],"cells_read":[01]\(\.[0-9]*\)\?,"cells_speed":[0-9.]*,' out
 for change in 's/"cells": 40/"cells": "auto"/' 's/"cells": 40/"cells": 7/'; do
     sed -i "$change" cells/shards.json
     works "$THRESHER" shards info cells

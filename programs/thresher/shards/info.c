@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "cli/json.h"
+#include "index/summary.h"
 #include "output/plain.h"
 #include "commands.h"
 #include "collection/manifest.h"
@@ -17,6 +18,8 @@ typedef struct totals {
     uint64_t code_bytes, vector_bytes, file_bytes, least, most;
     uint64_t n_cells, cell_items; /* cells, and the items in them */
     uint32_t smallest, largest;   /* items of a cell */
+    bool skips;                   /* searches of some shard skip cells */
+    double n_read, cost;          /* items that a search reads, and its time, 1 for each item without cells */
 } totals;
 
 static void add_cells(totals *all, thr_index_cells cells) {
@@ -28,6 +31,29 @@ static void add_cells(totals *all, thr_index_cells cells) {
     all->cell_items += cells.n_items;
 }
 
+/* Measure what searches read. A shard whose searches skip no cells is read whole. */
+static thr_status measure(thr_index *index, totals *all, thr_error *err) {
+    const double n = (double)thr_index_get_info(index).n_items;
+    thr_cells_choice cells;
+    const thr_status status = thr_index_measure_cells(index, &cells, err);
+
+    if (status != THR_OK)
+        return status;
+    const bool skips = cells.speed > 0;
+    all->skips = all->skips || skips;
+    all->n_read += skips ? n * (double)cells.read : n;
+    all->cost += skips ? n / (double)cells.speed : n;
+    return THR_OK;
+}
+
+/* What searches of the whole collection read. */
+static thr_cells_choice measured(const prog_shards *s, const totals *all) {
+    const double n = (double)s->n_items;
+
+    return !all->skips ? (thr_cells_choice){.n_cells = 0}
+                       : (thr_cells_choice){.read = (float)(all->n_read / n), .speed = (float)(n / all->cost)};
+}
+
 /* Open every shard in turn; verify: read every byte, too. */
 static int add_up(program *run, const prog_shards *shards, bool verify, totals *all) {
     *all = (totals){.least = UINT64_MAX};
@@ -36,8 +62,8 @@ static int add_up(program *run, const prog_shards *shards, bool verify, totals *
         thr_index *index = NULL;
         thr_status status = prog_shards_open(shards, run->context, i, &index, &err);
 
-        if (status == THR_OK && verify)
-            status = thr_index_verify(index, &err);
+        if (status == THR_OK)
+            status = verify ? thr_index_verify(index, &err) : measure(index, all, &err);
         if (status != THR_OK) {
             thr_index_free(index);
             return prog_failed(&err);
@@ -62,6 +88,7 @@ static int add_up(program *run, const prog_shards *shards, bool verify, totals *
 /* ------------------------------------------------------------------------------------------------ info */
 
 static void print_json(const prog_shards *s, const totals *all) {
+    const thr_cells_choice cells = measured(s, all);
     prog_json json = prog_json_object();
 
     prog_json_key_text(&json, "shards", s->dir);
@@ -74,6 +101,8 @@ static void print_json(const prog_shards *s, const totals *all) {
     prog_json_key_bool(&json, "has_ids", s->has_ids);
     prog_json_key_bool(&json, "has_names", s->has_names);
     prog_json_key_count(&json, "n_cells", all->n_cells);
+    if (all->n_cells > 0)
+        PROG_JSON_REALS(&json, {"cells_read", (double)cells.read}, {"cells_speed", (double)cells.speed});
     PROG_JSON_COUNTS(&json, {"code_bytes", all->code_bytes}, {"vector_bytes", all->vector_bytes},
                      {"file_bytes", all->file_bytes});
     prog_json_key_real(&json, "bytes_per_item", (double)all->file_bytes / (double)s->n_items);
@@ -81,6 +110,7 @@ static void print_json(const prog_shards *s, const totals *all) {
 }
 
 static void print_text(const prog_shards *s, const totals *all) {
+    const thr_cells_choice cells = measured(s, all);
     const char *ids = s->has_names ? "row numbers, with names" : s->has_ids ? "given ids" : "row numbers";
 
     prog_line("shards          %s", s->dir);
@@ -102,6 +132,8 @@ static void print_text(const prog_shards *s, const totals *all) {
     if (all->n_cells > 0 && all->cell_items < s->n_items)
         (void)printf("without a cell  %s: all searches read them\n",
                      prog_counted(s->n_items - all->cell_items, "item").text);
+    if (all->n_cells > 0)
+        prog_print_cells(&cells);
     (void)printf("files           %s, %.1f bytes per item\n", prog_bytes((double)all->file_bytes).text,
                  (double)all->file_bytes / (double)s->n_items);
 }
@@ -129,8 +161,10 @@ static int run_either(program *run, const void *values) {
 const prog_command prog_shards_info = {
     PROG_COMMAND("shards", "info", prog_path_values, arguments, prog_no_options, run_either),
     .summary = "describe a collection of shards",
-    .text = "Shows the number of shards, their sizes, metric, codes and stored vectors, and checks the shards "
-            "against shards.json. Reads only headers; thresher shards verify reads everything.",
+    .text =
+        "Shows the number of shards, their sizes, metric, codes and stored vectors, and checks the shards "
+        "against shards.json. Reads only headers and, with cells, what a few searches read, to measure it; thresher "
+        "shards verify reads everything.",
     .examples = PROG_EXAMPLES("thresher shards info my.shards", "thresher shards info my.shards --json"),
 };
 
