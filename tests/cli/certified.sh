@@ -67,3 +67,23 @@ works "$THRESHER" index search cells.index queries.fvecs -k 3 --certify -o resul
 matches 'of 40 answers certified exact$' err
 works "$THRESHER" index search base.index queries.fvecs -k 3 --exact --certify
 [ "$(grep -c '^ *certified exact$' out)" -eq 40 ] || die "--certify shows no certificates in a table"
+
+# While the journal has changes, searches read all cells anyway.
+need_python
+cat >write.py <<'END'
+import numpy as np
+import thresher
+
+with thresher.Index("cells.index") as index, index.writer() as writer:
+    writer.add(np.ones((3, 24), np.float32))
+END
+works python write.py
+works "$THRESHER" index info cells.index
+matches 'the journal has changes$' out
+works "$THRESHER" index search cells.index queries.fvecs -k 3 --recall 0.5 -o plain.trec -q
+works "$THRESHER" index search cells.index queries.fvecs -k 3 --recall 0.5 -o verbose.trec -v
+same plain.trec verbose.trec
+matches 'answers are not certified, because that would read more items: use --certify$' err
+works "$THRESHER" index compact cells.index
+works "$THRESHER" index search cells.index queries.fvecs -k 3 --recall 0.5 -o verbose.trec -v
+matches 'answers are not certified, because that would read every cell: use --certify$' err

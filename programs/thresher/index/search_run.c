@@ -102,6 +102,9 @@ int prog_vector_search_prepare(prog_vector_search *s) {
     s->first = values->follow ? s->index : NULL;
     search->n_items = values->follow ? THR_NO_ID : s->info.n_items; /* it may grow */
     search->queries = values->common.queries;
+    search->has_cells = thr_index_get_cells(s->index).n_cells > 0;
+    search->may_skip_cells =
+        search->has_cells && (values->follow || thr_index_get_journal(s->index).n_bytes == 0); /* it may be folded */
     search->search_batch = search_batch;
     thr_search_options_init(&s->options);
     prog_search_values_set(&values->common, s->info.n_items, &s->options);
@@ -112,7 +115,7 @@ int prog_vector_search_prepare(prog_vector_search *s) {
         rc = prog_results_open(&search->results, search->run, values->common.output, s->info.has_names ? name_of : NULL,
                                s->index, values->common.rerank.columns != NULL);
     if (rc == PROG_DONE)
-        rc = prog_search_values_prepare(&values->common, s->info.metric, thr_index_get_cells(s->index).n_cells,
+        rc = prog_search_values_prepare(&values->common, s->info.metric,
                                         values->common.filter != NULL ? s->filter.n_allowed : UINT64_MAX, search,
                                         &s->least_score);
     s->options.certified = search->certified;

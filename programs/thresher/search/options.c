@@ -110,33 +110,34 @@ int prog_search_values_words(const prog_search_values *values, const prog_items 
     return rc;
 }
 
-/* Whether certifying makes the search read cells that it skips otherwise. */
-static bool certifying_reads_more(const prog_search_values *values, uint64_t n_cells) {
+/* Whether certifying makes the search read cells that it skips otherwise, or would skip without a journal. */
+static bool certifying_reads_more(const prog_search_values *values, const prog_search *s) {
     const bool counted =
         values->candidates != 0 || values->survivors != 0 || !isnan(values->extra) || values->extra_distance != 0;
 
-    return n_cells > 0 && isnan(values->radius) && !values->exact && values->features == NULL && !counted &&
+    return s->has_cells && isnan(values->radius) && !values->exact && values->features == NULL && !counted &&
            values->recall <= LARGEST_ESTIMATED_RECALL;
 }
 
-static bool certifies(const prog_search_values *values, uint64_t n_cells, const prog_search *s) {
+static bool certifies(const prog_search_values *values, const prog_search *s) {
     const bool shows = prog_results_show_certified(&s->results) || s->run->globals.verbose;
-    const bool skips = certifying_reads_more(values, n_cells);
+    const bool skips = certifying_reads_more(values, s);
 
     if (shows && skips && !values->certify)
-        prog_detail("answers are not certified, because that would read every cell: use --certify");
+        prog_detail("answers are not certified, because that would read %s: use --certify",
+                    s->may_skip_cells ? "every cell" : "more items");
     return values->certify || (shows && !skips);
 }
 
-int prog_search_values_prepare(const prog_search_values *values, thr_metric metric, uint64_t n_cells,
-                               uint64_t n_allowed, prog_search *s, float *least_score) {
+int prog_search_values_prepare(const prog_search_values *values, thr_metric metric, uint64_t n_allowed, prog_search *s,
+                               float *least_score) {
     s->by_radius = !isnan(values->radius);
-    s->reads_all_cells = n_cells > 0 && (values->certify || !certifying_reads_more(values, n_cells));
+    s->reads_all_cells = s->has_cells && (values->certify || !s->may_skip_cells || !certifying_reads_more(values, s));
     const int rc = s->by_radius
                        ? prog_search_prepare_radius(s, values->dir, metric, values->radius, values->output, least_score)
                        : prog_search_make_room(s, values->k, values->rerank.depth, n_allowed);
 
-    if (rc != PROG_DONE || !certifies(values, n_cells, s))
+    if (rc != PROG_DONE || !certifies(values, s))
         return rc;
     s->certified = malloc((size_t)s->batch);
     return s->certified != NULL ? PROG_DONE : prog_no_memory();

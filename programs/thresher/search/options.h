@@ -172,13 +172,13 @@ int prog_search_values_users(const prog_search_values *values, prog_search *s, c
                              const prog_list *texts);
 
 /*
- * After prog_results_open: allocate for -k (n_allowed as in prog_search_make_room), or prepare for --radius
- * in items of this metric. Allocate the certified flags with --certify. If the output shows them, or with --verbose,
- * allocate them also without --certify, unless that makes the search read more cells. n_cells: of the index or
- * collection. Returns as above.
+ * After prog_results_open, with s->has_cells and s->may_skip_cells set: allocate for -k (n_allowed as in
+ * prog_search_make_room), or prepare for --radius in items of this metric. Allocate the certified flags with --certify.
+ * If the output shows them, or with --verbose, allocate them also without --certify, unless that makes the search read
+ * more cells. Returns as above.
  */
-int prog_search_values_prepare(const prog_search_values *values, thr_metric metric, uint64_t n_cells,
-                               uint64_t n_allowed, prog_search *s, float *least_score);
+int prog_search_values_prepare(const prog_search_values *values, thr_metric metric, uint64_t n_allowed, prog_search *s,
+                               float *least_score);
 
 /* report.c: after prog_search_end, details, and a summary on standard output for --json with -o. what: "index". */
 void prog_search_report(const prog_search_values *values, const prog_search *s, const char *what);

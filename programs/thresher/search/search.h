@@ -29,6 +29,8 @@ struct prog_search {
     uint8_t *certified;   /* one flag per query of the batch: proven exact; NULL: not requested */
     uint64_t n_certified; /* so far, and */
     uint64_t n_found;     /* items */
+    bool has_cells;       /* whether the index or collection has cells, */
+    bool may_skip_cells;  /* and whether searches may skip some: not while a journal has changes */
     bool reads_all_cells; /* of an index with codes relative to cells: the CPU screens such searches */
     bool flush;           /* write every answer at once */
     bool skips_wrong;     /* a query with NaN or infinity gets an empty answer and a note; needs batches of 1 */

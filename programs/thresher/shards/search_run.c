@@ -315,6 +315,7 @@ int prog_shards_search_prepare(prog_shards_search *s) {
         return rc;
     search->n_items = s->shards.n_items;
     search->queries = values->queries;
+    search->has_cells = search->may_skip_cells = s->shards.n_cells > 0;
     search->search_batch = search_batch;
     thr_search_options_init(&s->options);
     prog_search_values_set(values, s->shards.n_items, &s->options);
@@ -325,7 +326,7 @@ int prog_shards_search_prepare(prog_shards_search *s) {
         rc = prog_results_open(&search->results, search->run, values->output, s->shards.has_names ? name_of : NULL, s,
                                values->rerank.columns != NULL);
     if (rc == PROG_DONE)
-        rc = prog_search_values_prepare(values, s->shards.metric, s->shards.n_cells,
+        rc = prog_search_values_prepare(values, s->shards.metric,
                                         values->filter != NULL ? s->filter.n_allowed : UINT64_MAX, search,
                                         &s->least_score);
     if (rc == PROG_DONE)
