@@ -4,11 +4,16 @@
 #include "base/error.h"
 #include "base/rng.h"
 #include "cells/centroids.h"
+#include "cells/split_merge.h"
 #include "parallel/pool.h"
 
 #include <string.h>
 
-enum { STEPS = 10 }; /* of Lloyd's algorithm; further ones move few rows */
+enum {
+    STEPS = 10,      /* of Lloyd's algorithm; further ones move few rows */
+    MOVES_EVERY = 2, /* steps: after the third, fifth and seventh, until no centroid is moved */
+    LAST_STEPS = 3,  /* that only improve */
+};
 
 static const uint64_t SEED = 1; /* arbitrary: the same rows have the same centroids */
 
@@ -88,6 +93,8 @@ static void refill(kmeans *k) {
 
 static thr_status improve(kmeans *k, thr_error *err) {
     const thr_kmeans_sample *sample = k->sample;
+    const thr_kmeans_groups groups = {sample, k->n, k->centroids, k->order, k->starts};
+    uint32_t n_moved = 1;
     for (int step = 0; step < STEPS; step++) {
         thr_centroids centroids;
         THR_TRY(thr_cells_centroids_make(k->context, k->centroids, k->n, sample->n_dims, &centroids, err));
@@ -98,6 +105,8 @@ static thr_status improve(kmeans *k, thr_error *err) {
         sort_rows(k);
         thr_parallel_for(k->context, k->n, update_centroid, k);
         refill(k);
+        if (n_moved > 0 && step > 0 && step % MOVES_EVERY == 0 && step < STEPS - LAST_STEPS)
+            THR_TRY(thr_cells_split_merge(k->context, &groups, &n_moved, err));
     }
     return THR_OK;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kmeans.h - centroids of a sample of rows (Lloyd's algorithm). */
+/* kmeans.h - centroids of a sample of rows: Lloyd's algorithm, and moves of centroids between its steps. */
 #pragma once
 
 #include "base/memory.h"
