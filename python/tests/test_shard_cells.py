@@ -159,7 +159,7 @@ class Numbers(WithCells):
     def test_what_does_not_fit_is_refused(self) -> None:
         x = clustered(N, DIMS, 1)
         for cells, kind, words in (
-            ("many", TypeError, 'cells is .many.: expected a whole number or "auto"'),
+            ("Auto", ValueError, 'cells is .Auto.: expected a whole number or "auto"'),
             (True, TypeError, 'cells is True: expected a whole number or "auto"'),
             (False, TypeError, "cells is False: expected"),
             (0, ValueError, "cells is 0: 1 to 65536 for each shard are possible"),

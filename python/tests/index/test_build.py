@@ -269,6 +269,8 @@ class Build(VectorCase):
             ({"lead_bits": 4}, ValueError, "lead_bits is 4: 1 to 3"),
             ({"rotate": "no"}, ValueError, "rotate is 'no': expected one of None, True, False"),
             ({"calibration_queries": -1}, ValueError, "calibration_queries is -1"),
+            ({"cells": "Auto"}, ValueError, 'cells is .Auto.: expected a whole number or "auto"'),
+            ({"cells": True}, TypeError, 'cells is True: expected a whole number or "auto"'),
         ):
             with self.subTest(arguments), self.assertRaisesRegex(kind, message):
                 Index.build(self.path("b"), self.vectors, **arguments)  # type: ignore[arg-type]

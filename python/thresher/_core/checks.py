@@ -25,9 +25,10 @@ MOST_CELLS = 65536
 
 
 def check_cells(cells: Any) -> None:
-    """Raise TypeError for cells that are neither None, "auto" nor a whole number; True is a mistake for "auto"."""
+    """Raise an error for a str other than "auto", and for a bool; True is a mistake for "auto"."""
     if isinstance(cells, bool) or (isinstance(cells, str) and cells != "auto"):
-        raise TypeError(f'cells is {cells!r}: expected a whole number or "auto"')
+        kind = ValueError if isinstance(cells, str) else TypeError
+        raise kind(f'cells is {cells!r}: expected a whole number or "auto"')
 
 
 def check_names(options: Mapping[str, object], allowed: type) -> None:
