@@ -73,6 +73,13 @@ class SameBits(Case):
             self.same(index.search(queries, N + 5, exact=True), collection.search(queries, N + 5, exact=True))
             self.assertEqual(collection.search(queries[0], 1 << 20, certified=True)[0].shape, (1 << 20,))
 
+    def test_options_without_effect_are_named(self) -> None:
+        for _, collection, queries in self.both():
+            with self.assertWarnsRegex(UserWarning, "^recall has no effect with exact=True$"):
+                collection.search(queries, K, exact=True, recall=0.9)
+            with self.assertWarnsRegex(UserWarning, "^recall has no effect with exact=True$"):
+                collection.search_radius(queries, 0.5, exact=True, recall=0.9)
+
     def test_certified_answers(self) -> None:
         for index, collection, queries in self.both(metric="l2"):
             one = index.search(queries, 1, certified=True, query_bits=8)

@@ -292,7 +292,7 @@ class Index(Opened):
                       0.999 the search is exact. With features, without kept vectors, for flat cosine codes
                       without a centre, and for codes of a model of vectors it holds for queries like those of the
                       calibration
-        exact         score stored vectors, without codes
+        exact         score stored vectors, without codes: recall, n_survivors and query_bits then have no effect
         filter        rows that may be returned: bool [n_rows], row numbers [m], a Roaring bitmap, or a Filter. In an
                       index that was changed or has cells only a Filter: filter_ids() makes one
         certified     also return bool [n]: whether each answer is proven to be the exact one
@@ -391,7 +391,7 @@ class Index(Opened):
         least_score   the least cosine or inner product; for "l2" -r * r finds all items within a distance of r
         recall        the probability to find an item whose score equals least_score; better ones are found more often.
                       None: 0.99. With 1 nothing is missed
-        exact         score stored vectors, without codes
+        exact         score stored vectors, without codes: recall and query_bits then have no effect
         filter        rows that may be returned, as for search()
         certified     also return bool [n]: whether each answer is proven to be complete
         query_bits    bits per dimension of the query's code, 1 to 8

@@ -15,6 +15,7 @@ from ._core.arrays import output
 from ._core.checks import choice, whole
 from ._core.feature_queries import Asked
 from ._core.library import defaults, lib
+from ._core.notes import note
 from ._core.steps import FEW, search_in_steps
 from ._filters import as_filter
 from ._hits import HitsTarget
@@ -37,6 +38,13 @@ _float32 = np.dtype(np.float32)
 _DEFAULTS = defaults("thr_search_options_init")
 
 
+def note_unused(**with_exact: Any) -> None:
+    """Warn of arguments that have no effect with exact=True."""
+    for name, value in with_exact.items():
+        if value is not None:
+            note(f"{name} has no effect with exact=True")
+
+
 def search_options(
     n_items: int,
     recall: float | None,
@@ -50,6 +58,8 @@ def search_options(
     """thr_search_options of the arguments."""
     options = abi.SearchOptions.from_buffer_copy(_DEFAULTS)
     options.exact = bool(exact)
+    if exact:
+        note_unused(recall=recall, n_survivors=n_survivors, query_bits=query_bits)
     if recall is not None:
         if not 0 < recall <= 1:
             raise ValueError(f"recall is {recall}: expected a share above 0 and up to 1")

@@ -110,6 +110,16 @@ class Search(VectorCase):
             _, _, one = self.index.search(self.queries[row], 5, certified=True)
             self.assertEqual(bool(one), bool(certified[row]))
 
+    def test_options_without_effect_are_named(self) -> None:
+        wanted = self.index.search(self.queries, 5, exact=True)
+        for options in ({"recall": 0.9}, {"n_survivors": 20}, {"query_bits": 3}):
+            with self.assertWarnsRegex(UserWarning, f"^{next(iter(options))} has no effect with exact=True$") as warned:
+                found = self.index.search(self.queries, 5, exact=True, **options)
+            self.assertEqual(warned.filename, __file__)
+            np.testing.assert_array_equal(found, wanted)
+        with self.assertWarnsRegex(UserWarning, "^recall has no effect with exact=True$"):
+            self.index.search_radius(self.queries, 0.5, exact=True, recall=0.9)
+
     def test_options_out_of_range(self) -> None:
         q = self.queries[0]
         for arguments, message in (

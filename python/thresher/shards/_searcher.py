@@ -13,6 +13,7 @@ from .._core.checks import check_names, whole
 from .._filters import Filter, as_filter
 from .._index import Effort
 from .._radius import note_radius
+from .._search import note_unused
 from .._tower import are_texts
 from ._manifest import Manifest
 from ._merge import Answer, RadiusAnswer, merge_radius
@@ -123,6 +124,8 @@ class Searcher:
         """Find all items whose score is at least least_score, as Index.search_radius; ties are ordered by row."""
         rows, _ = self._rows(queries)
         note_radius(self.info.metric, least_score)
+        if exact:
+            note_unused(recall=recall, query_bits=query_bits)
         options: dict[str, Any] = {"recall": recall, "exact": exact, "certified": certified, "query_bits": query_bits}
         found = merge_radius(self._within(rows, least_score, self._filter(filter), options))
         return found if certified else found[:3]
