@@ -449,9 +449,8 @@ static thr_status check_keys(const parser *p) {
         if (!known)
             return thr_fail(p->err, THR_EVERSION,
                             "%s: line %" PRIu32
-                            ": written by a newer Thresher: '%.*s' is unknown here (file: format %" PRIu32
-                            "; this version reads up to format %d): update Thresher",
-                            p->name, n_lines, n < 40 ? (int)n : 40, line, p->version, THR_FORMAT_VERSION);
+                            ": written by a newer Thresher: '%.*s' is unknown here: update Thresher",
+                            p->name, n_lines, n < 40 ? (int)n : 40, line);
         end = memchr(line, '\n', (size_t)(p->end - line));
         if (end == NULL)
             break;

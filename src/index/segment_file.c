@@ -93,6 +93,8 @@ static thr_status check_header(const thr_section_file *file, const thr_segment_h
         (h->version == THR_CELLS_VERSION || h->version == THR_ENDS_VERSION) && shape->version == THR_SEGMENT_VERSION;
     if (!cells && !names)
         THR_TRY(thr_section_file_check_known(file, "the reserved field's value", h->n_cells, err));
+    THR_TRY(thr_section_file_check_known(file, "metric flags value", h->metric & ~(uint32_t)(THR_METRIC_FLAGS_END - 1),
+                                         err));
     if ((cells && h->n_cells == 0) || ((cells || names) && h->n_cells > h->n_items))
         return thr_section_file_damaged(file, THR_SECTIONS_VERSION_AT, "the header has an impossible number of cells",
                                         err);

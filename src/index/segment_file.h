@@ -85,7 +85,11 @@ static inline thr_segment_shape thr_shape_of_manifest(const thr_manifest *m) {
                                .has_names = m->has_names};
 }
 
-enum { THR_RELATIVE_CODES = 256 }; /* added to the metric in the header if codes are relative to centroids */
+/* Flags that are added to the metric in the header, and the first unknown one. */
+enum {
+    THR_RELATIVE_CODES = 256, /* codes are relative to centroids */
+    THR_METRIC_FLAGS_END = 512
+};
 
 /* The metric as the header has it. */
 static inline uint32_t thr_shape_metric_field(const thr_segment_shape *shape) {

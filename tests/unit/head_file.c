@@ -194,8 +194,7 @@ static void what_is_unknown_is_a_newer_writers(void **state) {
     static const struct {
         size_t at;
         const char *wanted_text;
-    } cases[] = {{offsetof(thr_head_header, has),
-                  "flags value 64 is unknown here (file: format 1; this version reads up to format 2)"},
+    } cases[] = {{offsetof(thr_head_header, has), "flags value 64 is unknown here: update Thresher"},
                  {offsetof(thr_head_header, zero), "the reserved field's value 64 is unknown here"},
                  {offsetof(thr_head_header, zero_too), "the reserved field's value 64 is unknown here"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

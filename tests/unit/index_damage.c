@@ -238,9 +238,12 @@ static void a_segment_with_a_number_that_is_unknown_is_a_newer_writers(void **st
     s.bytes[offsetof(thr_segment_header, n_cells)] = 5;
     reseal(&s);
     expect_status(open_and_verify(s.context, &opened), THR_EVERSION);
-    assert_non_null(
-        strstr(error.text,
-               "the reserved field's value 5 is unknown here (file: format 2; this version reads up to format 5)"));
+    assert_non_null(strstr(error.text, "the reserved field's value 5 is unknown here: update Thresher"));
+    s.bytes[offsetof(thr_segment_header, n_cells)] = 0;
+    s.bytes[offsetof(thr_segment_header, metric) + 1] = 2;
+    reseal(&s);
+    expect_status(open_and_verify(s.context, &opened), THR_EVERSION);
+    assert_non_null(strstr(error.text, "metric flags value 512 is unknown here: update Thresher"));
     free(s.bytes);
 }
 

@@ -470,15 +470,13 @@ static void a_line_that_is_unknown_is_a_newer_writers(void **state) {
         const char *from, *to;
         thr_status status;
         const char *wanted_text;
-    } cases[] = {
-        {"metric l2", "metrics l2", THR_EVERSION,
-         "MANIFEST: line 2: written by a newer Thresher: 'metrics' is unknown here (file: format 2; this version reads "
-         "up to format 4): update Thresher"},
-        {"checksum ", "more 1\nchecksum ", THR_EVERSION, "'more' is unknown here (file: format 2;"},
-        {"bits 3\n", "bits 3\ngroups\n", THR_EVERSION, "line 5: written by a newer Thresher"},
-        {"segments 2", "parts 2\nsegments 2", THR_EVERSION, "'parts' is unknown here"},
-        {"bits 3\n", "bits 3\n\n", THR_ECORRUPT, "line 5"},
-        {"bits 3\n", "bits 3\nBits 3\n", THR_ECORRUPT, "line 5"}};
+    } cases[] = {{"metric l2", "metrics l2", THR_EVERSION,
+                  "MANIFEST: line 2: written by a newer Thresher: 'metrics' is unknown here: update Thresher"},
+                 {"checksum ", "more 1\nchecksum ", THR_EVERSION, "'more' is unknown here: update Thresher"},
+                 {"bits 3\n", "bits 3\ngroups\n", THR_EVERSION, "line 5: written by a newer Thresher"},
+                 {"segments 2", "parts 2\nsegments 2", THR_EVERSION, "'parts' is unknown here"},
+                 {"bits 3\n", "bits 3\n\n", THR_ECORRUPT, "line 5"},
+                 {"bits 3\n", "bits 3\nBits 3\n", THR_ECORRUPT, "line 5"}};
     thr_context *context = *state;
     thr_manifest_segment segments[2];
     thr_manifest m = example(segments, THR_BUILD_VERSION);

@@ -97,9 +97,8 @@ thr_status thr_section_file_check_known(const thr_section_file *file, const char
     if (unknown == 0)
         return THR_OK;
     return thr_fail(err, THR_EVERSION,
-                    "%s: written by a newer Thresher: %s %" PRIu64 " is unknown here (file: format %" PRIu32
-                    "; this version reads up to format %" PRIu32 "): update Thresher",
-                    file->path, what, unknown, file->version, file->kind->newest);
+                    "%s: written by a newer Thresher: %s %" PRIu64 " is unknown here: update Thresher", file->path,
+                    what, unknown);
 }
 
 static bool fits(const thr_section_file *file, thr_section_rule_fn *rule, const void *shape) {
