@@ -27,7 +27,7 @@ void thr_cells_workspace_free(thr_cells_workspace *workspace) {
     thr_release(workspace->context, workspace);
 }
 
-static void place_cells(const thr_cells_workspace *w, const thr_cells_corpus *corpus) {
+static void place_cells(thr_cells_workspace *w, const thr_cells_corpus *corpus) {
     for (size_t t = 0, at = 0; t < corpus->n_tables; t++)
         for (uint32_t c = 0; c < corpus->tables[t].n; c++, at++) {
             const thr_cell_table *table = &corpus->tables[t];
@@ -35,6 +35,7 @@ static void place_cells(const thr_cells_workspace *w, const thr_cells_corpus *co
             w->places[at] = place;
             thr_cells_columns_set(&w->columns, at, corpus->scan->metric, thr_cells_count_rows(&place, NULL),
                                   &table->cells[c], table->ends == NULL ? NULL : &table->ends[c]);
+            w->n_rows += w->columns.n_rows[at];
         }
 }
 
@@ -83,12 +84,16 @@ static thr_status reserve(thr_cells_workspace *w, const thr_cells_plan *plan, ui
 /* Count the rows of each cell that pass the filter. */
 static void count_allowed(thr_cells_workspace *w, thr_cells_plan *plan) {
     const uint64_t *filter = plan->options.filter;
-    plan->n_allowed = filter == NULL ? w->columns.n_rows : w->n_allowed;
-    for (size_t c = 0; filter != NULL && c < plan->n_cells; c++)
-        w->n_allowed[c] = (double)thr_cells_count_rows(&w->places[c], filter);
+    plan->n_allowed = w->columns.n_rows;
+    plan->n_rows = w->n_rows;
+    if (filter == NULL)
+        return;
+    plan->n_allowed = w->n_allowed;
     plan->n_rows = 0;
-    for (size_t c = 0; c < plan->n_cells; c++)
-        plan->n_rows += plan->n_allowed[c];
+    for (size_t c = 0; c < plan->n_cells; c++) {
+        w->n_allowed[c] = (double)thr_cells_count_rows(&w->places[c], filter);
+        plan->n_rows += w->n_allowed[c];
+    }
 }
 
 thr_status thr_cells_workspace_prepare(thr_cells_workspace *workspace, thr_cells_plan *plan, uint32_t n_slots,

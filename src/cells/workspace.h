@@ -25,7 +25,8 @@ struct thr_cells_workspace {
     bool is_ready;    /* all memory is there, and places are set */
     thr_cells_capacity capacity;
     thr_cell_place *places;      /* capacity.n_cells */
-    double *n_allowed;           /* likewise: memory of plan->n_allowed */
+    double n_rows;               /* of all cells */
+    double *n_allowed;           /* capacity.n_cells: memory of plan->n_allowed */
     thr_cells_columns columns;   /* likewise */
     thr_cells_visitor *visitors; /* n_slots */
     thr_cells_visit *visits;     /* likewise */

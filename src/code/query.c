@@ -7,7 +7,6 @@
 #include <string.h>
 
 enum { PART_BITS = 4, NIBBLES_A_ROW = 32, SEXTETS_A_TRIPLE = 256 };
-enum { VECTOR = 16 }; /* bytes: a constant number, which compilers add with one instruction */
 
 static const uint64_t ALL_BYTES = 0x0101010101010101; /* times a byte: eight copies of it */
 static const uint64_t GATHER = 0x0102040810204080;    /* moves bit 0 of byte i to bit 56 + i of the product */
@@ -37,24 +36,22 @@ size_t thr_code_query_levels_size(uint32_t n_dims) {
     return 8 * (size_t)thr_code_rows(n_dims);
 }
 
-static void add_to_bytes(uint8_t *restrict to, const uint8_t *restrict from, size_t n, uint8_t step) {
-    for (size_t i = 0; i < n; i++)
-        to[i] = (uint8_t)(from[i] + step);
-}
-
-/* table[m] = the sum over i of values[i], or of top - values[i] if bit i of m is set; one addition an entry. */
+/*
+ * table[m] = the sum over i < n_bits, 4 or more, of values[i], or of top - values[i] if bit i of m is set; 0 for a
+ * dimension that is not present. Eight entries are computed at once, as the bytes of a word: sums are at most 6 x 15.
+ */
 static void fill_table(uint8_t *table, const uint8_t *values, const uint8_t *present, uint32_t n_bits, uint8_t top) {
-    uint32_t base = 0;
-    for (uint32_t i = 0; i < n_bits; i++)
-        base += values[i];
-    table[0] = (uint8_t)base;
-    for (uint32_t i = 0; i < n_bits; i++) {
-        const uint8_t step = (uint8_t)(present[i] ? top - 2 * values[i] : 0);
-        const size_t n = (size_t)1 << i;
-        if (n < VECTOR)
-            add_to_bytes(table + n, table, n, step);
-        for (size_t m = 0; n >= VECTOR && m < n; m += VECTOR)
-            add_to_bytes(table + n + m, table + m, VECTOR, step);
+    static const uint64_t set[3] = {0xff00ff00ff00ff00, 0xffff0000ffff0000, 0xffffffff00000000}; /* bit i of m */
+    uint64_t low = 0; /* of the first three dimensions, the same for all others */
+    for (uint32_t i = 0; i < 3; i++) {
+        const uint64_t clear = values[i] * ALL_BYTES, other = present[i] ? (top - values[i]) * ALL_BYTES : 0;
+        low += (clear & ~set[i]) | (other & set[i]);
+    }
+    for (uint32_t high = 0; high < 1u << (n_bits - 3); high++) {
+        uint64_t word = low;
+        for (uint32_t i = 3; i < n_bits; i++)
+            word += (uint64_t)((high >> (i - 3) & 1) == 0 ? values[i] : present[i] ? top - values[i] : 0) * ALL_BYTES;
+        memcpy(table + 8 * (size_t)high, &word, sizeof word);
     }
 }
 

@@ -30,22 +30,26 @@ static double find_weight(const thr_corpus_origins *origins, const thr_origin_te
     return length > 0 ? product / length / length : 0;
 }
 
+/* Compilers vectorise this loop. */
 static void set_distances(const thr_segment_origins *origins, float length, float weight, float error,
-                          thr_origin_term *terms) {
-    for (uint32_t i = 0; i < origins->n; i++) {
-        const float of_origin = weight * origins->lengths[i], sum = length * length + of_origin * of_origin;
-        terms[i].distance = sqrtf(fmaxf(sum - 2 * weight * terms[i].base, 0) + sum * error) * ROUNDING;
+                          thr_origin_term *restrict terms) {
+    const float *restrict lengths = origins->lengths;
+    const size_t n = origins->n;
+    for (size_t i = 0; i < n; i++) {
+        const float of_origin = weight * lengths[i], sum = length * length + of_origin * of_origin;
+        const float square = sum - 2 * weight * terms[i].base;
+        terms[i].distance = sqrtf((square > 0 ? square : 0) + sum * error) * ROUNDING;
     }
 }
 
 /* Set the terms of n origins from their squared distances. */
-static void set_l2(const float *squares, uint32_t n, thr_origin_term *terms) {
-    for (uint32_t i = 0; i < n; i++)
+static void set_l2(const float *restrict squares, size_t n, thr_origin_term *restrict terms) {
+    for (size_t i = 0; i < n; i++)
         terms[i] = (thr_origin_term){-squares[i], 2 * sqrtf(squares[i]) * ROUNDING};
 }
 
-static void set_bases(const float *products, uint32_t n, thr_origin_term *terms) {
-    for (uint32_t i = 0; i < n; i++)
+static void set_bases(const float *restrict products, size_t n, thr_origin_term *restrict terms) {
+    for (size_t i = 0; i < n; i++)
         terms[i].base = products[i];
 }
 

@@ -76,10 +76,18 @@ static void read_query(const thr_cells_plan *plan, const thr_matrix *query, thr_
 
 /* The first of n cells with the largest key. */
 static uint32_t best_cell(const double *keys, size_t n) {
-    double largest = -INFINITY;
+    enum { CHAINS = 8 }; /* of comparisons, each of which waits for the one before */
+    double most[CHAINS], largest = -INFINITY;
     uint32_t best = 0;
-    for (size_t c = 0; c < n; c++)
+    for (size_t i = 0; i < CHAINS; i++)
+        most[i] = -INFINITY;
+    for (size_t first = 0; first + CHAINS <= n; first += CHAINS)
+        for (size_t i = 0; i < CHAINS; i++)
+            most[i] = keys[first + i] > most[i] ? keys[first + i] : most[i];
+    for (size_t c = n - n % CHAINS; c < n; c++)
         largest = keys[c] > largest ? keys[c] : largest;
+    for (size_t i = 0; i < CHAINS; i++)
+        largest = most[i] > largest ? most[i] : largest;
     while (best + 1 < n && !(keys[best] >= largest))
         best++;
     return best;
