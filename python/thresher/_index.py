@@ -32,8 +32,8 @@ from ._index_change import remove as change_remove
 from ._index_info import IndexCells, IndexHandle, IndexInfo
 from ._items import all_ids, as_items, check_found, each_name, filter_of_items, find_items, missing, shaped, vectors_of
 from ._radius import note_radius, search_radius
-from ._search import IdArray, ScoreArray, ask_for_features, search, search_options
-from ._tower import TowerInfo, are_texts, encode, encodes_vectors, tower_info
+from ._search import IdArray, ScoreArray, ask_for_features, options_of_recall, search, search_options
+from ._tower import TowerInfo, are_texts, encode, tower_info
 from ._writer import IndexWriter, create
 
 if TYPE_CHECKING:
@@ -325,9 +325,8 @@ class Index(Opened):
         if filter is not None:
             filter = self._allow(handle, filter)
         options: Any = None
-        if not (
-            recall is None
-            and n_candidates is None
+        if (
+            n_candidates is None
             and n_survivors is None
             and extra is None
             and extra_distance is None
@@ -337,27 +336,31 @@ class Index(Opened):
             and target is None
             and least_scores is None
             and n_read_out is None
+            and value == "sum"
             and not exact
             and not certified
         ):
+            options = None if recall is None else options_of_recall(recall)
+            if type(queries) is np.ndarray and not handle.encodes_vectors:
+                return search(handle, queries, k, options, False, ids_out, scores_out)
+        else:
             options = search_options(handle.n_rows, recall, n_candidates, n_survivors, extra, exact, query_bits, filter)
             if extra_distance is not None:
                 options.extra_distance = whole(extra_distance, "extra_distance", 1, 2**48)
+            options.kept_least, options.kept_read = least_scores, n_read_out
         by_model = features is None
-        if self._encodes_vectors(handle) and not are_texts(queries):
+        if handle.encodes_vectors and not are_texts(queries):
             queries = self._encoded(handle, queries)
         elif are_texts(queries):
             if features is None:
                 features = self._hits_of(handle, queries)
             queries = self._encoded(handle, queries)
         if features is not None or target is not None:
-            if options is None:
-                options = search_options(handle.n_rows, None, None, None, None, False, None, None)
+            if options is None or options.is_shared:
+                options = search_options(handle.n_rows, recall, None, None, None, False, None, None)
             self._ask_for_features(handle, options, features, value, target, by_model)
         if features is None and value != "sum":
             raise ValueError(f"value: {value!r} was given without features: give features=, if need be of empty queries")
-        if options is not None:
-            options.kept_least, options.kept_read = least_scores, n_read_out
         return search(handle, queries, k, options, certified, ids_out, scores_out)
 
     @overload
@@ -405,7 +408,7 @@ class Index(Opened):
         note_radius(self._info.metric, least_score)
         filter = self._allow(handle, filter)
         options = search_options(handle.n_rows, recall, None, None, None, exact, query_bits, filter)
-        if self._encodes_vectors(handle) or are_texts(queries):
+        if handle.encodes_vectors or are_texts(queries):
             queries = self._encoded(handle, queries)
         return search_radius(handle, queries, least_score, options, certified)
 
@@ -470,11 +473,6 @@ class Index(Opened):
         if dual is None or lib.thr_index_hits(handle.pointer) is None:
             return None
         return hits_of(dual, users) if isinstance(users, str) else [hits_of(dual, user) for user in users]
-
-    def _encodes_vectors(self, handle: IndexHandle) -> bool:
-        """Whether queries as vectors must be encoded first; a search encodes them for codes of a model."""
-        tower = lib.thr_index_tower(handle.pointer)
-        return tower is not None and encodes_vectors(tower)
 
     def _encoded(self, handle: IndexHandle, texts: Any) -> ScoreArray:
         dual = lib.thr_index_dual(handle.pointer)

@@ -12,6 +12,7 @@ from ._core import abi
 from ._core.context import Context
 from ._core.library import lib, read
 from ._handle import Handle
+from ._tower import encodes_vectors
 
 _METRICS = {code: name for name, code in abi.METRIC.items()}
 
@@ -79,7 +80,7 @@ def _free_in_thread(pointer: int) -> None:
 class IndexHandle(Handle):
     """A thr_index."""
 
-    __slots__ = ("n_cells", "n_commits", "n_rows", "rows_in_order")
+    __slots__ = ("encodes_vectors", "n_cells", "n_commits", "n_rows", "rows_in_order")
     opens, frees = "thr_index_open", "thr_index_free"
 
     def __init__(self, path: bytes, threads: int | None, device: str | None = None) -> None:
@@ -92,6 +93,9 @@ class IndexHandle(Handle):
         self.n_cells = int(lib.thr_index_get_cells(self.pointer).n_cells)
         #: Whether rows are the places of items in the build's source.
         self.rows_in_order = self.n_commits == 0 and self.n_cells == 0
+        tower = lib.thr_index_tower(self.pointer)
+        #: Whether queries as vectors must be encoded first; a search encodes them for codes of a model.
+        self.encodes_vectors = tower is not None and encodes_vectors(tower)
 
     @property
     def context(self) -> Context:

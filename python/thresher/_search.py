@@ -36,6 +36,7 @@ _uint64 = np.dtype(np.uint64)
 _float32 = np.dtype(np.float32)
 
 _DEFAULTS = defaults("thr_search_options_init")
+setattr(abi.SearchOptions, "is_shared", False)  # by searches: nothing in them is for one search alone
 
 
 def note_unused(**with_exact: Any) -> None:
@@ -82,6 +83,21 @@ def search_options(
     return options
 
 
+_of_recall: dict[float, abi.SearchOptions] = {}
+_MOST_OF_RECALL = 64
+
+
+def options_of_recall(recall: float) -> abi.SearchOptions:
+    """Options with a recall alone, which searches share and leave as they are."""
+    options = _of_recall.get(recall)
+    if options is None:
+        options = search_options(0, recall, None, None, None, False, None, None)
+        options.is_shared = True
+        if len(_of_recall) < _MOST_OF_RECALL:
+            _of_recall[recall] = options
+    return options
+
+
 def ask_for_features(options: abi.SearchOptions, asked: Asked | None, value: str, target: HitsTarget | None) -> None:
     """Set feature queries and the target in the options."""
     if target is not None:
@@ -124,9 +140,9 @@ def search(
         matrix = arrays.matrix(queries)
     ids = _empty(shape, _uint64) if ids_out is None else output(ids_out, _uint64, shape, "ids_out")
     scores = _empty(shape, _float32) if scores_out is None else output(scores_out, _float32, shape, "scores_out")
-    if options is not None and options.features is not None and len(options.asked) != matrix.n_rows:
-        raise ValueError(f"features: {len(options.asked)} queries for {matrix.n_rows} vectors: give one for each")
-    if options is not None:
+    if options is not None and not options.is_shared:
+        if options.features is not None and len(options.asked) != matrix.n_rows:
+            raise ValueError(f"features: {len(options.asked)} queries for {matrix.n_rows} vectors: give one for each")
         _per_query(options, matrix.n_rows)
     if certified:
         assert options is not None

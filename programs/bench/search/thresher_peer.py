@@ -9,7 +9,7 @@ import numpy as np
 from bench.search.datasets import best_rows
 from bench.search.peer import CLUSTERS, CODES, EXACT, Index, Peer, Timer, is_huge, root
 
-PROMISES = (0.7, 0.8, 0.9, 0.95, 0.99, 0.999)
+PROMISES = (0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999)
 BITS = (1, 2, 3, 4)
 CELLS_BITS = (2, 3)
 FILTER_SHARES, FILTER_SEED, CHECKED = (0.5, 0.01, 0.0001), 7, 64
