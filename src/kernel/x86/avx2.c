@@ -50,13 +50,36 @@ static inline float add_lanes(lanes16 v) {
     return _mm_cvtss_f32(_mm_add_ss(b, _mm_movehdup_ps(b)));
 }
 
-/* The last, incomplete sixteen values of a row are copied into zeros first: they add +0 to a sum that is never -0. */
+/* Copy the last n < 16 values of a row into zeros, and load all sixteen. */
+#define LOAD_REST(load, size)                                                                                          \
+    static inline lanes16 load##_rest(const char *row, size_t n) {                                                     \
+        char rest[16 * (size)] = {0};                                                                                  \
+        memcpy(rest, row, n *(size));                                                                                  \
+        return load(rest);                                                                                             \
+    }
+
+LOAD_REST(load_f16, 2)
+LOAD_REST(load_bf16, 2)
+LOAD_REST(load_i8, 1)
+
+/* The mask of the first n lanes; of all with n >= 8. */
+static inline __m256i first_lanes(size_t n) {
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+
+/* Without a copy: loading bytes that were just stored in smaller pieces waits for the stores. */
+static inline lanes16 load_f32_rest(const char *row, size_t n) {
+    const float *values = (const float *)(const void *)row;
+    const __m256i high = first_lanes(n < 8 ? 0 : n - 8);
+    return (lanes16){_mm256_maskload_ps(values, first_lanes(n)), _mm256_maskload_ps(values + (n < 8 ? 0 : 8), high)};
+}
+
+/* The last, incomplete sixteen values of a row are extended by zeros: they add +0 to a sum that is never -0. */
 #define ROWS_KERNEL(name, load, step, size)                                                                            \
     static void name(float *out, const float *query, const void *rows, size_t stride, size_t n_rows, size_t n_dims) {  \
         const char *row = rows;                                                                                        \
         const size_t whole = n_dims & ~(size_t)15, rest = n_dims - whole;                                              \
-        float query_rest[16] = {0};                                                                                    \
-        memcpy(query_rest, query + whole, rest * sizeof(float));                                                       \
+        const lanes16 query_rest = load_f32_rest((const char *)(query + whole), rest);                                 \
         for (size_t i = 0; i < n_rows; i++, row += stride) {                                                           \
             lanes16 sum = {_mm256_setzero_ps(), _mm256_setzero_ps()};                                                  \
             for (size_t d = 0; d < whole; d += 16) {                                                                   \
@@ -65,11 +88,9 @@ static inline float add_lanes(lanes16 v) {
                 sum.high = step(sum.high, q.high, x.high);                                                             \
             }                                                                                                          \
             if (rest > 0) {                                                                                            \
-                char row_rest[16 * (size)] = {0};                                                                      \
-                memcpy(row_rest, row + whole * (size), rest * (size));                                                 \
-                lanes16 q = load_f32(query_rest), x = load(row_rest);                                                  \
-                sum.low = step(sum.low, q.low, x.low);                                                                 \
-                sum.high = step(sum.high, q.high, x.high);                                                             \
+                lanes16 x = load##_rest(row + whole * (size), rest);                                                   \
+                sum.low = step(sum.low, query_rest.low, x.low);                                                        \
+                sum.high = step(sum.high, query_rest.high, x.high);                                                    \
             }                                                                                                          \
             out[i] = add_lanes(sum);                                                                                   \
         }                                                                                                              \
