@@ -163,7 +163,7 @@ class Changes(VectorCase):
             with self.assertRaisesRegex(TypeError, r"or a list of names: \['seven'\]"):
                 chosen.vectors("seven")
         for wrong, kind, words in (
-            ("many", TypeError, "cells is 'many': expected"),
+            ("many", ValueError, "cells is 'many': expected"),
             (True, TypeError, 'cells is True: expected a whole number or "auto"'),
             (False, TypeError, "cells is False: expected"),
             (0, ValueError, "cells is 0: 1 to 65536 are possible"),
