@@ -178,15 +178,16 @@ typedef struct thr_index_info {
     uint32_t item_bits;
     thr_dtype keep;
     uint32_t n_segments;
-    uint32_t format_version;
-    uint64_t code_bytes;   /* planes, factors and offsets of all items, with block padding */
-    uint64_t vector_bytes; /* stored vectors, which refining reads */
-    uint64_t file_bytes;   /* all files of the index */
-    bool has_ids;          /* ids are stored: given ones, or row numbers of the input that cells reordered */
+    uint32_t format_version; /* of the MANIFEST */
+    uint64_t code_bytes;     /* planes, factors and offsets of all items, with block padding */
+    uint64_t vector_bytes;   /* stored vectors, which refining reads */
+    uint64_t file_bytes;     /* all files of the index */
+    bool has_ids;            /* ids are stored: given ones, or row numbers of the input that cells reordered */
     bool has_names;
-    uint32_t lead_bits;    /* leading planes; equal to item_bits: codes are not nested */
-    bool rotated, centred; /* whether vectors were rotated, and a centre subtracted, before coding */
-    bool relative_codes;   /* codes are relative to the centroids of cells; without cells, or in older indexes: false */
+    uint16_t segment_version; /* the newest format of the segments' files; 0 without any */
+    uint32_t lead_bits;       /* leading planes; equal to item_bits: codes are not nested */
+    bool rotated, centred;    /* whether vectors were rotated, and a centre subtracted, before coding */
+    bool relative_codes; /* codes are relative to the centroids of cells; without cells, or in older indexes: false */
     bool has_features;
     uint64_t tuned_queries; /* number of queries of the last calibration; 0: not calibrated */
 } thr_index_info;

@@ -132,6 +132,8 @@ static thr_status map_segments(thr_index *index, const char *dir, thr_error *err
         index->cells[i] = view->cells;
         first_row += thr_padded_items(view->shape.n_items);
         index->info.file_bytes += view->file.size;
+        if (view->file.version > index->info.segment_version)
+            index->info.segment_version = (uint16_t)view->file.version;
         static const thr_section_kind code_sections[] = {THR_SECTION_CODES,   THR_SECTION_BLOCK_NORMS,
                                                          THR_SECTION_FACTORS, THR_SECTION_OFFSETS,
                                                          THR_SECTION_LEADS,   THR_SECTION_RECORDS};

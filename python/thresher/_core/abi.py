@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import json
-from ctypes import c_bool, c_char, c_char_p, c_double, c_float, c_int, c_size_t, c_uint32, c_uint64, c_void_p
+from ctypes import c_bool, c_char, c_char_p, c_double, c_float, c_int, c_size_t, c_uint16, c_uint32, c_uint64, c_void_p
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,7 @@ _KINDS: dict[str, Any] = {
     "float": c_float,
     "int": c_int,
     "size_t": c_size_t,
+    "uint16": c_uint16,
     "uint32": c_uint32,
     "uint64": c_uint64,
     "void": None,
