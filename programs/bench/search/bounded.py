@@ -10,7 +10,7 @@ import sys
 
 from bench.shared.common import Timer, table  # first: one thread
 
-from bench.search import by_data, measure
+from bench.search import dataset_bench, measure
 import numpy as np
 from bench.search.peer import root
 from bench.search.xfbq import scratch_index
@@ -78,7 +78,7 @@ def measure_search(indexes, name, search, queries, rounds):
 
 
 def measure_data(data, arguments):
-    queries, worst = by_data.some_queries(data, measure.BATCH if arguments.quick else QUERIES, K)
+    queries, worst = dataset_bench.some_queries(data, measure.BATCH if arguments.quick else QUERIES, K)
     rounds, least = QUICK_ROUNDS if arguments.quick else ROUNDS, float(np.median(worst))
     n_cells, base = arguments.cells or root(data), np.ascontiguousarray(data.base)
     searches = {BEST: best, RADIUS: radius_search(least, exact=True)}
@@ -126,4 +126,4 @@ def text(results):
 
 
 if __name__ == "__main__":
-    by_data.run("bounded", __doc__, measure_data, text)
+    dataset_bench.run("bounded", __doc__, measure_data, text)
