@@ -17,12 +17,12 @@ enum {
 thr_status thr_cells_visitor_reserve(thr_context *context, const thr_cells_capacity *capacity,
                                      thr_cells_visitor *visitor, thr_error *err) {
     static const char what[] = "a search of cells";
-    const size_t wanted = (size_t)capacity->wanted;
-    const size_t n_found = 2 * (wanted + THR_RADIUS_ROWS); /* rows kept, and those of a pass by radius */
+    const size_t n_rows = (size_t)capacity->n_pass_rows;
+    const size_t n_found = 2 * (n_rows + THR_RADIUS_ROWS); /* rows kept, and those of a pass by radius */
     THR_TRY(thr_cells_chooser_reserve(context, capacity->n_dims, capacity->n_cells, &visitor->chooser, err));
     THR_TRY(thr_cells_blocks_reserve(context, capacity->n_blocks, &visitor->blocks, err));
-    THR_TRY(thr_alloc(context, wanted, sizeof(uint64_t), &visitor->ids, what, err));
-    THR_TRY(thr_alloc(context, wanted, sizeof(float), &visitor->scores, what, err));
+    THR_TRY(thr_alloc(context, n_rows, sizeof(uint64_t), &visitor->ids, what, err));
+    THR_TRY(thr_alloc(context, n_rows, sizeof(float), &visitor->scores, what, err));
     THR_TRY(thr_cells_subset_reserve(context, capacity->n_cells + capacity->n_segments, capacity->n_blocks,
                                      &visitor->part, err));
     THR_TRY(thr_scan_found_reserve(context, &visitor->without, n_found, err));
@@ -143,10 +143,10 @@ thr_status thr_cells_visit_run_pass(thr_cells_visit *s, thr_error *err) {
 /* ------------------------------------------------------------------------------------------------ the visit */
 
 /*
- * Keep the rows of the segments without cells apart, since the models of chooser.h are fitted to rows of cells: where
- * most of the best rows have no cell, the others prove nothing about the cells.
+ * Move the rows of the segments without cells to v->without, since the models of chooser.h are fitted to rows of cells:
+ * where most of the best rows have no cell, the others prove nothing about the cells.
  */
-static void set_rows_apart(thr_cells_visitor *v) {
+static void move_rows_without_cells(thr_cells_visitor *v) {
     const thr_found rows = v->found;
     v->found = v->without;
     v->without = rows;
@@ -190,7 +190,7 @@ void thr_cells_visit_begin(const thr_cells_plan *plan, const thr_matrix *query, 
 bool thr_cells_visit_next(thr_cells_visit *s) {
     thr_cells_visitor *v = s->v;
     if (s->stage == THR_CELLS_WITHOUT) {
-        set_rows_apart(v);
+        move_rows_without_cells(v);
         s->stage = THR_CELLS_FIRST;
     }
     if (s->stage == THR_CELLS_ALL || v->chooser.order.n == 0)

@@ -20,11 +20,11 @@ typedef struct thr_cells_visitor {
     thr_found without; /* the best rows of the segments without cells */
 } thr_cells_visitor;
 
-/* What a visitor has room for: cells, segments and blocks of the index, and `wanted` rows of a pass. */
+/* What a visitor has room for: cells, segments and blocks of the index, and rows that a pass finds. */
 typedef struct thr_cells_capacity {
     uint32_t n_dims;
     size_t n_cells, n_segments;
-    uint64_t n_blocks, wanted;
+    uint64_t n_blocks, n_pass_rows;
 } thr_cells_capacity;
 
 /* THR_ENOMEM. */

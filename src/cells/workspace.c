@@ -44,7 +44,7 @@ thr_cells_capacity thr_cells_capacity_of(const thr_cells_plan *plan) {
                                 .n_cells = plan->n_cells,
                                 .n_segments = plan->corpus->scan->n_segments,
                                 .n_blocks = plan->n_blocks,
-                                .wanted = plan->wanted};
+                                .n_pass_rows = plan->wanted};
 }
 
 uint64_t thr_cells_slots_in_memory(const thr_cells_job *job) {
@@ -52,7 +52,7 @@ uint64_t thr_cells_slots_in_memory(const thr_cells_job *job) {
     const uint64_t per_cell = sizeof(thr_segment) + sizeof(thr_block_range) + sizeof(thr_cell_score_model) +
                               sizeof(thr_cell_visited) + 8 * sizeof(double);
     const uint64_t size = (own.n_cells + own.n_segments) * per_cell + own.n_blocks * sizeof(uint64_t) +
-                          4 * (own.wanted + THR_RADIUS_ROWS) * sizeof(thr_candidate);
+                          4 * (own.n_pass_rows + THR_RADIUS_ROWS) * sizeof(thr_candidate);
     const uint64_t n = SLOT_BYTES / size;
     return n < job->plan.context->n_threads ? job->plan.context->n_threads : n;
 }
@@ -60,22 +60,22 @@ uint64_t thr_cells_slots_in_memory(const thr_cells_job *job) {
 /* Allocate memory for a plan, unless that of an earlier one suffices. */
 static thr_status reserve(thr_cells_workspace *w, const thr_cells_plan *plan, uint32_t n_slots, thr_error *err) {
     static const char what[] = "a search of cells";
-    const thr_cells_capacity wanted = thr_cells_capacity_of(plan);
-    if (w->is_ready && w->n_slots >= n_slots && w->capacity.n_dims >= wanted.n_dims &&
-        w->capacity.n_cells >= wanted.n_cells && w->capacity.n_blocks >= wanted.n_blocks &&
-        w->capacity.wanted >= wanted.wanted)
+    const thr_cells_capacity needed = thr_cells_capacity_of(plan);
+    if (w->is_ready && w->n_slots >= n_slots && w->capacity.n_dims >= needed.n_dims &&
+        w->capacity.n_cells >= needed.n_cells && w->capacity.n_blocks >= needed.n_blocks &&
+        w->capacity.n_pass_rows >= needed.n_pass_rows)
         return THR_OK;
     empty(w);
-    w->capacity = wanted;
-    THR_TRY(thr_alloc(w->context, wanted.n_cells, sizeof *w->places, &w->places, "cells", err));
-    THR_TRY(thr_alloc(w->context, wanted.n_cells, sizeof *w->n_allowed, &w->n_allowed, "cells", err));
-    THR_TRY(thr_cells_columns_reserve(w->context, wanted.n_cells, &w->columns, err));
+    w->capacity = needed;
+    THR_TRY(thr_alloc(w->context, needed.n_cells, sizeof *w->places, &w->places, "cells", err));
+    THR_TRY(thr_alloc(w->context, needed.n_cells, sizeof *w->n_allowed, &w->n_allowed, "cells", err));
+    THR_TRY(thr_cells_columns_reserve(w->context, needed.n_cells, &w->columns, err));
     THR_TRY(thr_alloc_zero(w->context, n_slots, sizeof *w->visitors, &w->visitors, what, err));
     w->n_slots = n_slots;
     THR_TRY(thr_alloc(w->context, n_slots, sizeof *w->visits, &w->visits, what, err));
     THR_TRY(thr_alloc(w->context, n_slots, sizeof *w->passes, &w->passes, what, err));
     for (uint32_t i = 0; i < n_slots; i++)
-        THR_TRY(thr_cells_visitor_reserve(w->context, &wanted, &w->visitors[i], err));
+        THR_TRY(thr_cells_visitor_reserve(w->context, &needed, &w->visitors[i], err));
     place_cells(w, plan->corpus);
     w->is_ready = true;
     return THR_OK;
