@@ -167,7 +167,7 @@ typedef struct progress_text {
 } progress_text;
 
 /* rate: items per second; 0: unknown */
-static progress_text describe(const char *what, uint64_t done, uint64_t total, double rate) {
+static progress_text progress_line(const char *what, uint64_t done, uint64_t total, double rate) {
     progress_text line;
     size_t used = (size_t)snprintf(line.text, sizeof line.text, "%.40s  %s", what, prog_short((double)done).text);
 
@@ -228,9 +228,9 @@ bool prog_progress(void *user, const char *what, uint64_t done, uint64_t total) 
     const double rate = now - since >= REDRAW_SECONDS ? (double)(done - from) / (now - since) : 0.0;
 
     if (draws)
-        draw(describe(what, done, total, rate));
+        draw(progress_line(what, done, total, rate));
     else if (now - since >= LONG_SECONDS)
-        print_once(what, describe(what, done, total, rate));
+        print_once(what, progress_line(what, done, total, rate));
     return true;
 }
 

@@ -244,9 +244,7 @@ static thr_status load_unpublished(thr_index *index, const char *dir, const thr_
     return m->model.n_inputs == 0 ? THR_OK : thr_index_model_open(index->context, dir, m, &index->model, err);
 }
 
-static void describe(thr_index *index) {
-    const thr_manifest *m = &index->manifest;
-    thr_index_info *info = &index->info;
+static void set_info(const thr_manifest *m, thr_index_info *info) {
     info->n_items = m->n_items;
     info->n_dims = thr_manifest_vector_dims(m);
     info->metric = m->metric;
@@ -262,6 +260,10 @@ static void describe(thr_index *index) {
     info->has_features = m->hits.there;
     info->has_ids = m->has_ids;
     info->has_names = m->has_names;
+}
+
+static void set_corpora(thr_index *index) {
+    const thr_manifest *m = &index->manifest;
     index->corpus = (thr_scan_corpus){.segments = index->segments,
                                       .n_segments = index->n_segments,
                                       .n_rows = index->n_segment_rows,
@@ -278,7 +280,8 @@ static void describe(thr_index *index) {
         return;
     index->corpus.metric = THR_METRIC_COSINE;
     index->corpus.keep = THR_DTYPE_NONE;
-    index->plain = (thr_quantiser){.n_dims = info->n_dims, .item_bits = 1, .unit = m->metric == THR_METRIC_COSINE};
+    index->plain =
+        (thr_quantiser){.n_dims = index->info.n_dims, .item_bits = 1, .unit = m->metric == THR_METRIC_COSINE};
     index->vectors.quantiser = &index->plain;
     index->vectors.lead = 1;
 }
@@ -315,7 +318,8 @@ static thr_status open_index(thr_context *context, const char *dir, const thr_ma
     thr_quantiser *quantiser = &index->manifest.quantiser;
     if (quantiser->rotation_seed != 0)
         THR_TRY_OUT(thr_quantiser_rotate(context, quantiser, quantiser->rotation_seed, err));
-    describe(index);
+    set_info(&index->manifest, &index->info);
+    set_corpora(index);
     *index_out = index;
     index = NULL;
 out:
