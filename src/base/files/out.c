@@ -191,7 +191,8 @@ thr_status thr_out_align(thr_out *out, thr_error *err) {
 
 void thr_out_flush_hint(thr_out *out) {
 #ifdef SYNC_FILE_RANGE_WRITE
-    (void)sync_file_range(out->fd, 0, 0, SYNC_FILE_RANGE_WRITE);
+    if (!out->never_flush)
+        (void)sync_file_range(out->fd, 0, 0, SYNC_FILE_RANGE_WRITE);
 #else
     (void)out;
 #endif
@@ -201,7 +202,7 @@ void thr_out_flush_hint(thr_out *out) {
 
 thr_status thr_out_publish(thr_out *out, thr_error *err) {
     thr_status status = THR_OK;
-    if (fsync(out->fd) != 0) {
+    if (!out->never_flush && fsync(out->fd) != 0) {
         status = thr_fail_errno(err, errno, "flush", out->path);
         goto out;
     }

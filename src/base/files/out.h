@@ -23,6 +23,7 @@ typedef struct thr_out {
     int fd;           /* -1 when closed */
     uint64_t position;
     bool directory_later; /* publish leaves the flush of the directory to the caller (thr_dir_sync) */
+    bool never_flush;     /* the file need not survive a crash of the system: nothing flushes its contents */
 } thr_out;
 
 /*
@@ -41,7 +42,7 @@ thr_status thr_out_write_at(thr_out *out, uint64_t offset, const void *data, siz
 /* Start writing dirty pages to disk without waiting, which shortens the flush in thr_out_publish. */
 void thr_out_flush_hint(thr_out *out);
 
-/* fsync, rename, fsync the directory; then clean up as thr_out_drop does. */
+/* fsync, rename, fsync the directory, with the exceptions that out names; then clean up as thr_out_drop does. */
 thr_status thr_out_publish(thr_out *out, thr_error *err);
 
 /* Close, and delete the temporary file unless it was published. May be called twice, and on a zeroed struct. */

@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+enum { WRITE_BYTES = 1 << 20 };
+
 thr_status thr_index_segment_copy_open(thr_segment_copy *copy, uint64_t most, uint64_t all, thr_error *err) {
     thr_context *context = copy->index->context;
     copy->ids.context = context;
@@ -60,20 +62,50 @@ static thr_status take_names(thr_segment_copy *copy, thr_error *err) {
     return THR_OK;
 }
 
-/* Write the kept vectors, as many at once as follow each other. */
-static thr_status write_vectors(thr_segment_copy *copy, thr_error *err) {
-    const thr_manifest *m = &copy->index->manifest;
+static size_t kept_size(const thr_manifest *m) {
+    return thr_manifest_vector_dims(m) * thr_dtype_size(m->keep);
+}
+
+/* The kept vector of row i of the copy. *n_next is the number of rows, at least 1, that follow it in both segments. */
+static const char *kept_vector(const thr_segment_copy *copy, uint64_t i, uint64_t *n_next) {
     const uint64_t *rows = copy->rows;
-    const size_t size = thr_manifest_vector_dims(m) * thr_dtype_size(m->keep);
-    for (uint64_t i = 0, n; m->keep != THR_DTYPE_NONE && i < copy->n_rows; i += n) {
-        const thr_segment *segment = &copy->index->segments[thr_index_segment_of(copy->index, rows[i])];
-        const uint64_t item = rows[i] - segment->first_row;
-        for (n = 1; i + n < copy->n_rows && rows[i + n] == rows[i] + n && item + n < segment->n_items; n++)
-            ;
-        THR_TRY(thr_sections_write(&copy->stream->writer, (const char *)segment->vectors + item * size,
-                                   (size_t)n * size, err));
+    const thr_segment *segment = &copy->index->segments[thr_index_segment_of(copy->index, rows[i])];
+    const uint64_t item = rows[i] - segment->first_row;
+    uint64_t n = 1;
+    while (i + n < copy->n_rows && rows[i + n] == rows[i] + n && item + n < segment->n_items)
+        n++;
+    *n_next = n;
+    return (const char *)segment->vectors + item * kept_size(&copy->index->manifest);
+}
+
+/* Write the kept vectors. Runs of few rows are gathered in memory, so that each write is large. */
+static thr_status write_vectors(thr_segment_copy *copy, thr_error *err) {
+    thr_section_writer *writer = &copy->stream->writer;
+    const size_t size = copy->index->manifest.keep == THR_DTYPE_NONE ? 0 : kept_size(&copy->index->manifest);
+    const size_t most = size < WRITE_BYTES ? WRITE_BYTES : size;
+    size_t used = 0;
+    char *gathered = NULL;
+    thr_status status = THR_OK;
+    if (size == 0)
+        return THR_OK;
+    THR_TRY(thr_alloc(copy->index->context, most, 1, &gathered, "rows", err));
+    for (uint64_t i = 0, n; i < copy->n_rows; i += n) {
+        const char *vectors = kept_vector(copy, i, &n);
+        if (n * size > most - used) {
+            THR_TRY_OUT(thr_sections_write(writer, gathered, used, err));
+            used = 0;
+        }
+        if (n * size > most) {
+            THR_TRY_OUT(thr_sections_write(writer, vectors, (size_t)n * size, err));
+            continue;
+        }
+        memcpy(gathered + used, vectors, (size_t)n * size);
+        used += (size_t)n * size;
     }
-    return THR_OK;
+    status = thr_sections_write(writer, gathered, used, err);
+out:
+    thr_release(copy->index->context, gathered);
+    return status;
 }
 
 static thr_status copy_codes(thr_segment_copy *copy, thr_error *err) {
