@@ -100,7 +100,9 @@ static void make_order(const thr_cells_plan *plan, thr_cells_chooser *chooser) {
     const double deviation = models->slope[best] / sqrt((double)plan->corpus->scan->quantiser->n_dims);
     for (size_t c = 0; c < plan->n_cells; c++)
         chooser->positions[c] = INFINITY;
-    for (size_t c = 0; c < plan->n_cells; c++)
+    if (plan->options.filter == NULL)
+        memset(chooser->may_be_chosen, true, plan->n_cells * sizeof *chooser->may_be_chosen); /* cells have items */
+    for (size_t c = 0; plan->options.filter != NULL && c < plan->n_cells; c++)
         chooser->may_be_chosen[c] = models->n[c] > 0;
     chooser->order = thr_cells_queue_make(chooser->order_cells, plan->n_cells, models->first_keys,
                                           models->first_keys[best] - LIKELY_DEVIATIONS * deviation);

@@ -87,7 +87,7 @@ static double screen_error(const thr_job *job, const thr_margin *margin, double 
 static double rescore_error(const thr_job *job, const thr_margin *margin, double across, uint64_t row) {
     const double distance = (double)thr_scan_term_of(job->corpus, margin->screen.origins, row).distance;
     (void)across;
-    return hypot(margin->noise.rescored * distance, margin->noise.rescored_query) *
+    return thr_scan_two_errors(margin->noise.rescored * distance, margin->noise.rescored_query) *
            thr_scan_record_factor(job->corpus, row);
 }
 

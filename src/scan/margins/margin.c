@@ -43,7 +43,7 @@ bool thr_scan_margin_measure(const thr_job *job, const thr_scan_query *query, th
 }
 
 double thr_scan_margin_noise(const thr_margin *margin, double distance, double across) {
-    return hypot(margin->noise.random * fmin(distance, across), margin->noise.query);
+    return thr_scan_two_errors(margin->noise.random * fmin(distance, across), margin->noise.query);
 }
 
 /*

@@ -11,7 +11,14 @@
 
 #include "scan/margins/noise.h"
 
+#include <math.h>
+
 struct thr_radius;
+
+/* The standard error of a sum of two independent errors. hypot is slower, and squares of floats fit a double. */
+static inline double thr_scan_two_errors(double a, double b) {
+    return sqrt(a * a + b * b);
+}
 
 /* The measurements that a query's margins come from. The margin of an item is z x noise x the item's factor. */
 typedef struct thr_margin {
