@@ -10,33 +10,33 @@
 #include <string.h>
 
 enum {
-    SPLIT_ONE_IN = 4, /* the share of the groups that are divided on trial, those with the largest sums */
-    LEAST_ROWS = 4,   /* of a group that is divided */
+    SPLIT_ONE_IN = 4, /* one group in so many is split on trial: those with the largest sums of squared distances */
+    LEAST_ROWS = 4,   /* smaller groups are not split */
     SPLIT_STEPS = 4,  /* of Lloyd's algorithm, for the halves of a group */
 };
 
-/* How many times what a merger adds must be saved by a division: more than noise and the next steps would change. */
+/* A split must save more than this many times what the merge adds; a smaller difference may be noise. */
 static const double LEAST_RATIO = 1.5;
 
-/* A group, and by how much a change of it changes the sum of squared distances. */
+/* A merge or a split of a group. */
 typedef struct change {
-    double sum;
+    double sum; /* what it adds to, or takes from, the sum of squared distances */
     uint32_t group;
-    uint32_t trial; /* of a division: its place in halves */
+    uint32_t trial; /* of a split: its number in halves */
 } change;
 
-typedef struct moving {
+typedef struct moves {
     thr_context *context;
     const thr_kmeans_groups *groups;
-    change *merges;    /* n: what a merger of the group with its neighbour adds */
-    change *splits;    /* n: the group's own sum; then, in the first n_splits, what a division saves */
-    uint32_t *nearest; /* n: the nearest other centroid */
-    float *halves;     /* n_splits x 2 x n_dims: the means of a divided group */
+    change *merges;    /* n: of each group with its neighbour */
+    change *splits;    /* n: first with each group's own sum; then the first n_splits with what they save */
+    uint32_t *nearest; /* n: each group's neighbour, the one with the nearest centroid */
+    float *halves;     /* n_splits x 2 x n_dims: the centroids of the two halves of a group */
     float *distances;  /* n for every thread */
     double *sums;      /* 2 x n_dims for every thread */
-    bool *met;         /* n: whether the group takes part in a move */
+    bool *is_moved;    /* n: whether the group takes part in a move */
     uint32_t n_splits;
-} moving;
+} moves;
 
 static const float *row_of(const thr_kmeans_groups *groups, uint32_t place) {
     return groups->sample->rows + (size_t)groups->order[place] * groups->sample->n_dims;
@@ -50,23 +50,26 @@ static double size_of(const thr_kmeans_groups *groups, uint32_t group) {
     return (double)(groups->starts[group + 1] - groups->starts[group]);
 }
 
-static double square_distance(const moving *m, const float *a, const float *b) {
+static double square_distance(const moves *m, const float *a, const float *b) {
     const uint32_t n_dims = m->groups->sample->n_dims;
     float square;
     m->context->kernels->l2_f32(&square, a, b, n_dims * sizeof *b, 1, n_dims);
     return (double)square;
 }
 
-/* By how much two means of groups of these sizes are better than their common mean. */
+/*
+ * How much larger the sum of squared distances of two groups is from their common mean than from their own means. n_a,
+ * n_b: their rows. square: the squared distance of their means.
+ */
 static double gain_of_two(double n_a, double n_b, double square) {
     return n_a > 0 && n_b > 0 ? n_a * n_b / (n_a + n_b) * square : 0;
 }
 
 /* ------------------------------------------------------------------------------------------------ costs and gains */
 
-/* Find a group's neighbour and what a merger adds; and the sum of its squared distances. */
+/* Find a group's neighbour, what a merge with it adds, and the group's sum of squared distances. */
 static void measure_group(void *arg, size_t c, uint32_t worker) {
-    const moving *m = arg;
+    const moves *m = arg;
     const thr_kmeans_groups *groups = m->groups;
     const uint32_t n = groups->n, n_dims = groups->sample->n_dims, group = (uint32_t)c;
     float *distances = m->distances + (size_t)worker * n;
@@ -85,8 +88,8 @@ static void measure_group(void *arg, size_t c, uint32_t worker) {
     m->splits[group] = (change){sum < (double)INFINITY ? sum : 0, group, 0};
 }
 
-/* The place of the row of a group that is farthest from a vector. */
-static uint32_t farthest_from(const moving *m, uint32_t group, const float *vector) {
+/* The place, in order, of the row of a group that is farthest from a vector. */
+static uint32_t farthest_from(const moves *m, uint32_t group, const float *vector) {
     const uint32_t first = m->groups->starts[group], end = m->groups->starts[group + 1];
     uint32_t farthest = first;
     double most = -1;
@@ -100,8 +103,11 @@ static uint32_t farthest_from(const moving *m, uint32_t group, const float *vect
     return farthest;
 }
 
-/* One step of Lloyd's algorithm with two centroids. Returns what the two save; 0 if one has no rows. */
-static double improve_halves(const moving *m, uint32_t group, float *halves, double *sums) {
+/*
+ * One step of Lloyd's algorithm with the rows of a group and two centroids. Returns what the split saves; 0 if a half
+ * has no rows. sums: memory for 2 x n_dims.
+ */
+static double improve_halves(const moves *m, uint32_t group, float *halves, double *sums) {
     const thr_kmeans_groups *groups = m->groups;
     const uint32_t n_dims = groups->sample->n_dims;
     double n[2] = {0, 0};
@@ -123,9 +129,12 @@ static double improve_halves(const moving *m, uint32_t group, float *halves, dou
     return gain < (double)INFINITY ? gain : 0;
 }
 
-/* Divide a group on trial. */
+/*
+ * Split a group on trial. The first centroids of its halves are the row farthest from the group's centroid, and the row
+ * farthest from that one.
+ */
 static void split_group(void *arg, size_t i, uint32_t worker) {
-    const moving *m = arg;
+    const moves *m = arg;
     const thr_kmeans_groups *groups = m->groups;
     const uint32_t n_dims = groups->sample->n_dims, group = m->splits[i].group;
     float *halves = m->halves + i * 2 * n_dims;
@@ -157,8 +166,8 @@ static int descending(const void *a, const void *b) {
     return x->sum != y->sum ? ascending(b, a) : ascending(a, b);
 }
 
-/* Merge a group with its neighbour, and let its centroid be the second half of the divided one. */
-static void move(const moving *m, uint32_t merged, uint32_t divided, const float *halves) {
+/* Merge a group with its neighbour, and use its centroid for the second half of the group that is split. */
+static void move(const moves *m, uint32_t merged, uint32_t split, const float *halves) {
     const thr_kmeans_groups *groups = m->groups;
     const uint32_t n_dims = groups->sample->n_dims, other = m->nearest[merged];
     const double n_merged = size_of(groups, merged), n = n_merged + size_of(groups, other);
@@ -166,27 +175,27 @@ static void move(const moving *m, uint32_t merged, uint32_t divided, const float
     float *from = centroid_of(groups, merged), *to = centroid_of(groups, other);
     for (uint32_t d = 0; d < n_dims; d++)
         to[d] = (float)((double)to[d] + share * ((double)from[d] - (double)to[d]));
-    memcpy(centroid_of(groups, divided), halves, n_dims * sizeof *halves);
+    memcpy(centroid_of(groups, split), halves, n_dims * sizeof *halves);
     memcpy(from, halves + n_dims, n_dims * sizeof *halves);
-    m->met[merged] = m->met[other] = m->met[divided] = true;
+    m->is_moved[merged] = m->is_moved[other] = m->is_moved[split] = true;
 }
 
-/* Whether a group and its neighbour take part in no move, and neither is the divided one. */
-static bool may_merge(const moving *m, uint32_t group, uint32_t divided) {
+/* Whether a group and its neighbour take part in no move so far, and neither is the group to split. */
+static bool may_merge(const moves *m, uint32_t group, uint32_t split) {
     const uint32_t other = m->nearest[group];
-    return !m->met[group] && !m->met[other] && group != divided && other != divided;
+    return !m->is_moved[group] && !m->is_moved[other] && group != split && other != split;
 }
 
 /*
- * Pair the divisions that save most with the mergers that cost least, as long as this is worth it. No group takes part
- * in two moves. Returns the number of moves.
+ * Pair the splits that save most with the merges that add least, as long as LEAST_RATIO allows. No group takes part in
+ * two moves, so a merge that one split passes over is impossible for all later ones. Returns the number of moves.
  */
-static uint32_t move_all(const moving *m) {
+static uint32_t move_all(const moves *m) {
     const uint32_t n_dims = m->groups->sample->n_dims;
     uint32_t n_moved = 0, at = 0;
     for (uint32_t i = 0; i < m->n_splits; i++) {
         const change *split = &m->splits[i];
-        if (m->met[split->group])
+        if (m->is_moved[split->group])
             continue;
         while (at < m->groups->n && !may_merge(m, m->merges[at].group, split->group))
             at++;
@@ -202,10 +211,10 @@ thr_status thr_cells_split_merge(thr_context *context, const thr_kmeans_groups *
                                  thr_error *err) {
     static const char what[] = "centroids";
     const uint32_t n = groups->n, n_dims = groups->sample->n_dims, n_threads = context->n_threads;
-    moving m = {.context = context, .groups = groups, .n_splits = (n + SPLIT_ONE_IN - 1) / SPLIT_ONE_IN};
+    moves m = {.context = context, .groups = groups, .n_splits = (n + SPLIT_ONE_IN - 1) / SPLIT_ONE_IN};
     thr_status status = THR_OK;
     *n_moved = 0;
-    if (n < 3) /* a move takes three groups */
+    if (n < 3) /* a move needs three groups */
         return THR_OK;
     THR_TRY_OUT(thr_alloc(context, n, sizeof *m.merges, &m.merges, what, err));
     THR_TRY_OUT(thr_alloc(context, n, sizeof *m.splits, &m.splits, what, err));
@@ -213,7 +222,7 @@ thr_status thr_cells_split_merge(thr_context *context, const thr_kmeans_groups *
     THR_TRY_OUT(thr_alloc(context, (size_t)m.n_splits * 2 * n_dims, sizeof *m.halves, &m.halves, what, err));
     THR_TRY_OUT(thr_alloc(context, (size_t)n_threads * n, sizeof *m.distances, &m.distances, what, err));
     THR_TRY_OUT(thr_alloc(context, (size_t)n_threads * 2 * n_dims, sizeof *m.sums, &m.sums, what, err));
-    THR_TRY_OUT(thr_alloc_zero(context, n, sizeof *m.met, &m.met, what, err));
+    THR_TRY_OUT(thr_alloc_zero(context, n, sizeof *m.is_moved, &m.is_moved, what, err));
     thr_parallel_for(context, n, measure_group, &m);
     qsort(m.splits, n, sizeof *m.splits, descending);
     thr_parallel_for(context, m.n_splits, split_group, &m);
@@ -221,6 +230,6 @@ thr_status thr_cells_split_merge(thr_context *context, const thr_kmeans_groups *
     qsort(m.merges, n, sizeof *m.merges, ascending);
     *n_moved = move_all(&m);
 out:
-    THR_RELEASE(context, m.merges, m.splits, m.nearest, m.halves, m.distances, m.sums, m.met);
+    THR_RELEASE(context, m.merges, m.splits, m.nearest, m.halves, m.distances, m.sums, m.is_moved);
     return status;
 }
