@@ -41,7 +41,7 @@ thr_status thr_cells_subset_reserve(thr_context *context, size_t n_segments, uin
     THR_TRY(
         thr_grow(context, &part->segments, &part->segments_capacity, n_segments, sizeof *part->segments, WHAT, err));
     THR_TRY(thr_grow(context, &part->runs, &part->runs_capacity, n_segments, sizeof *part->runs, WHAT, err));
-    return thr_grow(context, &part->words, &part->words_capacity, (size_t)n_blocks, sizeof *part->words, WHAT, err);
+    return thr_grow(context, &part->filter, &part->filter_capacity, (size_t)n_blocks, sizeof *part->filter, WHAT, err);
 }
 
 static thr_status add_run(thr_context *context, const thr_scan_corpus *whole, thr_block_range run,
@@ -57,7 +57,7 @@ static thr_status add_run(thr_context *context, const thr_scan_corpus *whole, th
         part->runs[part->n_segments++] = (thr_block_range){run.first, run.first + n_blocks};
         part->corpus.n_rows += n_blocks * THR_BLOCK_ITEMS;
         for (uint64_t i = 0; filter != NULL && i < n_blocks; i++)
-            part->words[at + i] = filter[run.first + i];
+            part->filter[at + i] = filter[run.first + i];
         run.first += n_blocks;
     }
     return THR_OK;
@@ -88,16 +88,16 @@ thr_status thr_cells_subset_make(thr_context *context, const thr_scan_corpus *wh
 }
 
 void thr_cells_subset_free(thr_context *context, thr_cells_subset *part) {
-    THR_RELEASE(context, part->segments, part->runs, part->words);
+    THR_RELEASE(context, part->segments, part->runs, part->filter);
     *part = (thr_cells_subset){.n_segments = 0};
 }
 
-uint64_t thr_cells_subset_row(const thr_cells_subset *part, uint64_t row) {
+uint64_t thr_cells_subset_to_whole(const thr_cells_subset *part, uint64_t row) {
     const thr_segment *segment = thr_scan_segment_of(&part->corpus, row);
     return part->runs[segment - part->segments].first * THR_BLOCK_ITEMS + (row - segment->first_row);
 }
 
-uint64_t thr_cells_subset_place(const thr_cells_subset *part, uint64_t row) {
+uint64_t thr_cells_subset_from_whole(const thr_cells_subset *part, uint64_t row) {
     const uint64_t block = row / THR_BLOCK_ITEMS;
     size_t low = 0, high = part->n_segments;
     while (high - low > 1) {

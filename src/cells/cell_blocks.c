@@ -83,7 +83,7 @@ thr_status thr_cells_blocks_begin_pass(thr_context *context, const thr_scan_corp
     blocks->n_read += blocks->n_pending;
     blocks->n_pending = 0;
     if (options->filter != NULL) {
-        options->filter = part->words;
+        options->filter = part->filter;
         options->filter_bits = part->corpus.n_rows;
     }
     return THR_OK;

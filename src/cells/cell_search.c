@@ -42,7 +42,7 @@ static thr_cells_plan plan_of(thr_context *context, const thr_cells_corpus *corp
                            .n_blocks = (corpus->scan->n_rows + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS,
                            .k = k_estimated,
                            .wanted = k > LEAST_WANTED ? k : LEAST_WANTED,
-                           .allowed = misses * UNVISITED_SHARE * (double)k_estimated};
+                           .allowed_misses = misses * UNVISITED_SHARE * (double)k_estimated};
     /* As many survivors as are refined at once. If they are too few, margins cause a second pass. */
     plan.options.n_candidates = plan.options.n_survivors = thr_scan_first_refined(plan.wanted);
     plan.options.recall = (float)(1 - misses * (1 - UNVISITED_SHARE));

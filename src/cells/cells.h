@@ -4,14 +4,14 @@
  *
  * A cell is a run of a segment's items. Its centroid is their mean; its other numbers describe how far they are from
  * the centroid. Items differ most in their products with the centroid's direction, so a cell's two ends are stored: the
- * items with the least and the greatest of these products. Vectors are those that are scored: as kept, and
- * for cosine scaled to length 1.
+ * items with the least and the greatest of these products. Vectors are those that are scored: as kept, and for cosine
+ * scaled to length 1.
  */
 #pragma once
 
 #include <thresher/index.h>
 
-/* A k-means group with more items than this many times the mean group is divided into several cells. */
+/* A group of k-means with more items than this many times the mean number is divided into several cells. */
 enum { THR_CELLS_LARGEST = 4 };
 
 /* A cell as it is stored. Distances are measured from the stored centroid, which is rounded to float32. */
@@ -24,7 +24,7 @@ typedef struct thr_cell {
 
 _Static_assert(sizeof(thr_cell) == 16, "no padding");
 
-/* An item at an end of a cell: its product with the centroid's direction, and its distance from the centroid's line. */
+/* An item at an end of a cell: its product with the centroid's direction, and its distance from the line along it. */
 typedef struct thr_cell_end_item {
     float along, across;
 } thr_cell_end_item;

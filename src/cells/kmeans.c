@@ -11,8 +11,8 @@
 
 enum {
     STEPS = 10,      /* of Lloyd's algorithm; further ones move few rows */
-    MOVES_EVERY = 2, /* steps: after the third, fifth and seventh, until no centroid is moved */
-    LAST_STEPS = 3,  /* that only improve */
+    MOVES_EVERY = 2, /* steps: after the third, fifth and seventh, unless the last try moved no centroid */
+    LAST_STEPS = 3,  /* without moves */
 };
 
 static const uint64_t SEED = 1; /* arbitrary: the same rows have the same centroids */

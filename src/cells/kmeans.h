@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kmeans.h - centroids of a sample of rows: Lloyd's algorithm, and moves of centroids between its steps. */
+/* kmeans.h - centroids of a sample of rows, by Lloyd's algorithm, with moves between its steps (split_merge.h). */
 #pragma once
 
 #include "base/memory.h"

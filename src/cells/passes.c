@@ -32,7 +32,7 @@ static thr_status finish(thr_cells_visit *s, const thr_cells_pass *pass, thr_err
     thr_lane *lane = s->lane;
     thr_collector *collector = &lane->collector;
     for (size_t i = 0; i < collector->n && pass->rows_of_index; i++)
-        collector->items[i].row = thr_cells_subset_place(&s->v->part, collector->items[i].row);
+        collector->items[i].row = thr_cells_subset_from_whole(&s->v->part, collector->items[i].row);
     if (s->least == -INFINITY) {
         thr_select_collector_finish(collector);
         THR_TRY(thr_scan_margin_answer(&s->job, &s->margin, &s->query, 0, lane, 1, err));

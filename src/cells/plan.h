@@ -13,8 +13,8 @@ typedef struct thr_cells_plan {
     const thr_cell_place *places; /* n_cells, ascending by row */
     const thr_cells_columns *columns;
     const double *n_allowed; /* by cell: rows that pass the filter; without one, columns->n_rows */
-    double n_rows;           /* the same of all cells */
+    double n_rows;           /* the sum of n_allowed */
     size_t n_cells;
-    uint64_t n_blocks, k, wanted; /* k: best rows whose misses are estimated; wanted: rows of a pass, k or more */
-    double allowed;               /* expected number of the best k that may be in cells not visited */
+    uint64_t n_blocks, k, wanted; /* misses among the best k are estimated; a pass finds the best `wanted`, k or more */
+    double allowed_misses;        /* how many of the best k, on average, may be in cells not visited */
 } thr_cells_plan;

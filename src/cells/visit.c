@@ -9,7 +9,7 @@
 
 enum {
     FIRST_ROWS = 48, /* the cells visited first have this many rows for each wanted row, or more */
-    FEW_ONE_IN = 20, /* a pass reads few rows if it reads fewer than one in so many */
+    FEW_ONE_IN = 20, /* a pass reads few rows if it reads fewer than one in this many of its rows */
 };
 
 /* ------------------------------------------------------------------------------------------------ memory */
@@ -54,16 +54,16 @@ static void add_chosen_cells(thr_cells_visit *s) {
  * with 1,000 words added to 12,000, 96 of 1,000 queries missed the same item at recall .99.
  */
 static bool visits_all(const thr_cells_plan *plan) {
-    bool all = false;
+    bool some_without = false;
     for (size_t i = 0; i < plan->corpus->scan->n_segments; i++)
-        all = all || !thr_cells_segment_has_cells(plan->corpus, i);
-    return all && plan->corpus->scan->metric == THR_METRIC_IP;
+        some_without = some_without || !thr_cells_segment_has_cells(plan->corpus, i);
+    return some_without && plan->corpus->scan->metric == THR_METRIC_IP;
 }
 
 /* Convert found rows, from number `first` on, from rows of the part to rows of the index. */
 static void map_rows(thr_cells_visitor *v, size_t first) {
     for (size_t i = first; i < v->found.n; i++)
-        v->found.items[i].row = thr_cells_subset_row(&v->part, v->found.items[i].row);
+        v->found.items[i].row = thr_cells_subset_to_whole(&v->part, v->found.items[i].row);
 }
 
 /* ------------------------------------------------------------------------------------------------ passes */
@@ -176,24 +176,24 @@ void thr_cells_visit_begin(const thr_cells_plan *plan, const thr_matrix *query, 
     visitor->found.n = visitor->without.n = 0;
     thr_cells_blocks_clear(&visitor->blocks);
     if (!visits_all(plan) && thr_cells_chooser_begin(plan, query, &visitor->chooser)) {
-        s->stage = THR_CELLS_WITHOUT;
+        s->stage = THR_STAGE_WITHOUT_CELLS;
         /* If all segments have cells, the origins are the centroids that the chooser has scored. */
         if (plan->corpus->scan->origins != NULL && plan->corpus->scan->origins->n == plan->n_cells)
             lane->origin_scores = visitor->chooser.centroid_scores;
         thr_cells_blocks_add_segments_without_cells(&visitor->blocks, plan->corpus);
     } else {
-        s->stage = THR_CELLS_ALL;
+        s->stage = THR_STAGE_ALL;
         thr_cells_blocks_add(&visitor->blocks, 0, plan->n_blocks);
     }
 }
 
 bool thr_cells_visit_next(thr_cells_visit *s) {
     thr_cells_visitor *v = s->v;
-    if (s->stage == THR_CELLS_WITHOUT) {
+    if (s->stage == THR_STAGE_WITHOUT_CELLS) {
         move_rows_without_cells(v);
-        s->stage = THR_CELLS_FIRST;
+        s->stage = THR_STAGE_CELLS;
     }
-    if (s->stage == THR_CELLS_ALL || v->chooser.order.n == 0)
+    if (s->stage == THR_STAGE_ALL || v->chooser.order.n == 0)
         return false;
     if (v->found.n < s->plan->wanted) {
         thr_cells_chooser_start(s->n_first, &v->chooser);
@@ -209,7 +209,7 @@ bool thr_cells_visit_next(thr_cells_visit *s) {
 
 thr_status thr_cells_visit_end(thr_cells_visit *s, thr_error *err) {
     thr_cells_visitor *v = s->v;
-    if (s->stage == THR_CELLS_ALL)
+    if (s->stage == THR_STAGE_ALL)
         return THR_OK;
     THR_TRY(thr_scan_found_append(s->plan->context, &v->found, v->without.items, v->without.n, err));
     keep_best(s);

@@ -33,9 +33,9 @@ thr_status thr_cells_visitor_reserve(thr_context *context, const thr_cells_capac
 void thr_cells_visitor_free(thr_context *context, thr_cells_visitor *visitor);
 
 typedef enum thr_cells_stage {
-    THR_CELLS_ALL,     /* one pass over all blocks */
-    THR_CELLS_WITHOUT, /* the first pass: over the segments without cells */
-    THR_CELLS_FIRST    /* all later passes: over cells */
+    THR_STAGE_ALL,           /* one pass over all blocks */
+    THR_STAGE_WITHOUT_CELLS, /* the first pass: over the segments without cells */
+    THR_STAGE_CELLS          /* all later passes: over cells */
 } thr_cells_stage;
 
 /* The search of one query in progress, and its current pass. Borrows all pointers. */
@@ -46,7 +46,7 @@ typedef struct thr_cells_visit {
     thr_matrix query; /* of one row */
     thr_cells_stage stage;
     size_t n_cells; /* chosen cells that were visited, or whose blocks are pending */
-    double n_first; /* rows that the next pass for the best rows adds, at least */
+    double n_first; /* the least number of rows in the cells that the next pass for the best rows adds */
     uint64_t n_read;
     thr_search_options options; /* of the pass, as are the answers and the job */
     thr_answers answers;

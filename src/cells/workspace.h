@@ -6,8 +6,9 @@
 
 /*
  * A pass that is screened together with those of other queries (passes.h). The screen puts the rows whose estimates
- * reach the threshold into the lane's collector, which is started. For the best rows, the best `most` of them suffice.
- * With a least score all are needed; a screen with room for `most` rows is incomplete if there are more.
+ * reach the threshold into the lane's collector, which is started. A pass for the best rows needs the best `most` of
+ * them. A pass with a least score needs all; then the screen has room for `most` rows, and is incomplete if there are
+ * more.
  */
 typedef struct thr_cells_pass {
     bool waits;           /* for the screen */
@@ -52,7 +53,7 @@ typedef struct thr_cells_job {
     const thr_answers *answers;
 } thr_cells_job;
 
-/* How many slots, without their lanes, fit in 256 MiB by an estimate within a quarter; at least one per thread. */
+/* How many slots fit in 256 MiB, their lanes not counted; at least one per thread. The estimate is within a quarter. */
 uint64_t thr_cells_slots_in_memory(const thr_cells_job *job);
 
 /* Begin the search of query number `row` in a slot; slot i uses lane i. Then end it, and write its answer. */

@@ -15,13 +15,13 @@
  * The error of the item's code is multiplied by |q - o|, the query's distance from the item's origin. It is small for
  * the items near a query. The error of the query's code is multiplied by |q - c|.
  *
- * By inner product a query may be much shorter than the items, and then far from all origins. So w o takes the place of
- * o, with a weight w for each query:
+ * By inner product a query may be much shorter than the items, and then it is far from all origins. So w o takes the
+ * place of o, with a weight w for each query:
  *
  *   <x, q> = <o, q> + w <r, o> + <r, q - w o>, where <r, q - w o> is estimated by factor (<b, q - w c> - w <b, o - c>)
  *
- * The offset is multiplied by w. Of all points w o, o being the origin with the largest product, that for the query's w
- * is the nearest to q. For the other metrics w is 1.
+ * The offset is multiplied by w. With o the origin of the largest <o, q>, w is chosen so that w o is as near q as
+ * possible; it is 0 if no <o, q> is positive. For the other metrics w is 1.
  */
 #pragma once
 

@@ -59,7 +59,7 @@ static void begin(fixture *f, thr_metric metric, uint32_t n_rows) {
                                .n_cells = CELLS,
                                .k = K,
                                .wanted = FOUND,
-                               .allowed = 0.5};
+                               .allowed_misses = 0.5};
     f->centroids[0] = f->query[0] = 1;
     assert_ok(thr_cells_chooser_reserve(f->context, DIMS, CELLS, &f->chooser, &error), &error);
 }
@@ -121,7 +121,7 @@ static void near_centroids_with_large_residuals_are_visited_first(void **state) 
 static bool goes_on(thr_metric metric, uint32_t n_rows, double allowed) {
     fixture f;
     begin(&f, metric, n_rows);
-    f.plan.allowed = allowed;
+    f.plan.allowed_misses = allowed;
     const bool more = chooses_more(&f, 0);
     end(&f);
     return more;
@@ -149,7 +149,7 @@ static void a_search_reads_one_row_in_20_before_the_order_ends_it(void **state) 
     assert_false(goes_on(THR_METRIC_COSINE, 1000, 1)); /* 1,600 of 25,600 */
     fixture f;
     begin(&f, THR_METRIC_COSINE, 2000);
-    f.plan.allowed = 1;
+    f.plan.allowed_misses = 1;
     assert_true(chooses_more(&f, 0)); /* 1,600 of 49,600 */
     assert_true(f.chooser.front >= 49600.0 / 20);
     end(&f);

@@ -379,7 +379,7 @@ static void check_threshold(const thr_job *job, const thr_scan_query *query, thr
 
 /* The row of the index that a row of the corpus is; part NULL: the corpus is the index's. */
 static uint64_t row_in_index(const thr_cells_subset *part, uint64_t row) {
-    return part == NULL ? row : thr_cells_subset_row(part, row);
+    return part == NULL ? row : thr_cells_subset_to_whole(part, row);
 }
 
 /* Codes of 8 bits are so exact that estimates are near the scores, whatever formula they are made by. */

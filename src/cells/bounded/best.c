@@ -72,7 +72,7 @@ static thr_status run_pass(best_query *b, thr_error *err) {
     THR_TRY(search_part(b, &options, err));
     for (size_t i = 0; i < k && slot->ids[i] != THR_NO_ID; i++)
         found->items[found->n++] =
-            (thr_candidate){.row = thr_cells_subset_row(&slot->part, slot->ids[i]), .score = slot->scores[i]};
+            (thr_candidate){.row = thr_cells_subset_to_whole(&slot->part, slot->ids[i]), .score = slot->scores[i]};
     thr_select_candidates_sort(found->items, found->n);
     found->n = found->n < k ? found->n : k;
     if (found->n == k)

@@ -13,8 +13,8 @@
 /* What the bounds of a cell are computed from. */
 typedef struct thr_cell_ball {
     double length; /* of the centroid */
-    double radius; /* all rows are so near the centroid */
-    double cosine; /* by cosine: no row but zero vectors has a smaller cosine with the centroid */
+    double radius; /* no row is farther from the centroid */
+    double cosine; /* by cosine: a lower bound of the rows' cosines with the centroid, zero vectors excepted */
     double inverse_length;
     bool has_zero; /* by cosine: zero vectors may be in the cell */
 } thr_cell_ball;

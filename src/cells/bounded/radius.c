@@ -61,7 +61,7 @@ static thr_status search_query(void *arg, size_t q, uint32_t worker, thr_error *
         return THR_OK;
     THR_TRY(search_part(s, &query, slot, &options, &s->common.scan->lanes[worker], found, err));
     for (size_t i = 0; i < found->n; i++)
-        found->items[i].row = thr_cells_subset_row(&slot->part, found->items[i].row);
+        found->items[i].row = thr_cells_subset_to_whole(&slot->part, found->items[i].row);
     return THR_OK;
 }
 

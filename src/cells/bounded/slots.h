@@ -24,8 +24,8 @@ typedef struct thr_bounded_slot {
     double *bounds;         /* by cell */
     thr_cells_blocks blocks;
     thr_cells_subset part; /* the blocks of the pass */
-    double *keys;          /* by cell: memory for keys of a queue */
-    uint32_t *queued;      /* memory for a queue */
+    double *keys;          /* by cell: memory for the keys of a queue (choice/queue.h) */
+    uint32_t *queued;      /* by cell: memory for its cells */
     uint64_t *ids;         /* the best rows of a pass, with their scores */
     float *scores;
     thr_found found; /* the best rows of all passes */
@@ -37,7 +37,7 @@ typedef struct thr_bounded_fallback {
     uint8_t *is_needed; /* by query */
     uint64_t *numbers;  /* n query numbers */
     char *rows;         /* their vectors, dense */
-    float *least;       /* best.c: scores that the answers reach; by query, later only of the n */
+    float *least;       /* best.c: a score that all rows of the answer reach; by query, later only of the n */
     uint64_t *ids;      /* their answers, with scores */
     float *scores;
     size_t n, is_needed_capacity, numbers_capacity, rows_capacity, least_capacity, ids_capacity, scores_capacity;
@@ -57,13 +57,11 @@ struct thr_bounded_workspace {
 /*
  * Queries that would read a larger share of the blocks search the whole corpus. There the queries of a batch share
  * reads, which matters most for exact scores: on a million vectors of 64 dimensions, 64 queries at once take a third of
- * the time of 64 single ones. Runs of blocks are longer there, too. ALONE: for the best k, one query after the other,
- * each on all threads. OF_VECTORS: in batches, for the best k, and by radius if exact or with a recall of 1. OF_CODES:
- * all other searches by radius.
+ * the time of 64 single ones. Runs of blocks are longer there, too.
  */
-#define THR_BOUNDED_SHARE_OF_CODES   0.5
-#define THR_BOUNDED_SHARE_OF_VECTORS 0.35
-#define THR_BOUNDED_SHARE_ALONE      0.75
+#define THR_BOUNDED_SHARE_ALONE      0.75 /* for the best k, one query after the other, each on all threads */
+#define THR_BOUNDED_SHARE_OF_VECTORS 0.35 /* in batches: for the best k, and by radius if exact or with a recall of 1 */
+#define THR_BOUNDED_SHARE_OF_CODES   0.5  /* all other searches by radius */
 
 /*
  * Allocate for a search, with a slot and a lane for each thread, validate its queries, and set most_blocks to a share

@@ -11,9 +11,8 @@ typedef struct thr_cells_columns {
     double *n_rows;
     double *size; /* score_model.h */
     double *mean_square;
-    double
-        *deviation; /* the part of score_model.h that does not depend on the spread: square_deviation; 0 but for L2 */
-    double *length; /* of the centroid; 0 if the ends are not stored */
+    double *deviation;                                         /* L2: the cell's square_deviation; else 0 */
+    double *length;                                            /* of the centroid; 0 if the ends are not stored */
     double *inverse_length;                                    /* 0 if the length is 0 */
     double *low_along, *low_across, *high_along, *high_across; /* of the items at the ends; 0 if they are not stored */
     double *has_ends;                                          /* 1 if the ends are stored, else 0 */
@@ -28,8 +27,9 @@ void thr_cells_columns_set(const thr_cells_columns *columns, size_t c, thr_metri
                            const thr_cell *cell, const thr_cell_ends *ends);
 
 /*
- * The distance between the columns of n cells in shared memory, in doubles. With a power of two of cells, columns would
- * be a multiple of 4 KiB apart, and share a few sets of the CPU's cache. So each begins a cache line later.
+ * The distance, in doubles, between the columns of n cells in one allocation. If the number of cells is a power of two,
+ * dense columns would be a multiple of 4 KiB apart, and share a few sets of the CPU's cache. So there is a cache line
+ * between columns.
  */
 static inline size_t thr_cells_column_stride(size_t n) {
     return (n + 7) / 8 * 8 + 8;

@@ -10,13 +10,13 @@
 #include <string.h>
 
 /*
- * The order alone ends a search after at least one in this many of all rows. With one in 64, searches for negated items
- * on books100d find .83 of the ten best where .9 is promised.
+ * The order alone ends a search only once the front has passed one in this many of all rows. With one in 64, searches
+ * for negated items on books100d find .83 of the ten best where .9 is promised.
  */
 enum { ORDER_ONE_IN = 20 };
 /*
- * The model by scores ends a search after one in this many of all rows. Before that it needs more proof, since it is
- * fitted to few cells: after 1/r of these rows, 1/r^2 of the misses are allowed.
+ * The model by scores can end a search once the front has passed one in this many of all rows. Earlier it is fitted to
+ * few cells, so it must expect fewer misses: after 1/r of these rows at most 1/r^2 of those allowed.
  */
 enum { SCORES_ONE_IN = 64 };
 /*
@@ -74,7 +74,7 @@ static void read_query(const thr_cells_plan *plan, const thr_matrix *query, thr_
     chooser->length = 1;
 }
 
-/* The first of n cells with the largest key. */
+/* The cell with the largest key, of equal ones the lowest number. */
 static uint32_t best_cell(const double *keys, size_t n) {
     enum { CHAINS = 8 }; /* of comparisons, each of which waits for the one before */
     double most[CHAINS], largest = -INFINITY;
@@ -200,14 +200,14 @@ static double expected_by_order(const thr_cells_plan *plan, const thr_cells_choo
 }
 
 /*
- * Choose the likeliest listed cells, until at most plan->allowed of the rows expected in all listed ones are in the
- * others. Chooses none if they have more than n_rows rows.
+ * Choose the likeliest listed cells, until at most plan->allowed_misses of the best rows are expected in the other
+ * listed ones. Chooses none if the likeliest have more than n_rows rows.
  */
 static void choose_likeliest(const thr_cells_plan *plan, double n_rows, thr_cells_chooser *chooser) {
     uint32_t *chosen = chooser->chosen + chooser->n_chosen;
-    if (thr_cells_likely_are_too_large(&chooser->models, plan->allowed, n_rows, &chooser->likely))
+    if (thr_cells_likely_are_too_large(&chooser->models, plan->allowed_misses, n_rows, &chooser->likely))
         return;
-    const size_t n = thr_cells_likely_choose(&chooser->models, plan->allowed, n_rows, &chooser->likely, chosen);
+    const size_t n = thr_cells_likely_choose(&chooser->models, plan->allowed_misses, n_rows, &chooser->likely, chosen);
     for (size_t i = 0; i < n; i++)
         chooser->may_be_chosen[chosen[i]] = false;
     chooser->n_chosen += n;
@@ -222,14 +222,14 @@ static void choose_next(double position, thr_cells_chooser *chooser) {
 
 /*
  * How many of the best k the order expects behind the front; or the number that the scores expect, divided by
- * LARGEST_DOUBT, if that is larger. While the front has passed too few rows, the result exceeds plan->allowed, so that
- * no search ends.
+ * LARGEST_DOUBT, if that is larger. While the front has passed too few rows, the result exceeds plan->allowed_misses,
+ * so that no search ends.
  */
 static double expected_behind(const thr_cells_plan *plan, double worst, double kth, thr_cells_chooser *chooser) {
     const double n_dims = (double)plan->corpus->scan->quantiser->n_dims;
     const double by_order =
-        fmax(expected_by_order(plan, chooser), plan->allowed * plan->n_rows / ORDER_ONE_IN / chooser->front);
-    if (by_order > plan->allowed)
+        fmax(expected_by_order(plan, chooser), plan->allowed_misses * plan->n_rows / ORDER_ONE_IN / chooser->front);
+    if (by_order > plan->allowed_misses)
         return by_order;
     const double spread = thr_cells_fit_mean_spread(chooser->counts, chooser->n_chosen, worst, n_dims);
     thr_cells_likely_list(&chooser->models, spread, kth, chooser->may_be_chosen, &chooser->likely);
@@ -241,18 +241,18 @@ bool thr_cells_chooser_next(const thr_cells_plan *plan, const thr_found *found, 
     const size_t before = chooser->n_chosen;
     const double worst = (double)found->items[found->n - 1].score;
     const double n_dims = (double)plan->corpus->scan->quantiser->n_dims;
-    const double growth = 1 + SPREAD_GROWTH * log((double)plan->wanted / plan->allowed);
+    const double growth = 1 + SPREAD_GROWTH * log((double)plan->wanted / plan->allowed_misses);
     count_found(plan, found, chooser);
     while (chooser->n_chosen > chooser->n_front && !chooser->may_be_chosen[thr_cells_queue_first(&chooser->order)])
         advance(chooser);
     const double behind = expected_behind(plan, worst, kth, chooser);
-    if (behind <= plan->allowed)
+    if (behind <= plan->allowed_misses)
         return false;
     const double spread = growth * thr_cells_fit_spread(chooser->counts, chooser->n_chosen, worst, n_dims);
     const double proof = fmin(chooser->front * SCORES_ONE_IN / plan->n_rows, 1);
-    const double step = fmin(behind / plan->allowed, LARGEST_GROWTH), n_rows = chooser->front * (step - 1);
+    const double step = fmin(behind / plan->allowed_misses, LARGEST_GROWTH), n_rows = chooser->front * (step - 1);
     thr_cells_likely_list(&chooser->models, spread, kth, chooser->may_be_chosen, &chooser->likely);
-    if (chooser->likely.sum <= plan->allowed * proof * proof)
+    if (chooser->likely.sum <= plan->allowed_misses * proof * proof)
         return false;
     choose_likeliest(plan, n_rows, chooser);
     if (chooser->n_chosen == before)

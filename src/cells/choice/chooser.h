@@ -3,12 +3,13 @@
  * chooser.h - chooses the cells that a query visits, pass by pass, and decides when the others may be left out.
  *
  * The first cells are those with the best centroids. Two models then estimate how many of the best rows are elsewhere:
- * order_model.h, by the positions of the rows found so far in the order of cells, and score_model.h, by their scores.
- * The search ends when one of them expects few enough misses. Until then, each pass reads the cells of the one that
- * needs fewer rows. The *front* is a position in the order: all cells before it are chosen.
+ * order_model.h estimates it from where in the order of cells the rows so far were found, score_model.h from their
+ * scores. The search ends when one of them expects few enough misses. Until then, each pass reads the cells that the
+ * scores make likely, or, if those have too many rows, the next ones of the order. The *front* is a position in the
+ * order: all cells before it are chosen.
  *
- * The order ends a search only if the scores do not contradict it by far, and never with inner products, where it is
- * wrong for negated items: their best rows are in most cells.
+ * The order ends a search only if the scores do not expect far more misses. It never does with inner products, where it
+ * is wrong for negated items: their best rows are in most cells.
  */
 #pragma once
 
@@ -40,8 +41,8 @@ void thr_cells_chooser_free(thr_context *context, thr_cells_chooser *chooser);
 
 /*
  * Begin a query, a matrix of one row: score all centroids; no cell is chosen yet. Cells without rows that pass the
- * filter are never chosen. Returns false if the query has length 0, and not by L2: then there is no order, and the
- * caller visits all blocks.
+ * filter are never chosen. Returns false for a query of length 0, unless the metric is L2: then there is no order, and
+ * the caller visits all blocks.
  */
 bool thr_cells_chooser_begin(const thr_cells_plan *plan, const thr_matrix *query, thr_cells_chooser *chooser);
 
@@ -49,11 +50,11 @@ bool thr_cells_chooser_begin(const thr_cells_plan *plan, const thr_matrix *query
 void thr_cells_chooser_start(double n_rows, thr_cells_chooser *chooser);
 
 /*
- * Choose the cells of the next pass, or return false, with no cell chosen, if at most plan->allowed of the best k are
- * expected in the cells not chosen, or if none is left. The cells are those that are expected to have most of the best
- * k, or the next of the order, with at most about three times the rows before the front.
+ * Choose the cells of the next pass. Return false, with no cell chosen, if none is left, or if at most
+ * plan->allowed_misses of the best k are expected in the cells not chosen. The chosen cells are expected to have most
+ * of the best k, or are the next of the order; they have at most about three times the rows before the front.
  *
- * found: the best rows of cells, sorted, at least plan->wanted. kth: the k-th best score of all rows found, also of
- * those without cells.
+ * found: the best plan->wanted rows found in cells, sorted. kth: the score of the k-th best row found, in cells or not,
+ * where k is plan->k.
  */
 bool thr_cells_chooser_next(const thr_cells_plan *plan, const thr_found *found, double kth, thr_cells_chooser *chooser);

@@ -14,7 +14,7 @@ typedef struct thr_cells_queue {
     const double *keys; /* by cell */
     double bound;       /* the least key of the first heap */
     size_t n_heap, n;   /* n: cells in the queue, in the heap or not */
-    size_t n_all;       /* cells among which the next heap is searched: of thr_cells_queue_make; else 0 */
+    size_t n_all;       /* of thr_cells_queue_make: the next heap is made of cells 0 to n_all - 1; else 0 */
 } thr_cells_queue;
 
 /*

@@ -7,7 +7,8 @@ enum {
     FAR_LEVELS = 4, /* far cells are those whose mean is more than 0, 1, 2 or 3 standard deviations below the score */
 };
 
-static const double LEAST_MEAN_SPREAD = 0.2; /* of that of isotropic residuals; means of many items have .3 or more */
+/* A share of the spread of isotropic residuals. Queries that are means of many items have .3 or more. */
+static const double LEAST_MEAN_SPREAD = 0.2;
 
 /*
  * Whether the model expects at least so many items to reach a score. Stops at the first cells that suffice, because

@@ -6,7 +6,8 @@
  * c, r> - |r|^2). The model takes the scores of a cell's items as normally distributed. Their mean is computed from
  * the centroid's score. Their standard deviation is |q| x size x *spread*. The spread, one number per query, is the
  * share of the residuals' length along the query. A cell's size is the mean of the largest |r| and the root mean square
- * of |r|, because items far from the centroid decide how many reach a high score.
+ * of |r|, because items far from the centroid decide how many reach a high score. (L2: 2 |q - c| takes the place of
+ * |q|, and the deviation of |r|^2 is an independent part.)
  *
  * The spread is fitted to the number of items above a high score that were found in visited cells. So the model fits
  * the tail of the distribution, for queries of any kind. Cells differ in their spread, and the unvisited ones resemble
