@@ -37,8 +37,9 @@ size_t thr_code_query_levels_size(uint32_t n_dims) {
 }
 
 /*
- * table[m] = the sum over i < n_bits, 4 or more, of values[i], or of top - values[i] if bit i of m is set; 0 for a
- * dimension that is not present. Eight entries are computed at once, as the bytes of a word: sums are at most 6 x 15.
+ * Fill a look-up table for n_bits dimensions, 4 to 6. table[m] is a sum over the dimensions i: of values[i] if bit i of
+ * m is clear, else of top - values[i], or of 0 if the dimension is not present. Eight entries are computed at once, as
+ * the bytes of a word: sums are at most 6 x 15.
  */
 static void fill_table(uint8_t *table, const uint8_t *values, const uint8_t *present, uint32_t n_bits, uint8_t top) {
     static const uint64_t set[3] = {0xff00ff00ff00ff00, 0xffff0000ffff0000, 0xffffffff00000000}; /* bit i of m */
@@ -60,7 +61,10 @@ static uint32_t bits_of_bytes(uint64_t bytes, uint32_t j) {
     return (uint32_t)((bytes >> j & ALL_BYTES) * GATHER >> 56);
 }
 
-/* values: one byte per dimension, 8 a row, 0 after the last dimension. */
+/*
+ * Make the planes and tables of one part: bits `shift` to shift + bits - 1 of values, in memory. values: one byte per
+ * dimension, 8 a row, 0 after the last dimension.
+ */
 static void make_part(thr_query_part *part, const uint8_t *values, uint32_t n_dims, uint32_t bits, uint32_t shift,
                       uint32_t item_bits, uint8_t *memory) {
     const uint32_t n_rows = thr_code_rows(n_dims), n_triples = (n_rows + 2) / 3;

@@ -11,6 +11,11 @@
 
 enum { AT_ONCE = 8 }; /* origins that are measured together */
 
+/* The length of lane->vector: by cosine, where it is normalised, 1, or 0 for a zero vector; else norm. */
+static double length_in_scores(const thr_scan_corpus *corpus, double norm) {
+    return corpus->metric == THR_METRIC_COSINE ? norm > 0 : norm;
+}
+
 /* The coded part of a query, its length, and the query's weight and bias (segment.h defines them). */
 typedef struct coded_part {
     const float *vector;
@@ -50,12 +55,12 @@ static coded_part subtract_centre(const thr_scan_corpus *corpus, const thr_kerne
     return (coded_part){residual, sqrt(kernels->sum_squares(residual, n_dims)), weight, 0};
 }
 
-/* weight: of the query, with origins. */
+/* The coded part of the query in lane->vector. norm: its length as given. weight: with origins, the query's. */
 static coded_part find_coded_part(const thr_scan_corpus *corpus, const thr_kernels *kernels, double norm, double weight,
                                   thr_lane *lane) {
     const uint32_t n_dims = corpus->quantiser->n_dims;
     float *scratch = lane->vector + n_dims;
-    coded_part part = {lane->vector, corpus->metric == THR_METRIC_COSINE ? norm > 0 : norm, 1, 0};
+    coded_part part = {lane->vector, length_in_scores(corpus, norm), 1, 0};
     if (corpus->origins != NULL)
         part = subtract_centre(corpus, kernels, lane->vector, weight, scratch);
     else if (corpus->quantiser->centre != NULL)
@@ -139,8 +144,7 @@ void thr_scan_query_prepare(const thr_job *job, const thr_matrix *queries, uint6
             lane->vector[d] = (float)((double)lane->vector[d] / norm);
     if (job->exact)
         return;
-    const double weight =
-        compute_origin_terms(corpus, corpus->metric == THR_METRIC_COSINE ? norm > 0 : norm, lane, query);
+    const double weight = compute_origin_terms(corpus, length_in_scores(corpus, norm), lane, query);
     const coded_part part = find_coded_part(corpus, kernels, norm, weight, lane);
     const double length = fixed                    ? thr_code_fixed_query_length(part.vector, n_dims, job->query_bits)
                           : part.length > 0x1p-100 ? part.length

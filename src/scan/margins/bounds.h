@@ -46,8 +46,8 @@ double thr_scan_largest_offset(const thr_scan_query *query);
 double thr_scan_largest_sine(const thr_scan_query *query, double score);
 
 /*
- * What limits the random part of such an item's error (thr_scan_margin_noise). Without origins thr_scan_largest_sine.
- * With origins, q - o being the query's difference from the item's origin: an upper bound of the length of the part of
+ * The limit of the random part of such an item's error (across in thr_scan_margin_noise). Without origins it is
+ * thr_scan_largest_sine. With origins, let o be the item's origin: it is an upper bound of the length of the part of
  * q - o that is orthogonal to the item's residual, for L2 of twice that length; infinity if none is known (ip).
  */
 double thr_scan_largest_across(const thr_scan_query *query, double score);
