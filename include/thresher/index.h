@@ -105,11 +105,11 @@ typedef struct thr_index_build_options {
     const char *quantiser_from;
     /*
      * Store items in about this many cells of neighbours, up to 65,536 and the number of items. Searches with a recall
-     * of at most 0.999 then read only cells that are likely to hold answers; those with features read all. 0 or 1: no
-     * cells. THR_CELLS_AUTO: the build makes cells where it expects searches to be clearly faster, and else none; none
-     * with features. Cells need kept vectors, and codes that a quantiser made of them. Rows are then in the order of
-     * cells, so the rows of items without given ids differ from their ids: make filters with thr_bitmap_from_ids, and
-     * look up rows with thr_index_rows to set values.
+     * of at most 0.999 then read only cells that are likely to hold answers. Those with features, extra, n_candidates
+     * or n_survivors read all cells. 0 or 1: no cells. THR_CELLS_AUTO: the build makes cells if it expects searches to
+     * be clearly faster with them; never with features. Cells need kept vectors, and codes that a quantiser made of
+     * them. Rows are then in the order of cells, so the rows of items without given ids differ from their ids: make
+     * filters with thr_bitmap_from_ids, and look up rows with thr_index_rows to set values.
      */
     uint32_t cells;
     /*

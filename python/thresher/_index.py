@@ -187,7 +187,8 @@ class Index(Opened):
         sample_rows   rows from which the quantiser learns its ranges
         segment_rows  most items in one segment file
         cells         store items in about so many cells of neighbours: searches with a recall of at most 0.999 then
-                      read only cells that are likely to hold answers, unless they give features. Needs kept vectors.
+                      read only cells that are likely to hold answers. Those with features, extra, n_candidates or
+                      n_survivors read all cells. Needs kept vectors.
                       Rows are then in the order of cells; the id of an item without one is still its row in vectors.
                       None or 1: no cells; "auto": cells where the build expects faster searches with them, else none,
                       and none with features

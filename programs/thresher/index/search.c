@@ -66,7 +66,7 @@ const prog_command prog_index_search = {
     PROG_COMMAND("index", "search", prog_index_values, arguments, options, run_search),
     .summary = "find the k nearest items of every query, or all within a radius",
     .text =
-        "Scores every item by its code, or in an index with cells the items of the likeliest cells, and ranks "
+        "Scores every item by its code (with cells: the items of the likeliest cells), and ranks "
         "the best candidates by their exact scores. Where it costs less, all items that pass the filter get "
         "exact scores instead. Larger scores are better: the cosine, the inner product, or minus the "
         "squared distance. Equal scores are ordered by row number. Queries longer than 2^120, for ip and l2 "

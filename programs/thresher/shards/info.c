@@ -161,10 +161,9 @@ static int run_either(program *run, const void *values) {
 const prog_command prog_shards_info = {
     PROG_COMMAND("shards", "info", prog_path_values, arguments, prog_no_options, run_either),
     .summary = "describe a collection of shards",
-    .text =
-        "Shows the number of shards, their sizes, metric, codes and stored vectors, and checks the shards "
-        "against shards.json. Reads only headers and, with cells, what a few searches read, to measure it; thresher "
-        "shards verify reads everything.",
+    .text = "Shows the number of shards, their sizes, metric, codes and stored vectors, and checks the shards "
+            "against shards.json. Reads only headers and, with cells, some codes and vectors, to measure what searches "
+            "read; thresher shards verify reads everything.",
     .examples = PROG_EXAMPLES("thresher shards info my.shards", "thresher shards info my.shards --json"),
 };
 
