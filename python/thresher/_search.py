@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Searches: from arguments to the library and back. A query takes some microseconds here, so nothing is done twice."""
+"""Searches: converts arguments for the library, and its answers. Takes some microseconds a query: do nothing twice."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ _uint64 = np.dtype(np.uint64)
 _float32 = np.dtype(np.float32)
 
 _DEFAULTS = defaults("thr_search_options_init")
-setattr(abi.SearchOptions, "is_shared", False)  # by searches: nothing in them is for one search alone
+setattr(abi.SearchOptions, "is_shared", False)  # True: several searches use the options, so none may change them
 
 
-def note_unused(**with_exact: Any) -> None:
-    """Warn of arguments that have no effect with exact=True."""
-    for name, value in with_exact.items():
+def note_unused(**arguments: Any) -> None:
+    """Warn of arguments that are given but have no effect with exact=True."""
+    for name, value in arguments.items():
         if value is not None:
             note(f"{name} has no effect with exact=True")
 
@@ -88,7 +88,7 @@ _MOST_OF_RECALL = 64
 
 
 def options_of_recall(recall: float) -> abi.SearchOptions:
-    """Options with a recall alone, which searches share and leave as they are."""
+    """Options with nothing but a recall. Searches share them and do not change them."""
     options = _of_recall.get(recall)
     if options is None:
         options = search_options(0, recall, None, None, None, False, None, None)
@@ -165,7 +165,7 @@ def search(
 
 
 def _per_query(options: abi.SearchOptions, n_queries: int) -> None:
-    """Set the arrays with one number per query."""
+    """Set the options that are arrays with one number per query."""
     least, n_read = getattr(options, "kept_least", None), getattr(options, "kept_read", None)
     if least is not None:
         options.kept_least = least = np.ascontiguousarray(np.atleast_1d(np.asarray(least, np.float32)))
@@ -177,5 +177,5 @@ def _per_query(options: abi.SearchOptions, n_queries: int) -> None:
 
 
 def is_exact(options: abi.SearchOptions | None) -> bool:
-    """Whether a search scores all vectors, which takes longer a query."""
+    """Whether a search scores vectors instead of codes, which takes longer per query."""
     return options is not None and bool(options.exact or options.recall > 0.999)
