@@ -105,7 +105,8 @@ static thr_status check_cells(const builder *b, thr_error *err) {
                         o->model);
     if (o->keep == THR_DTYPE_NONE)
         return thr_fail(err, THR_EUNSUPPORTED, "cells need kept vectors: keep them as float32, float16 or int8");
-    return THR_OK;
+    return b->source.shape.n_rows == THR_ROWS_UNKNOWN ? THR_OK
+                                                      : thr_index_check_n_cells(o->cells, b->source.shape.n_rows, err);
 }
 
 /* Take the quantiser of another index, and set the options that it implies. */

@@ -38,15 +38,19 @@ static uint64_t largest_segment(const thr_index *index) {
     return most;
 }
 
+thr_status thr_index_check_n_cells(uint32_t n_cells, uint64_t n_items, thr_error *err) {
+    return n_cells <= n_items
+               ? THR_OK
+               : thr_fail(err, THR_EINVAL, "cells %" PRIu32 " exceeds the number of items, %" PRIu64, n_cells, n_items);
+}
+
 /* Write the segments cell by cell. *written becomes *manifest with the new segments, which it owns. */
 static thr_status write_cells(thr_context *context, const thr_build_dir *dir, uint32_t n_cells,
                               const thr_manifest *manifest, thr_manifest *written, uint64_t *order, thr_error *err) {
     thr_segment_stream stream = {.context = context, .title = "cells", .dir = dir, .manifest = written};
     thr_segment_copy copy = {.stream = &stream, .n_cells = n_cells};
     thr_index *index = NULL;
-    if (n_cells > manifest->n_items)
-        return thr_fail(err, THR_EINVAL, "cells %" PRIu32 " exceeds the number of items, %" PRIu64, n_cells,
-                        manifest->n_items);
+    THR_TRY(thr_index_check_n_cells(n_cells, manifest->n_items, err));
     if (manifest->n_segments + manifest->segments[manifest->n_segments - 1].number >= THR_MAX_SEGMENTS)
         return thr_fail(err, THR_EINVAL, "cells in %" PRIu32 " segments: raise segment_rows", manifest->n_segments);
     THR_TRY(thr_index_open_unpublished(context, dir->path, manifest, &index, err));

@@ -4,6 +4,9 @@
 
 #include "index/build/directory.h"
 
+/* THR_EINVAL if there are more cells than items. */
+thr_status thr_index_check_n_cells(uint32_t n_cells, uint64_t n_items, thr_error *err);
+
 /*
  * Rewrite the segments of an unpublished manifest cell by cell, with about n_cells cells in all, and list the new files
  * instead. Rewrites its posting lists, if it has any, for the new rows. Ids are then no longer row numbers. THR_EINVAL
