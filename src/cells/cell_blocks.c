@@ -7,15 +7,15 @@
 
 #include <string.h>
 
-thr_cell_place thr_cells_place_of(const thr_cells_corpus *corpus, size_t segment, uint32_t cell) {
+thr_cell_rows thr_cells_rows_of(const thr_cells_corpus *corpus, size_t segment, uint32_t cell) {
     const thr_cell_table *table = &corpus->tables[segment];
     const uint64_t first_row = corpus->scan->segments[segment].first_row;
-    return (thr_cell_place){first_row + table->cells[cell].first, first_row + thr_cell_end(table, cell)};
+    return (thr_cell_rows){first_row + table->cells[cell].first, first_row + thr_cell_end(table, cell)};
 }
 
-uint64_t thr_cells_count_rows(const thr_cell_place *place, const uint64_t *filter) {
-    return filter == NULL ? place->end_row - place->first_row
-                          : thr_select_bitmap_count_range(filter, place->first_row, place->end_row);
+uint64_t thr_cells_count_rows(const thr_cell_rows *rows, const uint64_t *filter) {
+    return filter == NULL ? rows->end_row - rows->first_row
+                          : thr_select_bitmap_count_range(filter, rows->first_row, rows->end_row);
 }
 
 size_t thr_cells_count(const thr_cells_corpus *corpus) {
@@ -59,9 +59,9 @@ void thr_cells_blocks_add(thr_cells_blocks *blocks, uint64_t first, uint64_t end
     }
 }
 
-void thr_cells_blocks_add_cell(thr_cells_blocks *blocks, const thr_cell_place *place) {
-    thr_cells_blocks_add(blocks, place->first_row / THR_BLOCK_ITEMS,
-                         (place->end_row + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS);
+void thr_cells_blocks_add_cell(thr_cells_blocks *blocks, const thr_cell_rows *rows) {
+    thr_cells_blocks_add(blocks, rows->first_row / THR_BLOCK_ITEMS,
+                         (rows->end_row + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS);
 }
 
 void thr_cells_blocks_add_segments_without_cells(thr_cells_blocks *blocks, const thr_cells_corpus *corpus) {

@@ -11,14 +11,14 @@
 #include "cells/cell_search.h"
 
 /* The rows of a cell in the scan corpus. */
-typedef struct thr_cell_place {
+typedef struct thr_cell_rows {
     uint64_t first_row, end_row;
-} thr_cell_place;
+} thr_cell_rows;
 
-thr_cell_place thr_cells_place_of(const thr_cells_corpus *corpus, size_t segment, uint32_t cell);
+thr_cell_rows thr_cells_rows_of(const thr_cells_corpus *corpus, size_t segment, uint32_t cell);
 
 /* The number of a cell's rows that pass a filter of the scan corpus; with NULL, of all its rows. */
-uint64_t thr_cells_count_rows(const thr_cell_place *place, const uint64_t *filter);
+uint64_t thr_cells_count_rows(const thr_cell_rows *rows, const uint64_t *filter);
 
 /* The number of cells of all segments, and whether a segment has any. */
 size_t thr_cells_count(const thr_cells_corpus *corpus);
@@ -40,7 +40,7 @@ void thr_cells_blocks_clear(thr_cells_blocks *blocks);
 
 /* Add to the pending blocks: blocks first to end - 1, those of a cell, or those of all segments without cells. */
 void thr_cells_blocks_add(thr_cells_blocks *blocks, uint64_t first, uint64_t end);
-void thr_cells_blocks_add_cell(thr_cells_blocks *blocks, const thr_cell_place *place);
+void thr_cells_blocks_add_cell(thr_cells_blocks *blocks, const thr_cell_rows *rows);
 void thr_cells_blocks_add_segments_without_cells(thr_cells_blocks *blocks, const thr_cells_corpus *corpus);
 
 /*

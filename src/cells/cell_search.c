@@ -30,7 +30,7 @@ static uint64_t estimated_k(const thr_scan_corpus *scan, uint64_t k) {
     return scan->metric == THR_METRIC_IP && k < LEAST_IP_K ? LEAST_IP_K : k;
 }
 
-/* The plan of a search, without plan->whole and plan->places. */
+/* The plan of a search, without plan->whole and plan->cell_rows. */
 static thr_cells_plan plan_of(thr_context *context, const thr_cells_corpus *corpus, const thr_search_options *options,
                               uint64_t k) {
     const double misses = 1 - (double)options->recall;

@@ -8,9 +8,9 @@
 typedef struct thr_cells_plan {
     thr_context *context;
     const thr_cells_corpus *corpus;
-    thr_search_options options;   /* of the passes */
-    thr_job whole;                /* a search of all rows with these options */
-    const thr_cell_place *places; /* n_cells, ascending by row */
+    thr_search_options options;     /* of the passes */
+    thr_job whole;                  /* a search of all rows with these options */
+    const thr_cell_rows *cell_rows; /* n_cells, ascending by row */
     const thr_cells_columns *columns;
     const double *n_allowed; /* by cell: rows that pass the filter; without one, columns->n_rows */
     double n_rows;           /* the sum of n_allowed */

@@ -45,7 +45,7 @@ void thr_cells_visitor_free(thr_context *context, thr_cells_visitor *visitor) {
 /* Add the blocks of the cells that were chosen since the last call. */
 static void add_chosen_cells(thr_cells_visit *s) {
     for (; s->n_cells < s->v->chooser.n_chosen; s->n_cells++)
-        thr_cells_blocks_add_cell(&s->v->blocks, &s->plan->places[s->v->chooser.chosen[s->n_cells]]);
+        thr_cells_blocks_add_cell(&s->v->blocks, &s->plan->cell_rows[s->v->chooser.chosen[s->n_cells]]);
 }
 
 /*

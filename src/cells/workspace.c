@@ -15,7 +15,7 @@ thr_status thr_cells_workspace_make(thr_context *context, thr_cells_workspace **
 static void empty(thr_cells_workspace *w) {
     for (uint32_t i = 0; w->visitors != NULL && i < w->n_slots; i++)
         thr_cells_visitor_free(w->context, &w->visitors[i]);
-    THR_RELEASE(w->context, w->visitors, w->visits, w->passes, w->places, w->n_allowed);
+    THR_RELEASE(w->context, w->visitors, w->visits, w->passes, w->cell_rows, w->n_allowed);
     thr_cells_columns_free(w->context, &w->columns);
     *w = (thr_cells_workspace){.context = w->context};
 }
@@ -27,13 +27,13 @@ void thr_cells_workspace_free(thr_cells_workspace *workspace) {
     thr_release(workspace->context, workspace);
 }
 
-static void place_cells(thr_cells_workspace *w, const thr_cells_corpus *corpus) {
+static void set_cells(thr_cells_workspace *w, const thr_cells_corpus *corpus) {
     for (size_t t = 0, at = 0; t < corpus->n_tables; t++)
         for (uint32_t c = 0; c < corpus->tables[t].n; c++, at++) {
             const thr_cell_table *table = &corpus->tables[t];
-            const thr_cell_place place = thr_cells_place_of(corpus, t, c);
-            w->places[at] = place;
-            thr_cells_columns_set(&w->columns, at, corpus->scan->metric, thr_cells_count_rows(&place, NULL),
+            const thr_cell_rows rows = thr_cells_rows_of(corpus, t, c);
+            w->cell_rows[at] = rows;
+            thr_cells_columns_set(&w->columns, at, corpus->scan->metric, thr_cells_count_rows(&rows, NULL),
                                   &table->cells[c], table->ends == NULL ? NULL : &table->ends[c]);
             w->n_rows += w->columns.n_rows[at];
         }
@@ -67,7 +67,7 @@ static thr_status reserve(thr_cells_workspace *w, const thr_cells_plan *plan, ui
         return THR_OK;
     empty(w);
     w->capacity = needed;
-    THR_TRY(thr_alloc(w->context, needed.n_cells, sizeof *w->places, &w->places, "cells", err));
+    THR_TRY(thr_alloc(w->context, needed.n_cells, sizeof *w->cell_rows, &w->cell_rows, "cells", err));
     THR_TRY(thr_alloc(w->context, needed.n_cells, sizeof *w->n_allowed, &w->n_allowed, "cells", err));
     THR_TRY(thr_cells_columns_reserve(w->context, needed.n_cells, &w->columns, err));
     THR_TRY(thr_alloc_zero(w->context, n_slots, sizeof *w->visitors, &w->visitors, what, err));
@@ -76,7 +76,7 @@ static thr_status reserve(thr_cells_workspace *w, const thr_cells_plan *plan, ui
     THR_TRY(thr_alloc(w->context, n_slots, sizeof *w->passes, &w->passes, what, err));
     for (uint32_t i = 0; i < n_slots; i++)
         THR_TRY(thr_cells_visitor_reserve(w->context, &needed, &w->visitors[i], err));
-    place_cells(w, plan->corpus);
+    set_cells(w, plan->corpus);
     w->is_ready = true;
     return THR_OK;
 }
@@ -91,7 +91,7 @@ static void count_allowed(thr_cells_workspace *w, thr_cells_plan *plan) {
     plan->n_allowed = w->n_allowed;
     plan->n_rows = 0;
     for (size_t c = 0; c < plan->n_cells; c++) {
-        w->n_allowed[c] = (double)thr_cells_count_rows(&w->places[c], filter);
+        w->n_allowed[c] = (double)thr_cells_count_rows(&w->cell_rows[c], filter);
         plan->n_rows += w->n_allowed[c];
     }
 }
@@ -101,7 +101,7 @@ thr_status thr_cells_workspace_prepare(thr_cells_workspace *workspace, thr_cells
     THR_TRY(reserve(workspace, plan, n_slots, err));
     for (uint32_t i = 0; i < workspace->n_slots; i++)
         workspace->visitors[i].blocks.n_read = 0;
-    plan->places = workspace->places;
+    plan->cell_rows = workspace->cell_rows;
     plan->columns = &workspace->columns;
     count_allowed(workspace, plan);
     return THR_OK;

@@ -23,9 +23,9 @@ typedef struct thr_cells_pass {
 struct thr_cells_workspace {
     thr_context *context;
     uint32_t n_slots; /* queries that are searched at once: one per thread, or more where they share passes */
-    bool is_ready;    /* all memory is there, and places are set */
+    bool is_ready;    /* all memory is there, and cell_rows is set */
     thr_cells_capacity capacity;
-    thr_cell_place *places;      /* capacity.n_cells */
+    thr_cell_rows *cell_rows;    /* capacity.n_cells */
     double n_rows;               /* of all cells */
     double *n_allowed;           /* capacity.n_cells: memory of plan->n_allowed */
     thr_cells_columns columns;   /* likewise */
@@ -38,7 +38,7 @@ struct thr_cells_workspace {
 thr_cells_capacity thr_cells_capacity_of(const thr_cells_plan *plan);
 
 /*
- * Make room for n_slots queries at once, set plan->places and plan->columns, which the workspace owns, and reset the
+ * Make room for n_slots queries at once, set plan->cell_rows and plan->columns, which the workspace owns, and reset the
  * count of visited blocks. All plans of a workspace are searches of the same index. THR_ENOMEM.
  */
 thr_status thr_cells_workspace_prepare(thr_cells_workspace *workspace, thr_cells_plan *plan, uint32_t n_slots,

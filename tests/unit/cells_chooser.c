@@ -19,7 +19,7 @@ typedef struct fixture {
     thr_quantiser quantiser;
     thr_scan_corpus scan;
     thr_cell cells[CELLS];
-    thr_cell_place places[CELLS];
+    thr_cell_rows cell_rows[CELLS];
     thr_cells_columns columns;
     float centroids[CELLS * DIMS], query[DIMS];
     thr_cell_table table;
@@ -32,8 +32,8 @@ typedef struct fixture {
 } fixture;
 
 /* Set the rows of a cell, and its columns. */
-static void place(fixture *f, size_t c, uint64_t first_row, uint64_t end_row) {
-    f->places[c] = (thr_cell_place){.first_row = first_row, .end_row = end_row};
+static void set_rows(fixture *f, size_t c, uint64_t first_row, uint64_t end_row) {
+    f->cell_rows[c] = (thr_cell_rows){.first_row = first_row, .end_row = end_row};
     thr_cells_columns_set(&f->columns, c, f->scan.metric, end_row - first_row, &f->cells[c], NULL);
 }
 
@@ -48,13 +48,13 @@ static void begin(fixture *f, thr_metric metric, uint32_t n_rows) {
         f->cells[c] = (thr_cell){.first = row, .radius = 1, .mean_square = 1};
         const uint32_t first = row;
         row += c < VISITED ? ROWS : n_rows;
-        place(f, c, first, row);
+        set_rows(f, c, first, row);
     }
     f->table = (thr_cell_table){.n = CELLS, .n_dims = DIMS, .cells = f->cells, .centroids = f->centroids};
     f->corpus = (thr_cells_corpus){&f->scan, &f->table, 1};
     f->plan = (thr_cells_plan){.context = f->context,
                                .corpus = &f->corpus,
-                               .places = f->places,
+                               .cell_rows = f->cell_rows,
                                .columns = &f->columns,
                                .n_cells = CELLS,
                                .k = K,
@@ -77,7 +77,7 @@ static void begin_query(fixture *f) {
     for (size_t c = 0; c < CELLS; c++) {
         if (filter != NULL)
             f->n_allowed[c] =
-                (double)thr_select_bitmap_count_range(filter, f->places[c].first_row, f->places[c].end_row);
+                (double)thr_select_bitmap_count_range(filter, f->cell_rows[c].first_row, f->cell_rows[c].end_row);
         f->plan.n_rows += f->plan.n_allowed[c];
     }
     const thr_matrix query = thr_matrix_f32(f->query, 1, DIMS);
@@ -90,7 +90,7 @@ static bool chooses_more(fixture *f, size_t n) {
     thr_cells_chooser_start(VISITED * ROWS, &f->chooser);
     assert_int_equal(f->chooser.n_chosen, VISITED);
     for (size_t i = 0; i < FOUND; i++)
-        f->items[i] = (thr_candidate){.row = i < FOUND - n ? i : f->places[VISITED - 1].first_row + i,
+        f->items[i] = (thr_candidate){.row = i < FOUND - n ? i : f->cell_rows[VISITED - 1].first_row + i,
                                       .score = 1.5F - 0.01F * (float)i};
     f->found = (thr_found){.items = f->items, .n = FOUND};
     return thr_cells_chooser_next(&f->plan, &f->found, (double)f->found.items[K - 1].score, &f->chooser);
@@ -108,7 +108,7 @@ static void near_centroids_with_large_residuals_are_visited_first(void **state) 
         for (size_t c = 0; c < CELLS; c++) {
             f.centroids[c * DIMS] = c < 2 ? cases[i].centroids[c] : -3;
             f.cells[c].mean_square = c < 2 ? cases[i].mean_squares[c] : 0.1F;
-            place(&f, c, f.places[c].first_row, f.places[c].end_row);
+            set_rows(&f, c, f.cell_rows[c].first_row, f.cell_rows[c].end_row);
         }
         begin_query(&f);
         thr_cells_chooser_start(2 * ROWS, &f.chooser);

@@ -49,7 +49,7 @@ class ThresherCells(Thresher):
     name, title, family = "thresher-cells", "Thresher, cells", CLUSTERS
 
     def variants(self, data):
-        """Near the root of the number of items, and a quarter of that."""
+        """With a number of cells near the root of the number of items, and with a quarter of that."""
         if is_huge(data):
             return [{"bits": CELLS_BITS[-1], "cells": root(data)}]
         return [{"bits": bits, "cells": cells} for cells in (root(data) // 4, root(data)) for bits in CELLS_BITS]
@@ -103,6 +103,7 @@ def planes_read(path, n_items, recall="0.990", k_place=1):
 
 
 def measured(index, data, budget, k):
+    """The figures of searches for k at the default recall; recall is left out if the truth has fewer than k items."""
     def search(queries, k):
         return index.search(queries, k)[0].astype(np.int64)
 
@@ -110,7 +111,7 @@ def measured(index, data, budget, k):
 
 
 def filtered(index, data, budget, allowed):
-    """10 of the rows allowed; recall against the exact best of them, for the first CHECKED queries."""
+    """The figures of searches for 10 of the allowed rows; recall of the first CHECKED queries, against exact scores."""
     import thresher
 
     k = min(10, len(allowed))

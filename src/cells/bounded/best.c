@@ -92,9 +92,9 @@ static bool add_first_cells(const best_query *b) {
     for (uint64_t n = 0; n < s->answers->k;) {
         if (queue.n == 0 || slot->blocks.n_pending > w->n_blocks / FIRST_ONE_IN)
             return false;
-        const thr_cell_place *place = &w->cells[thr_cells_queue_pop(&queue)].place;
-        n += thr_cells_count_rows(place, s->common.options->filter);
-        thr_cells_blocks_add_cell(&slot->blocks, place);
+        const thr_cell_rows *rows = &w->cells[thr_cells_queue_pop(&queue)].rows;
+        n += thr_cells_count_rows(rows, s->common.options->filter);
+        thr_cells_blocks_add_cell(&slot->blocks, rows);
     }
     return true;
 }
@@ -136,7 +136,7 @@ static thr_status read_best_cells(best_query *b, thr_error *err) {
     for (uint64_t n = w->n_blocks / FIRST_ONE_IN; more; n *= 2) {
         while (queue.n > 0 && slot->blocks.n_pending <= n &&
                slot->bounds[thr_cells_queue_first(&queue)] >= (double)b->least)
-            thr_cells_blocks_add_cell(&slot->blocks, &w->cells[thr_cells_queue_pop(&queue)].place);
+            thr_cells_blocks_add_cell(&slot->blocks, &w->cells[thr_cells_queue_pop(&queue)].rows);
         more = slot->blocks.n_pending > n;
         THR_TRY(run_pass(b, err));
     }

@@ -24,7 +24,7 @@ static bool choose_blocks(const radius_search *s, const thr_matrix *query, thr_b
     thr_cells_blocks_add_segments_without_cells(&slot->blocks, s->common.corpus);
     for (size_t c = 0; c < w->n_cells; c++)
         if (slot->bounds[c] >= least)
-            thr_cells_blocks_add_cell(&slot->blocks, &w->cells[c].place);
+            thr_cells_blocks_add_cell(&slot->blocks, &w->cells[c].rows);
     return !thr_cells_bounded_are_too_many(w, slot->blocks.n_pending);
 }
 

@@ -60,10 +60,10 @@ static thr_status reserve_slot(const thr_bounded_workspace *w, const thr_cells_c
     return thr_cells_subset_reserve(w->context, w->n_cells + corpus->scan->n_segments, w->n_blocks, &slot->part, err);
 }
 
-static void place_cells(const thr_bounded_workspace *w, const thr_cells_corpus *corpus) {
+static void set_cells(const thr_bounded_workspace *w, const thr_cells_corpus *corpus) {
     for (size_t t = 0, at = 0; t < corpus->n_tables; t++)
         for (uint32_t c = 0; c < corpus->tables[t].n; c++)
-            w->cells[at++] = (thr_bounded_cell){.place = thr_cells_place_of(corpus, t, c),
+            w->cells[at++] = (thr_bounded_cell){.rows = thr_cells_rows_of(corpus, t, c),
                                                 .ball = thr_cells_ball(w->context->kernels, &corpus->tables[t], c)};
 }
 
@@ -76,7 +76,7 @@ static thr_status make_slots(thr_bounded_workspace *w, const thr_cells_corpus *c
     w->n_slots = w->context->n_threads;
     for (uint32_t i = 0; i < w->n_slots; i++)
         THR_TRY(reserve_slot(w, corpus, &w->slots[i], err));
-    place_cells(w, corpus);
+    set_cells(w, corpus);
     w->is_ready = true;
     return THR_OK;
 }
@@ -142,7 +142,7 @@ static bool most_reach(const thr_bounded_workspace *w, const thr_cells_corpus *c
     find_bounds(w, corpus, step, slot);
     for (size_t t = 0, at = 0; t < corpus->n_tables; at += corpus->tables[t++].n)
         for (size_t i = at; i < at + corpus->tables[t].n; i += step) {
-            const uint64_t rows = thr_cells_count_rows(&w->cells[i].place, NULL);
+            const uint64_t rows = thr_cells_count_rows(&w->cells[i].rows, NULL);
             n += rows;
             n_reach += slot->bounds[i] >= least ? rows : 0;
         }
@@ -172,7 +172,7 @@ bool thr_cells_bounded_too_many_reach(const thr_bounded_workspace *workspace, co
     uint64_t n = 0;
     for (size_t c = 0; c < workspace->n_cells && !thr_cells_bounded_are_too_many(workspace, n); c++)
         if (slot->bounds[c] >= least)
-            n += thr_cells_count_rows(&workspace->cells[c].place, NULL) / THR_BLOCK_ITEMS + 1;
+            n += thr_cells_count_rows(&workspace->cells[c].rows, NULL) / THR_BLOCK_ITEMS + 1;
     return thr_cells_bounded_are_too_many(workspace, n);
 }
 

@@ -12,7 +12,7 @@
 
 /* A cell's rows, and what its bounds are computed from. */
 typedef struct thr_bounded_cell {
-    thr_cell_place place;
+    thr_cell_rows rows;
     thr_cell_ball ball;
 } thr_bounded_cell;
 

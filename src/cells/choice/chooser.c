@@ -155,12 +155,12 @@ static size_t cell_of(const thr_cells_plan *plan, uint64_t row) {
     size_t first = 0, end = plan->n_cells;
     while (first < end) {
         const size_t middle = (first + end) / 2;
-        if (plan->places[middle].end_row <= row)
+        if (plan->cell_rows[middle].end_row <= row)
             first = middle + 1;
         else
             end = middle;
     }
-    return first < plan->n_cells && plan->places[first].first_row <= row ? first : plan->n_cells;
+    return first < plan->n_cells && plan->cell_rows[first].first_row <= row ? first : plan->n_cells;
 }
 
 /* Count the found rows of each cell, and list the chosen cells with their counts. */
