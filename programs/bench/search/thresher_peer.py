@@ -104,6 +104,7 @@ def planes_read(path, n_items, recall="0.990", k_place=1):
 
 def measured(index, data, budget, k):
     """The figures of searches for k at the default recall; recall is left out if the truth has fewer than k items."""
+
     def search(queries, k):
         return index.search(queries, k)[0].astype(np.int64)
 
