@@ -17,4 +17,5 @@ typedef struct thr_cells_plan {
     size_t n_cells;
     uint64_t n_blocks, k, wanted; /* misses among the best k are estimated; a pass finds the best `wanted`, k or more */
     double allowed_misses;        /* how many of the best k, on average, may be in cells not visited */
+    double order_share;           /* of all rows: after at least so many the order of cells alone may end a search */
 } thr_cells_plan;

@@ -59,7 +59,8 @@ static void begin(fixture *f, thr_metric metric, uint32_t n_rows) {
                                .n_cells = CELLS,
                                .k = K,
                                .wanted = FOUND,
-                               .allowed_misses = 0.5};
+                               .allowed_misses = 0.5,
+                               .order_share = 0.05};
     f->centroids[0] = f->query[0] = 1;
     assert_ok(thr_cells_chooser_reserve(f->context, DIMS, CELLS, &f->chooser, &error), &error);
 }

@@ -55,13 +55,14 @@ def kinds_of(base, held_out, other, n, rng):
             row[rng.permutation(base.shape[1])[:n_large]] = rng.standard_normal(n_large)
         return rows * (length / np.linalg.norm(rows, axis=1, keepdims=True))
 
+    held_out = held_out[rng.permutation(len(held_out))[:n]]  # in books100d the first are the most frequent words
     kinds = {
-        "held-out items": held_out[:n],
+        "held-out items": held_out,
         "means of 2 items": draw(2).mean(1),
         "means of 5 items": draw(5).mean(1),
         "means of 20 items": draw(20).mean(1),
         "a - b + c": one - two + three,
-        "negated items": -held_out[:n],
+        "negated items": -held_out,
         "random directions": rng.standard_normal((n, base.shape[1])) * length / np.sqrt(base.shape[1]),
         "items of another set": other[rng.permutation(len(other))[:n], : base.shape[1]],
         **{f"{m} non-zero dimension{'s' * (m > 1)}": sparse(m) for m in SPARSE},

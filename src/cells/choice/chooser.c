@@ -10,11 +10,6 @@
 #include <string.h>
 
 /*
- * The order alone ends a search only once the front has passed one in this many of all rows. With one in 64, searches
- * for negated items on books100d find .83 of the ten best where .9 is promised.
- */
-enum { ORDER_ONE_IN = 20 };
-/*
  * The model by scores can end a search once the front has passed one in this many of all rows. Earlier it is fitted to
  * few cells, so it must expect fewer misses: after 1/r of these rows at most 1/r^2 of those allowed.
  */
@@ -36,6 +31,8 @@ static const double LARGEST_DOUBT = 8;
  * Negated items, means of items and queries of few large components are the hardest.
  */
 static const double SPREAD_GROWTH = 0.05;
+/* Where more than RARE rows were found for each one that may be missed, it also grows by this * ln(rows / RARE). */
+static const double RARE_GROWTH = 0.1, RARE = 31;
 
 thr_status thr_cells_chooser_reserve(thr_context *context, uint32_t n_dims, size_t n_cells, thr_cells_chooser *chooser,
                                      thr_error *err) {
@@ -227,8 +224,8 @@ static void choose_next(double position, thr_cells_chooser *chooser) {
  */
 static double expected_behind(const thr_cells_plan *plan, double worst, double kth, thr_cells_chooser *chooser) {
     const double n_dims = (double)plan->corpus->scan->quantiser->n_dims;
-    const double by_order =
-        fmax(expected_by_order(plan, chooser), plan->allowed_misses * plan->n_rows / ORDER_ONE_IN / chooser->front);
+    const double by_order = fmax(expected_by_order(plan, chooser),
+                                 plan->allowed_misses * plan->n_rows * plan->order_share / chooser->front);
     if (by_order > plan->allowed_misses)
         return by_order;
     const double spread = thr_cells_fit_mean_spread(chooser->counts, chooser->n_chosen, worst, n_dims);
@@ -236,12 +233,17 @@ static double expected_behind(const thr_cells_plan *plan, double worst, double k
     return fmax(by_order, chooser->likely.sum / LARGEST_DOUBT);
 }
 
+/* rows: those found for each one that may be missed. */
+static double spread_growth(double rows) {
+    return 1 + SPREAD_GROWTH * log(rows) + RARE_GROWTH * fmax(log(rows / RARE), 0);
+}
+
 bool thr_cells_chooser_next(const thr_cells_plan *plan, const thr_found *found, double kth,
                             thr_cells_chooser *chooser) {
     const size_t before = chooser->n_chosen;
     const double worst = (double)found->items[found->n - 1].score;
     const double n_dims = (double)plan->corpus->scan->quantiser->n_dims;
-    const double growth = 1 + SPREAD_GROWTH * log((double)plan->wanted / plan->allowed_misses);
+    const double growth = spread_growth((double)plan->wanted / plan->allowed_misses);
     count_found(plan, found, chooser);
     while (chooser->n_chosen > chooser->n_front && !chooser->may_be_chosen[thr_cells_queue_first(&chooser->order)])
         advance(chooser);
