@@ -173,7 +173,7 @@ class Numbers(WithCells):
         with self.assertRaisesRegex(thresher.UnsupportedError, "^part 0: .*cells"):
             shards.build(self.path(), parts_of(x), cells=CELLS, keep=None)
         self.assertFalse(os.path.exists(self.path()))
-        with shards.build(self.path(), parts_of(x), cells=CELLS) as many:
+        with shards.build(self.path(), parts_of(x), cells=np.int64(CELLS)) as many:  # type: ignore[arg-type]
             for allowed in (np.arange(5), np.ones(N, bool)):
                 with self.assertRaisesRegex(ValueError, "has cells, so its rows are not in the order of its items"):
                     many.search(x[:2], K, filter=allowed)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from . import _errors
 from ._core import abi, arrays
 from ._core.arrays import output
-from ._core.checks import choice, whole
+from ._core.checks import choice, share_of, whole
 from ._core.feature_queries import Asked
 from ._core.library import defaults, lib
 from ._core.notes import note
@@ -62,9 +62,7 @@ def search_options(
     if exact:
         note_unused(recall=recall, n_survivors=n_survivors, query_bits=query_bits)
     if recall is not None:
-        if not 0 < recall <= 1:
-            raise ValueError(f"recall is {recall}: expected a share above 0 and up to 1")
-        options.recall = recall
+        options.recall = share_of(recall, "recall")
     if n_candidates is not None:
         options.n_candidates = whole(n_candidates, "n_candidates", 1, 2**48)
     if n_survivors is not None:
@@ -89,11 +87,12 @@ _MOST_OF_RECALL = 64
 
 def options_of_recall(recall: float) -> abi.SearchOptions:
     """Options with nothing but a recall. Searches share them and do not change them."""
-    options = _of_recall.get(recall)
+    known = type(recall) is float  # others may have no hash
+    options = _of_recall.get(recall) if known else None
     if options is None:
         options = search_options(0, recall, None, None, None, False, None, None)
         options.is_shared = True
-        if len(_of_recall) < _MOST_OF_RECALL:
+        if known and len(_of_recall) < _MOST_OF_RECALL:
             _of_recall[recall] = options
     return options
 

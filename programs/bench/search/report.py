@@ -24,7 +24,7 @@ curves show. Build times of graphs are seconds of CPU time, those of other peers
 
 CELLS_NOTES = """\
 Indexes with cells of neighbours (`index build --cells N`), indexes without, clusters and graphs of other libraries, and
-Faiss's fastest codes, each at its fastest setting that reaches the recall. Thresher is asked for a recall of 0.7 to
+Faiss's fastest codes, each at its fastest setting that reaches the recall. Thresher is asked for a recall of 0.3 to
 0.999, and chooses for each query how many cells it reads; it usually finds more than was asked for. Of the others, the
 settings are those of a grid, the same for every query. Clusters and cells are near the root of the number of items, and
 a quarter of that. Conditions, recall and the synthetic data are those of `./run bench search`.

@@ -120,6 +120,12 @@ class Search(VectorCase):
         with self.assertWarnsRegex(UserWarning, "^recall has no effect with exact=True$"):
             self.index.search_radius(self.queries, 0.5, exact=True, recall=0.9)
 
+    def test_any_number_is_a_recall(self) -> None:
+        found = self.index.search(self.queries, recall=0.75)
+        for recall in (np.float32(0.75), np.float64(0.75), np.array(0.75)):
+            for a, b in zip(found, self.index.search(self.queries, recall=recall)):  # type: ignore[arg-type]
+                np.testing.assert_array_equal(a, b)
+
     def test_options_out_of_range(self) -> None:
         q = self.queries[0]
         for arguments, message in (
@@ -148,6 +154,9 @@ class Search(VectorCase):
             {"query_bits": "4"},
             {"extra": "much"},
             {"recall": "all"},
+            {"recall": "0.9"},
+            {"recall": [0.9]},
+            {"recall": 0.9 + 0j},
         ):
             with self.subTest(arguments), self.assertRaises(TypeError):
                 self.index.search(q, **arguments)  # type: ignore[arg-type]

@@ -20,6 +20,20 @@ def whole(value: Any, what: str, low: int, high: int) -> int:
     return number
 
 
+def share_of(value: Any, what: str) -> float:
+    """value as a float above 0 and up to 1."""
+    expected = "expected a share above 0 and up to 1"
+    try:
+        if isinstance(value, (str, bytes)):  # float() would read them
+            raise TypeError
+        number = float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"{what} is {value!r}: {expected}") from None
+    if not 0 < number <= 1:
+        raise ValueError(f"{what} is {number}: {expected}")
+    return number
+
+
 MOST_CELLS = 65536
 """Of one index."""
 

@@ -64,17 +64,16 @@ def common_sizes(shapes: Sequence[PartShape]) -> tuple[list[int], int]:
     return [shape.n_rows for shape in shapes], first.n_dims * first.value_bytes
 
 
-def _check_cells(cells: Any, n_items: int | None = None) -> None:
-    """Raise an error for cells that no collection, or none of so many items, can have."""
+def _checked_cells(cells: Any) -> int | str | None:
+    """cells, if a collection can have so many; None for 1."""
     check_cells(cells)
     if cells is None or isinstance(cells, str):
-        return
+        return cells
     try:
-        whole(cells, "cells", 1, 2**32 - 1)
+        n = whole(cells, "cells", 1, 2**32 - 1)
     except ValueError:
         raise ValueError(f"cells is {cells}: 1 to {MOST_CELLS} for each shard are possible") from None
-    if n_items is not None and cells > n_items:
-        raise ValueError(f"cells {cells} exceeds the number of items, {n_items}")
+    return n if n > 1 else None
 
 
 def rows_by_part(sizes: Sequence[int], rows: Any) -> list[Any]:
@@ -143,15 +142,14 @@ def build_by(
     deleted, also by workers that were lost.
     """
     common = {name: given.get(name) for name in _OF_SHARDS}
-    cells = given.get("cells")
     quantiser = os.path.join(directory, f"quantiser-{secrets.token_hex(4)}")
     learned = not is_binary(common.get("model"))
     try:
-        _check_cells(cells)
-        cells = None if cells == 1 else cells
+        cells = _checked_cells(given.get("cells"))
         found = run(_shape, [(part, number, directory) for number, part in enumerate(parts)])
         sizes, row_bytes = common_sizes(list(_same_version(found)))
-        _check_cells(cells, sum(sizes))
+        if isinstance(cells, int) and cells > sum(sizes):
+            raise ValueError(f"cells {cells} exceeds the number of items, {sum(sizes)}")
         if learned:
             wanted = rows_by_part(sizes, sampled_rows(sum(sizes), row_bytes, given["sample_rows"]))
             some = [number for number, rows in enumerate(wanted) if len(rows)]
