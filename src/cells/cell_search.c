@@ -18,8 +18,8 @@ enum {
 
 static const double UNVISITED_SHARE = 0.65; /* of the allowed misses: those that may be in cells not visited */
 /*
- * With 1/64, searches for negated items on books100d find .83 of the ten best where .9 is promised; with 1/20, .95 where
- * .95 is, but .96 where .99 is. The share grows from ORDER_MISSES on.
+ * With 1/64, searches for negated items on books100d find .83 of the ten best where .9 is promised. With 1/20 they find
+ * .95 where .95 is, but .96 where .99 is, so the share grows if fewer than ORDER_MISSES are allowed.
  */
 static const double ORDER_SHARE = 0.05, ORDER_MISSES = 0.1, LARGEST_ORDER_SHARE = 0.1;
 
