@@ -331,6 +331,8 @@ typedef struct thr_search_options {
      *   of codes of a model of vectors
      *   with n_candidates, extra, extra_distance or n_survivors given; recall then only chooses those not given
      * The calibrated numbers reach the recall only for queries like those of the calibration.
+     *
+     * In an index with cells a recall below 0.9 may be missed by far, because misses in unread cells are estimated.
      */
     float recall;
     /* Items that pass the screen and have their other planes read; 0: as many as recall requires. */

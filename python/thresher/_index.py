@@ -292,7 +292,7 @@ class Index(Opened):
         recall        wanted share of the true best k on average over queries, above 0 and up to 1; None: 0.99. Above
                       0.999 the search is exact. With features, without kept vectors, for flat cosine codes
                       without a centre, and for codes of a model of vectors it holds for queries like those of the
-                      calibration
+                      calibration. With cells, recalls below 0.9 may be missed by far
         exact         score stored vectors, without codes: recall, n_survivors and query_bits then have no effect
         filter        rows that may be returned: bool [n_rows], row numbers [m], a Roaring bitmap, or a Filter. In an
                       index that was changed or has cells only a Filter: filter_ids() makes one

@@ -44,7 +44,10 @@ static double order_share(double misses) {
     return fmin(fmax(ORDER_SHARE, ORDER_SHARE * ORDER_MISSES / misses), LARGEST_ORDER_SHARE);
 }
 
-/* The plan of a search, without plan->whole and plan->cell_rows. */
+/*
+ * The plan of a search, without plan->whole and plan->cell_rows. By inner product the misses allowed are those of all
+ * rows whose misses are estimated; else those of the k wanted, so that for k = 1 a rival counts in full.
+ */
 static thr_cells_plan plan_of(thr_context *context, const thr_cells_corpus *corpus, const thr_search_options *options,
                               uint64_t k) {
     const double misses = 1 - (double)options->recall;

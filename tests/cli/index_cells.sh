@@ -79,7 +79,7 @@ fails 1 'cells reorder items, so numbers cannot be matched to them by row' \
 
 fails 2 '--cells takes auto or a whole number from 1 to 65536, not "many"' \
     "$THRESHER" index build base.fvecs --cells many -o d.index
-fails 1 '^thresher: --cells 4000 exceeds the number of items, 3000$' \
+fails 1 '^thresher: cells 4000 exceeds the number of items, 3000$' \
     "$THRESHER" index build base.fvecs --cells 4000 -o d.index
 fails 2 '--cells needs kept vectors: leave out --codes-only, or --cells; ' \
     "$THRESHER" index build base.fvecs --cells 20 --codes-only -o d.index

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "index/summary.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "hits/weight_note.h"
 #include "index/rows.h"
@@ -125,16 +123,6 @@ static int report(const program *run, const char *dir, const thr_index_build_opt
     return PROG_DONE;
 }
 
-/* Print why a build failed, with the names of options. */
-static int failed(const thr_error *err) {
-    static const char cells[] = "cells "; /* and their number */
-
-    if (strncmp(err->text, cells, sizeof cells - 1) != 0 || !isdigit((unsigned char)err->text[sizeof cells - 1]))
-        return prog_failed_existing(err, "add --force");
-    prog_error("--%s", err->text);
-    return PROG_FAILED;
-}
-
 int prog_build_index(program *run, const char *dir, thr_reader *rows, const thr_index_build_options *build,
                      double start) {
     thr_error err = {.status = THR_OK};
@@ -142,7 +130,7 @@ int prog_build_index(program *run, const char *dir, thr_reader *rows, const thr_
     prog_detail("building with %" PRIu32 " threads, CPU level %s", thr_context_threads(run->context),
                 thr_isa_name(thr_context_isa(run->context)));
     if (thr_index_build(run->context, dir, rows, build, &err) != THR_OK)
-        return failed(&err);
+        return prog_failed_existing(&err, "add --force");
     prog_progress_end();
     return report(run, dir, build, prog_seconds() - start);
 }

@@ -136,7 +136,7 @@ static thr_status prepare(builder *b, thr_error *err) {
     m->centred = m->quantiser.centre != NULL;
     m->has_ids = b->ids.n != 0 && b->ids.offsets == NULL;
     m->has_names = b->ids.offsets != NULL;
-    b->stream.passing = demands_cells(o); /* make_cells writes the segments that are published */
+    b->stream.is_temporary = demands_cells(o); /* make_cells writes the segments that are published */
     b->stream.tower = b->model.n_inputs != 0 ? b->model.tower : NULL;
     b->stream.segment_items = thr_index_segment_items(m->quantiser.n_dims, o->item_bits, o->segment_rows);
     return thr_index_segment_stream_open(&b->stream, err);

@@ -92,7 +92,7 @@ thr_status thr_index_segment_begin(thr_segment_stream *s, uint32_t number, thr_e
     THR_TRY(thr_index_build_dir_segment_path(s->dir, number, &path, err));
     thr_status status = thr_sections_open(s->context, path, &s->writer, err);
     s->writer.out.directory_later = true; /* until thr_index_build_dir_publish */
-    s->writer.out.never_flush = s->passing;
+    s->writer.out.never_flush = s->is_temporary;
     if (status == THR_OK && s->gather.shape.keep != THR_DTYPE_NONE)
         status = thr_sections_begin(&s->writer, THR_SECTION_VECTORS, err);
     thr_release(s->context, path);

@@ -23,7 +23,7 @@ typedef struct thr_segment_stream {
     thr_row_source *source; /* NULL if the caller gathers the items */
     /* Has the quantiser, lead, metric, keep and centred; each segment's line is appended to it, and its items added. */
     thr_manifest *manifest;
-    bool passing;                   /* other segments take the place of these before the manifest is published */
+    bool is_temporary;              /* other segments take the place of these before the manifest is published */
     const thr_tower *tower;         /* encodes the rows, if they are the model's inputs; else NULL */
     uint64_t segment_items;         /* most items of a segment (thr_index_segment_items) */
     const thr_cell_table *cells;    /* of the segment that the caller gathers; NULL: none */
