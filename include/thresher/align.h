@@ -20,7 +20,6 @@ extern "C" {
 #endif
 
 typedef struct thr_align_options {
-    size_t size;            /* sizeof(thr_align_options), set by _init */
     uint32_t n_iterations;  /* of expectation maximisation, 1 to 1000 */
     uint32_t n_best;        /* most target words of a source word that are written, 1 or more */
     double min_probability; /* of an entry that is written, 0 to 1 */

@@ -71,7 +71,6 @@ typedef enum thr_beam_stop {
 } thr_beam_stop;
 
 typedef struct thr_beam_options {
-    size_t size;                     /* sizeof(thr_beam_options), set by _init */
     uint32_t beam;                   /* live rows per sentence, 1 to THR_BEAM_MAX_BEAM */
     uint32_t n_best;                 /* sequences returned a sentence, 1 or more; may exceed beam */
     uint32_t start_word;             /* passed to the decoder; need not be a word of the head */

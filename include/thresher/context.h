@@ -46,7 +46,6 @@ typedef enum thr_isa {
 } thr_isa;
 
 typedef struct thr_context_options {
-    size_t size;             /* sizeof(thr_context_options), set by _init */
     thr_allocator allocator; /* all NULL: malloc and free */
     uint32_t n_threads;      /* 0: as many as the process may use */
     thr_isa isa;             /* the highest level to use; the environment variable THR_ISA can lower it further */
@@ -68,8 +67,8 @@ THR_API void thr_context_options_init(thr_context_options *options);
  * Create a context. options may be NULL for the defaults.
  *
  * Returns THR_OK, or
- *   THR_EINVAL        a wrong size field, half an allocator, more than 1,024 threads, an unknown device, or an unknown
- *                     value of THR_ISA or THR_KERNEL (way.h)
+ *   THR_EINVAL        half an allocator, more than 1,024 threads, an unknown device, or an unknown value of THR_ISA or
+ *                     THR_KERNEL (way.h)
  *   THR_EUNSUPPORTED  this CPU does not have the level
  *   THR_EDEVICE       "cuda", and no GPU can be used (err has the reason; device.h)
  *   THR_ENOMEM

@@ -59,7 +59,6 @@ typedef enum thr_dual_optimiser { THR_DUAL_ADAM = 0, THR_DUAL_FTRL = 1 } thr_dua
 
 /* Variants of the paper: DT (n_products 0, hits false), DT-IPNN (hits false), DT-HitMatch (n_products 0), all of it. */
 typedef struct thr_dual_config {
-    size_t size;          /* sizeof(thr_dual_config), set by _init */
     uint32_t n_embedding; /* dimensions of a word's embedding, 1 to 256; 32 */
     uint32_t n_hidden;    /* units of a tower's first layer, 1 to 4096; 128 */
     uint32_t n_dims;      /* units of its second layer, 1 to 1024; 64 */
@@ -73,7 +72,6 @@ THR_API void thr_dual_config_init(thr_dual_config *config);
 
 /* A default ends each comment. */
 typedef struct thr_dual_train_options {
-    size_t size; /* sizeof(thr_dual_train_options), set by _init */
     thr_dual_config config;
     const char *valid_path;       /* requests to validate with; NULL: valid_share of the given ones */
     float valid_share;            /* 0.05 */

@@ -33,7 +33,6 @@ extern "C" {
 /* ------------------------------------------------------------------------------------------------ build */
 
 typedef struct thr_head_build_options {
-    size_t size; /* sizeof(thr_head_build_options), set by _init */
     /*
      * Type of the stored weights: F32, F16, BF16, or I8, which is integers from -127 to 127 and a scale per word (the
      * product of a row and a state is computed in integers, then scaled). NONE: keep F16 and BF16 weights, else F32.
@@ -210,7 +209,6 @@ typedef struct thr_head_times {
 } thr_head_times;
 
 typedef struct thr_head_query_options {
-    size_t size; /* sizeof(thr_head_query_options), set by _init */
     thr_head_screen screen;
     thr_head_normaliser normaliser;
     uint32_t n_frequent; /* T: most frequent words that are candidates; AUTO: 1,000 or all words, 0 with PLANES */

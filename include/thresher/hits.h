@@ -53,7 +53,6 @@ typedef enum thr_hits_order {
 } thr_hits_order;
 
 typedef struct thr_hits_build_options {
-    size_t size; /* sizeof(thr_hits_build_options), set by _init */
     thr_hits_order order;
     const uint64_t *ids; /* n_ids distinct ids, one per item, none THR_NO_ID; NULL: ids are rows */
     uint64_t n_ids;
@@ -241,7 +240,6 @@ typedef enum thr_hits_value {
 } thr_hits_value;
 
 typedef struct thr_hits_search_options {
-    size_t size; /* sizeof(thr_hits_search_options), set by _init */
     thr_hits_value value;
     const uint64_t *filter; /* rows that may be returned: bit (row % 64) of word row / 64 (filter.h). NULL: all rows */
     uint64_t filter_bits;   /* n_rows, if filter is given */
@@ -299,7 +297,6 @@ THR_API thr_status thr_hits_explain(const thr_hits *hits, uint64_t id, const thr
  * number. Everything is copied.
  */
 typedef struct thr_hits_changes {
-    size_t size; /* sizeof(thr_hits_changes), set by _init */
     uint64_t n_added;
     const uint64_t *ids;       /* of added items, none THR_NO_ID; NULL if items have names */
     const char *const *names;  /* of added items, none empty; NULL if items have no names */

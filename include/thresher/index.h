@@ -58,7 +58,6 @@ typedef struct thr_cells_choice {
 } thr_cells_choice;
 
 typedef struct thr_index_build_options {
-    size_t size; /* sizeof(thr_index_build_options), set by _init */
     thr_metric metric;
     uint32_t item_bits;  /* bits per dimension, 1 to 8; each bit is one plane */
     thr_dtype keep;      /* type of the stored vectors: F32, F16, I8 (one scale per item), or NONE: codes only */
@@ -301,7 +300,6 @@ THR_API thr_status thr_index_vector(const thr_index *index, uint64_t id, float *
 /* ------------------------------------------------------------------------------------------------ search */
 
 typedef struct thr_search_options {
-    size_t size; /* sizeof(thr_search_options), set by _init */
     /*
      * Bits per dimension of the query's code, 1 to 8. 0 chooses:
      *   an index without model codes            4

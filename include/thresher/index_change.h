@@ -28,7 +28,6 @@ extern "C" {
 #endif
 
 typedef struct thr_index_add_options {
-    size_t size; /* sizeof(thr_index_add_options), set by _init */
     /*
      * Ids of the new items as for thr_index_build_options, as an array or a file; or names, from a file, for an index
      * with names, which requires them. Neither: the index chooses ids above all that it ever had.

@@ -28,7 +28,6 @@ extern "C" {
 #endif
 
 typedef struct thr_index_create_options {
-    size_t size; /* sizeof(thr_index_create_options), set by _init */
     uint32_t n_dims;
     thr_metric metric;
     uint32_t item_bits; /* as for thr_index_build_options */
@@ -56,7 +55,6 @@ THR_API thr_status thr_index_create(thr_context *context, const char *dir, const
 typedef struct thr_index_writer thr_index_writer;
 
 typedef struct thr_index_writer_options {
-    size_t size; /* sizeof(thr_index_writer_options), set by _init */
     /*
      * The journal becomes a segment when it has this many items, removed ones included. The largest value is 4,096, or
      * as many as fit 16 MiB of float32 if that is fewer, but at least 256; 0 and larger values mean the largest. Below

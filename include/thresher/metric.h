@@ -112,8 +112,7 @@ typedef enum thr_convention {
 } thr_convention;
 
 typedef struct thr_quality_options {
-    size_t size; /* sizeof(thr_quality_options), set by _init */
-    size_t k;    /* ranks that count in NDCG, ERR and precision; 0: all */
+    size_t k; /* ranks that count in NDCG, ERR and precision; 0: all */
     thr_gain gain;
     thr_discount discount;
     thr_no_gain no_gain;  /* also for MAP and MRR of queries without a relevant row */
@@ -195,7 +194,6 @@ typedef enum thr_bleu_smoothing {
 } thr_bleu_smoothing;
 
 typedef struct thr_bleu_options {
-    size_t size; /* sizeof(thr_bleu_options), set by _init */
     thr_bleu_tokeniser tokeniser;
     thr_bleu_smoothing smoothing;
     double smoothing_value; /* 0: the usual one, 0.1 for FLOOR and 1 for ADD_K */

@@ -58,7 +58,6 @@ typedef struct thr_rank_step {
 typedef void (*thr_rank_step_fn)(void *user, const thr_rank_step *step);
 
 typedef struct thr_rank_options {
-    size_t size;         /* sizeof(thr_rank_options), set by _init */
     double c;            /* C, above 0; default 1 */
     double epsilon;      /* between 0 and 1, both exclusive; default 1e-5 */
     uint32_t most_steps; /* most Newton steps; default 200 */

@@ -23,7 +23,6 @@ typedef struct thr_ranking thr_ranking;
 #define THR_RANKING_MAX_FEATURES UINT32_C(2147483647)
 
 typedef struct thr_ranking_options {
-    size_t size;           /* sizeof(thr_ranking_options), set by _init */
     bool without_queries;  /* files: rows need no queries; without any, all rows belong to one query */
     bool without_comments; /* files: drop comments */
     /*

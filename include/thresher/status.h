@@ -79,7 +79,7 @@ THR_API const char *thr_status_text(thr_status status);
  */
 THR_API void thr_make_printable(char *text);
 
-/* The version of the loaded library, "0.1.0", which may differ from the header's THR_VERSION_STRING. */
+/* The version of the loaded library, "0.1.0"; its patch version may differ from the header's THR_VERSION_STRING. */
 THR_API const char *thr_version(void);
 
 #ifdef __cplusplus

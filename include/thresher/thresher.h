@@ -3,6 +3,13 @@
  * thresher.h - everything: score all items cheaply, a few exactly, and return them ranked.
  *
  * Start at index.h: thr_context_create, thr_reader_open, thr_index_build, thr_index_open, thr_index_search.
+ *
+ * Options: fill every struct that has an _init function with it, then change fields. Functions do not detect a struct
+ * that was not filled. NULL instead of options means the defaults.
+ *
+ * Versions: a program runs only with the minor version that it was compiled for; compile it again for another one.
+ * Structs may change with every minor version, so the shared library's name has major and minor version
+ * (libthresher.so.0.1), and the loader refuses any other. Patch versions change no struct and no number.
  */
 #ifndef THRESHER_THRESHER_H
 #define THRESHER_THRESHER_H

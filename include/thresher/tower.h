@@ -36,7 +36,6 @@ enum { THR_FLOAT_BITS = 32 }; /* bits of a side that is not binary: a tanh layer
  * (32, 32), m_2 (1, 1), m_3 (1, 1) with 128 dims, rbe* (3, 2) and m_5 (32, 2).
  */
 typedef struct thr_tower_config {
-    size_t size;         /* sizeof(thr_tower_config), set by _init */
     uint32_t n_dims;     /* dimensions of the embedding, 1 to 1024; 64 */
     uint32_t n_pooled;   /* dimensions of the pooled layer, 1 to 4096; 288 */
     uint32_t query_bits; /* 1 to 8, or THR_FLOAT_BITS; 3 */
@@ -75,7 +74,6 @@ typedef void (*thr_tower_epoch_fn)(void *user, const thr_tower_epoch *epoch);
 
 /* A default ends each comment. */
 typedef struct thr_tower_train_options {
-    size_t size; /* sizeof(thr_tower_train_options), set by _init */
     thr_tower_config config;
     const char *valid_path; /* pairs to validate with; NULL: valid_share of the queries */
     float valid_share;      /* 0.02 */

@@ -25,7 +25,6 @@ extern "C" {
 typedef void (*thr_states_fn)(void *user, const float *states, uint64_t n, uint32_t n_dims);
 
 typedef struct thr_translator_options {
-    size_t size;      /* sizeof(thr_translator_options), set by _init */
     const char *head; /* file that `thresher head build` made of the model's output.weight; NULL: use the model's */
     /* How to build the head; NULL: with the hashes or codes that the screen needs. Must be NULL if head is a file. */
     const thr_head_build_options *build;

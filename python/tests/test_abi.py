@@ -8,10 +8,11 @@ import os
 import shutil
 import subprocess
 import unittest
+from types import SimpleNamespace
 
 from support import SOURCES, Case
 from thresher import _errors
-from thresher._core import abi
+from thresher._core import abi, library
 
 
 def numbers() -> dict[str, int]:
@@ -26,6 +27,16 @@ def numbers() -> dict[str, int]:
             wanted[f"offsetof({name}, {field})"] = place.offset
             wanted[f"sizeof((({name} *)0)->{field})"] = place.size
     return wanted
+
+
+class Version(Case):
+    def test_a_library_of_another_minor_version_is_refused_by_name(self) -> None:
+        ours = f"{abi.VERSION_MAJOR}.{abi.VERSION_MINOR}"
+        for version in (ours + ".0", ours + ".12"):
+            library._check_version(SimpleNamespace(thr_version=version.encode), "a.so")
+        for version in (f"{abi.VERSION_MAJOR}.{abi.VERSION_MINOR + 1}.0", ours + "0.0", "7.1.0"):
+            with self.assertRaisesRegex(ImportError, f"a.so is version {version}, but this package needs {ours}"):
+                library._check_version(SimpleNamespace(thr_version=version.encode), "a.so")
 
 
 class Abi(Case):

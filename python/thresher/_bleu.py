@@ -96,7 +96,6 @@ def _options(
     if smooth_value is not None and not smooth_value > 0:
         raise ValueError(f"smooth_value is {smooth_value!r}: expected a number above 0")
     return abi.BleuOptions(
-        ctypes.sizeof(abi.BleuOptions),
         choice(tokenise, "tokenise", abi.BLEU_TOKENISER),
         choice(smooth, "smooth", abi.BLEU_SMOOTHING),
         0.0 if smooth_value is None else smooth_value,

@@ -18,10 +18,8 @@ enum { USUAL_ITERATIONS = 5, MOST_ITERATIONS = 1000, USUAL_BEST = 100, PIECE = 1
 #define USUAL_MIN_PROBABILITY 1e-4
 
 void thr_align_options_init(thr_align_options *options) {
-    *options = (thr_align_options){.size = sizeof *options,
-                                   .n_iterations = USUAL_ITERATIONS,
-                                   .n_best = USUAL_BEST,
-                                   .min_probability = USUAL_MIN_PROBABILITY};
+    *options = (thr_align_options){
+        .n_iterations = USUAL_ITERATIONS, .n_best = USUAL_BEST, .min_probability = USUAL_MIN_PROBABILITY};
 }
 
 static thr_status check(const thr_align_options *o, thr_error *err) {
@@ -136,7 +134,8 @@ thr_status thr_align_train(thr_context *context, const char *source, const char 
     if (context == NULL || source == NULL || target == NULL || path == NULL)
         return thr_fail(err, THR_EINVAL, "the context, a text or the path of a table is NULL");
     thr_align_options_init(&o);
-    THR_TRY(thr_take_options(&o, sizeof o, options, sizeof o, "thr_align_options", err));
+    if (options != NULL)
+        o = *options;
     THR_TRY(check(&o, err));
     THR_TRY(thr_out_check_input(path, source, err));
     THR_TRY(thr_out_check_input(path, target, err));

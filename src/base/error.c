@@ -75,17 +75,3 @@ const char *thr_status_text(thr_status status) {
 const char *thr_version(void) {
     return THR_VERSION_STRING;
 }
-
-thr_status thr_take_options(void *complete, size_t complete_size, const void *given, size_t first, const char *type,
-                            thr_error *err) {
-    size_t size;
-    if (given == NULL)
-        return THR_OK;
-    memcpy(&size, given, sizeof size);
-    if (size < first || size > complete_size)
-        return thr_fail(err, THR_EINVAL, "%s has size %zu, which is not one of %zu to %zu: call _init first", type,
-                        size, first, complete_size);
-    memcpy(complete, given, size);
-    memcpy(complete, &complete_size, sizeof complete_size);
-    return THR_OK;
-}

@@ -51,11 +51,3 @@ static inline thr_status thr_check_enum(int value, int last, const char *type, t
             free_made(made);                                                                                           \
         return (status);                                                                                               \
     } while (0)
-
-/*
- * Copy caller-provided options over the defaults in *complete. A caller compiled against an older library passes a
- * shorter struct; only the fields it contains are copied. At least the first `first` bytes are required. type names
- * the struct in messages. Returns THR_OK or THR_EINVAL.
- */
-thr_status thr_take_options(void *complete, size_t complete_size, const void *given, size_t first, const char *type,
-                            thr_error *err);

@@ -12,8 +12,7 @@ enum { USUAL_BEAM = 5, USUAL_LENGTH = 200 };
 static const double LARGEST_ALPHA = 10; /* so that the penalties of all lengths are finite */
 
 void thr_beam_options_init(thr_beam_options *options, uint32_t start_word, uint32_t end_word) {
-    *options = (thr_beam_options){.size = sizeof *options,
-                                  .beam = USUAL_BEAM,
+    *options = (thr_beam_options){.beam = USUAL_BEAM,
                                   .n_best = 1,
                                   .start_word = start_word,
                                   .end_word = end_word,
@@ -100,17 +99,15 @@ static thr_status copy_lists(thr_beam *beam, thr_error *err) {
 }
 
 thr_status thr_beam_create(thr_head *head, const thr_beam_options *options, thr_beam **out, thr_error *err) {
-    thr_beam_options complete;
     thr_head_query_options query;
     thr_beam *beam = NULL;
     thr_status status = THR_OK;
     if (head == NULL || options == NULL || out == NULL)
         return thr_fail(err, THR_EINVAL, "the head or the options of a beam search are NULL");
-    thr_beam_options_init(&complete, 0, THR_BEAM_NO_WORD);
+    thr_beam_options complete = *options;
     thr_head_query_options_init(&query);
-    THR_TRY(thr_take_options(&complete, sizeof complete, options, sizeof complete, "thr_beam_options", err));
-    THR_TRY(
-        thr_take_options(&query, sizeof query, complete.query, THR_HEAD_QUERY_FIRST, "thr_head_query_options", err));
+    if (complete.query != NULL)
+        query = *complete.query;
     const thr_head_info info = thr_head_get_info(head);
     THR_TRY(check_numbers(&complete, err));
     THR_TRY(check_lists(&complete, &query, info.n_words, err));

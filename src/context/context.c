@@ -37,7 +37,7 @@ static void default_release(void *user, void *memory) {
 }
 
 void thr_context_options_init(thr_context_options *options) {
-    *options = (thr_context_options){.size = sizeof *options, .isa = THR_ISA_BEST};
+    *options = (thr_context_options){.isa = THR_ISA_BEST};
 }
 
 /* CPUs this process may use. */
@@ -94,8 +94,8 @@ thr_status thr_context_create(const thr_context_options *options, thr_context **
     thr_context_options defaults;
     *context_out = NULL;
     thr_context_options_init(&defaults);
-    THR_TRY(thr_take_options(&defaults, sizeof defaults, options, offsetof(thr_context_options, device),
-                             "thr_context_options", err));
+    if (options != NULL)
+        defaults = *options;
     options = &defaults;
     thr_context made = {.allocator = options->allocator,
                         .n_threads = options->n_threads,

@@ -12,8 +12,7 @@
 enum { EMBEDDING_MAX = 256, HIDDEN_MAX = 4096, DIMS_MAX = 1024 };
 
 void thr_dual_config_init(thr_dual_config *config) {
-    *config = (thr_dual_config){
-        .size = sizeof *config, .n_embedding = 32, .n_hidden = 128, .n_dims = 64, .n_products = 32, .hits = true};
+    *config = (thr_dual_config){.n_embedding = 32, .n_hidden = 128, .n_dims = 64, .n_products = 32, .hits = true};
 }
 
 static thr_status check_number(const char *what, uint32_t value, uint32_t least, uint32_t most, thr_error *err) {

@@ -80,7 +80,6 @@ thr_status thr_dual_read(thr_context *context, const thr_tensors *tensors, const
                          uint64_t *fingerprint, thr_error *err) {
     thr_dual_config *config = &model->config;
     THR_TRY(thr_training_image_check_kind(tensors, name, &kind, err));
-    config->size = sizeof *config;
     THR_TRY(thr_training_image_read_config(tensors, name, &kind, config, fingerprint, err));
     if (thr_dual_check(config, NULL) != THR_OK)
         return thr_fail(err, THR_EFORMAT, "%s: its configuration is out of range", name);

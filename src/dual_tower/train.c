@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* train.c - training a dual tower: options, training loop, report. */
 #include <math.h>
-#include <stddef.h>
 
 #include "base/error.h"
 #include "training/checkpoint.h"
@@ -11,8 +10,7 @@
 #include "training/loop.h"
 
 void thr_dual_train_options_init(thr_dual_train_options *options) {
-    *options = (thr_dual_train_options){.size = sizeof *options,
-                                        .valid_share = 0.05f,
+    *options = (thr_dual_train_options){.valid_share = 0.05f,
                                         .min_count = 2,
                                         .n_epochs = 20,
                                         .patience = 3,
@@ -114,8 +112,7 @@ thr_status thr_dual_train(thr_context *context, const char *requests_path, const
     thr_dual_train_options options;
     thr_dual_train_options_init(&options);
     if (given != NULL)
-        THR_TRY(thr_take_options(&options, sizeof options, given, offsetof(thr_dual_train_options, on_epoch),
-                                 "thr_dual_train_options", err));
+        options = *given;
     THR_TRY(check(&options, err));
     const thr_model_place place = {
         path, THR_DUAL_KIND, "a dual tower", {requests_path, items_path, options.valid_path}, options.resume};

@@ -22,12 +22,8 @@ enum { HASHED_ROWS = 64, BANDS = 128, HASHES = 8, PLACES = 2, CODE_BITS = 256 };
 static const float LARGEST_F16 = 65504, LARGEST_BIAS = 0x1p100F;
 
 void thr_head_build_options_init(thr_head_build_options *options) {
-    *options = (thr_head_build_options){.size = sizeof *options,
-                                        .n_bands = BANDS,
-                                        .n_hashes = HASHES,
-                                        .n_places = PLACES,
-                                        .n_planes = THR_HEAD_AUTO,
-                                        .seed = 1};
+    *options = (thr_head_build_options){
+        .n_bands = BANDS, .n_hashes = HASHES, .n_places = PLACES, .n_planes = THR_HEAD_AUTO, .seed = 1};
 }
 
 /* ------------------------------------------------------------------------------------------------ create and free */
@@ -333,7 +329,8 @@ thr_status thr_head_create(thr_context *context, const thr_matrix *weights, cons
     if (context == NULL || weights == NULL || out == NULL)
         return thr_fail(err, THR_EINVAL, "the context, the weights or the pointer to the head is NULL");
     thr_head_build_options_init(&complete);
-    THR_TRY(thr_take_options(&complete, sizeof complete, options, sizeof complete, "thr_head_build_options", err));
+    if (options != NULL)
+        complete = *options;
     THR_TRY(thr_code_check_rows(weights, err));
     const thr_head_source source = {weights->n_rows, weights->n_dims, weights->dtype, matrix_row, weights};
     return thr_head_make(context, &source, &complete, out, err);

@@ -97,7 +97,8 @@ thr_status thr_head_compare(thr_head *head, thr_head *truth, const thr_matrix *s
     *loss = (thr_head_loss){.recall = 0};
     thr_head_query_options_init(&full);
     thr_head_query_options_init(&screened);
-    THR_TRY(thr_take_options(&screened, sizeof screened, options, THR_HEAD_QUERY_FIRST, "thr_head_query_options", err));
+    if (options != NULL)
+        screened = *options;
     THR_TRY(check(head, truth, states, err));
     const uint32_t n_words = thr_head_of(head)->n_words;
     if (k == 0 || k > n_words)

@@ -4,8 +4,6 @@
 
 #include <thresher/head.h>
 
-#include <stddef.h>
-
 #include "base/idle.h"
 #include "device/policy.h"
 #include "head/file.h"
@@ -53,9 +51,6 @@ static inline const thr_head_contents *thr_head_of(const thr_head *head) {
  */
 thr_status thr_head_start(thr_context *context, thr_head **head, thr_error *err);
 thr_status thr_head_complete(thr_head *head, thr_error *err);
-
-/* Size of a query's options in the first version. */
-enum { THR_HEAD_QUERY_FIRST = offsetof(thr_head_query_options, used) };
 
 /* Words' rows as they are coded: weights, and the bias as one more component. */
 thr_head_coded thr_head_coded_of(const thr_head *head);

@@ -18,11 +18,8 @@
 enum { USUAL_FREQUENT = 1000, USUAL_THRESHOLD = 2, SHORTLIST = 100, SHORTLIST_K = 16 };
 
 void thr_head_query_options_init(thr_head_query_options *options) {
-    *options = (thr_head_query_options){.size = sizeof *options,
-                                        .n_frequent = THR_HEAD_AUTO,
-                                        .threshold = THR_HEAD_AUTO,
-                                        .n_shortlist = THR_HEAD_AUTO,
-                                        .group = 1};
+    *options = (thr_head_query_options){
+        .n_frequent = THR_HEAD_AUTO, .threshold = THR_HEAD_AUTO, .n_shortlist = THR_HEAD_AUTO, .group = 1};
 }
 
 /* ------------------------------------------------------------------------------------------------ workspaces */
@@ -284,7 +281,8 @@ thr_status thr_head_query(thr_head *head, const thr_matrix *states, uint32_t k, 
     if (head == NULL || states == NULL || answers == NULL || answers->words == NULL)
         return thr_fail(err, THR_EINVAL, "the head, the states or the words of a query are NULL");
     thr_head_query_options_init(&complete);
-    THR_TRY(thr_take_options(&complete, sizeof complete, options, THR_HEAD_QUERY_FIRST, "thr_head_query_options", err));
+    if (options != NULL)
+        complete = *options;
     return query(head, states, k, &complete, answers, err);
 }
 
@@ -326,7 +324,8 @@ thr_status thr_head_measure(thr_head *head, const thr_matrix *states, uint32_t k
     *recall = (thr_head_recall){.recall = 0};
     thr_head_query_options_init(&full);
     thr_head_query_options_init(&screened);
-    THR_TRY(thr_take_options(&screened, sizeof screened, options, THR_HEAD_QUERY_FIRST, "thr_head_query_options", err));
+    if (options != NULL)
+        screened = *options;
     THR_TRY(check_options(thr_head_of(head), &screened, k, err));
     if (states->n_rows == 0)
         return thr_fail(err, THR_EDIM, "no states to measure a screen on");

@@ -167,7 +167,8 @@ thr_status thr_head_create_file(thr_context *context, const char *path, const ch
     if (context == NULL || path == NULL || out == NULL)
         return thr_fail(err, THR_EINVAL, "the context, the path or the pointer to the head is NULL");
     thr_head_build_options_init(&complete);
-    THR_TRY(thr_take_options(&complete, sizeof complete, options, sizeof complete, "thr_head_build_options", err));
+    if (options != NULL)
+        complete = *options;
     if (ends_with(path, ".safetensors"))
         return from_tensors(context, path, tensor, &complete, out, err);
     if (ends_with(path, ".gguf"))

@@ -16,13 +16,14 @@
 #include "lists/renumber.h"
 
 void thr_hits_build_options_init(thr_hits_build_options *options) {
-    *options = (thr_hits_build_options){.size = sizeof *options, .order = THR_HITS_ORDER_FEATURES};
+    *options = (thr_hits_build_options){.order = THR_HITS_ORDER_FEATURES};
 }
 
 thr_status thr_hits_take_build(thr_context *context, const char *path, const thr_hits_build_options *options,
                                thr_hits_build_options *complete, thr_error *err) {
     thr_hits_build_options_init(complete);
-    THR_TRY(thr_take_options(complete, sizeof *complete, options, sizeof *complete, "thr_hits_build_options", err));
+    if (options != NULL)
+        *complete = *options;
     if (path == NULL || path[0] == '\0')
         return thr_fail(err, THR_EINVAL, "the name of the file to build is empty");
     if (complete->order != THR_HITS_ORDER_FEATURES && complete->order != THR_HITS_ORDER_ROWS)

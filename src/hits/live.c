@@ -139,13 +139,10 @@ static thr_status update(thr_hits_live *live, const thr_hits_changes *changes, t
 }
 
 thr_status thr_hits_live_update(thr_hits_live *live, const thr_hits_changes *changes, thr_error *err) {
-    thr_hits_changes complete;
     if (live == NULL || changes == NULL)
         return thr_fail(err, THR_EINVAL, "an update needs live posting lists and changes");
-    thr_hits_changes_init(&complete);
-    THR_TRY(thr_take_options(&complete, sizeof complete, changes, sizeof complete, "thr_hits_changes", err));
     (void)pthread_mutex_lock(&live->writers);
-    const thr_status status = update(live, &complete, err);
+    const thr_status status = update(live, changes, err);
     (void)pthread_mutex_unlock(&live->writers);
     return status;
 }

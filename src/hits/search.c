@@ -13,7 +13,7 @@
 #include "select/answers.h"
 
 void thr_hits_search_options_init(thr_hits_search_options *options) {
-    *options = (thr_hits_search_options){.size = sizeof *options};
+    *options = (thr_hits_search_options){0};
 }
 
 /* ------------------------------------------------------------------------------------------------ rooms */
@@ -227,7 +227,8 @@ thr_status thr_hits_search(thr_hits *hits, const thr_hits_queries *queries, uint
     if (hits == NULL || queries == NULL || ids == NULL)
         return thr_fail(err, THR_EINVAL, "a search needs posting lists, queries and memory for ids");
     thr_hits_search_options_init(&complete);
-    THR_TRY(thr_take_options(&complete, sizeof complete, options, sizeof complete, "thr_hits_search_options", err));
+    if (options != NULL)
+        complete = *options;
     THR_TRY(check_options(hits, &complete, k, err));
     THR_TRY(check_queries(queries, k, err));
     THR_TRY(thr_hits_check_unchanged(hits, err));

@@ -7,7 +7,7 @@
 #include "hits/hits.h"
 
 void thr_hits_changes_init(thr_hits_changes *changes) {
-    *changes = (thr_hits_changes){.size = sizeof *changes};
+    *changes = (thr_hits_changes){0};
 }
 
 thr_status thr_hits_get_index(thr_hits *hits, const thr_hit_index **index, thr_error *err) {
@@ -109,14 +109,11 @@ out:
 
 thr_status thr_hits_update(thr_hits *hits, const thr_hits_changes *changes, thr_hits **updated, thr_error *err) {
     static const thr_hit_stamps none = {.all = 0}; /* these changes are never replayed */
-    thr_hits_changes complete;
     if (updated != NULL)
         *updated = NULL;
     if (hits == NULL || changes == NULL || updated == NULL)
         return thr_fail(err, THR_EINVAL, "an update needs posting lists, changes, and a pointer for the result");
     if (hits->owner.index != NULL)
         return thr_fail(err, THR_EUNSUPPORTED, "%s: belongs to an index: change that", hits->path);
-    thr_hits_changes_init(&complete);
-    THR_TRY(thr_take_options(&complete, sizeof complete, changes, sizeof complete, "thr_hits_changes", err));
-    return thr_hits_make_update(hits, &complete, &none, updated, err);
+    return thr_hits_make_update(hits, changes, &none, updated, err);
 }

@@ -22,7 +22,6 @@ const char *thr_metric_name(thr_metric metric) {
 
 void thr_index_build_options_init(thr_index_build_options *options) {
     memset(options, 0, sizeof *options);
-    options->size = sizeof *options;
     options->metric = THR_METRIC_COSINE;
     options->item_bits = DEFAULT_ITEM_BITS;
     options->keep = THR_DTYPE_F32;
@@ -32,7 +31,6 @@ void thr_index_build_options_init(thr_index_build_options *options) {
 
 void thr_search_options_init(thr_search_options *options) {
     memset(options, 0, sizeof *options);
-    options->size = sizeof *options;
     options->extra = -1;
     options->recall = DEFAULT_RECALL;
 }

@@ -10,8 +10,7 @@
 void thr_quality_options_init(thr_quality_options *options, thr_convention convention) {
     const bool letor = convention == THR_CONVENTION_LETOR;
     const bool zero = letor || convention == THR_CONVENTION_XGBOOST_MINUS;
-    *options = (thr_quality_options){.size = sizeof *options,
-                                     .k = 10,
+    *options = (thr_quality_options){.k = 10,
                                      .gain = THR_GAIN_EXPONENTIAL,
                                      .discount = letor ? THR_DISCOUNT_LETOR : THR_DISCOUNT_LOG2,
                                      .no_gain = zero ? THR_NO_GAIN_ZERO : THR_NO_GAIN_ONE,
@@ -22,7 +21,8 @@ void thr_quality_options_init(thr_quality_options *options, thr_convention conve
 thr_status thr_metric_quality_take_options(const thr_quality_options *given, thr_quality_options *options,
                                            thr_error *err) {
     thr_quality_options_init(options, THR_CONVENTION_LIGHTGBM);
-    THR_TRY(thr_take_options(options, sizeof *options, given, sizeof *options, "thr_quality_options", err));
+    if (given != NULL)
+        *options = *given;
     if (options->gain != THR_GAIN_EXPONENTIAL && options->gain != THR_GAIN_LINEAR)
         return thr_fail(err, THR_EINVAL, "no gain has the number %d", (int)options->gain);
     if (options->discount != THR_DISCOUNT_LOG2 && options->discount != THR_DISCOUNT_LETOR)

@@ -11,7 +11,7 @@
 #include "rank/group_queries.h"
 
 void thr_ranking_options_init(thr_ranking_options *options) {
-    *options = (thr_ranking_options){.size = sizeof *options};
+    *options = (thr_ranking_options){0};
 }
 
 static thr_status make(thr_context *context, thr_ranking **ranking, thr_error *err) {
@@ -47,7 +47,8 @@ thr_status thr_ranking_open(thr_context *context, const char *path, const thr_ra
     thr_ranking *r = NULL;
     thr_ranking_options_init(&o);
     *ranking = NULL;
-    THR_TRY(thr_take_options(&o, sizeof o, options, sizeof o, "thr_ranking_options", err));
+    if (options != NULL)
+        o = *options;
     THR_TRY(make(context, &r, err));
     const thr_svmlight_options how = {.need_queries = !o.without_queries,
                                       .drop_comments = o.without_comments,

@@ -3,7 +3,6 @@
 #include "rank/train.h"
 
 #include <math.h>
-#include <stddef.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -11,12 +10,8 @@
 #include "rank/model.h"
 
 void thr_rank_options_init(thr_rank_options *options) {
-    *options = (thr_rank_options){.size = sizeof *options,
-                                  .c = 1,
-                                  .epsilon = 1e-5,
-                                  .most_steps = 200,
-                                  .method = THR_RANK_LINE_SEARCH,
-                                  .scale = THR_RANK_SCALE_PAIR};
+    *options = (thr_rank_options){
+        .c = 1, .epsilon = 1e-5, .most_steps = 200, .method = THR_RANK_LINE_SEARCH, .scale = THR_RANK_SCALE_PAIR};
 }
 
 thr_status thr_rank_check_weights(const double *weights, const char *what, uint64_t n, thr_error *err) {
@@ -31,8 +26,7 @@ thr_status thr_rank_options_resolve(const thr_rank_options *given, const double 
                                     thr_rank_options *options, thr_error *err) {
     thr_rank_options_init(options);
     if (given != NULL)
-        THR_TRY(thr_take_options(options, sizeof *options, given, offsetof(thr_rank_options, epsilon),
-                                 "thr_rank_options", err));
+        *options = *given;
     if (c != NULL)
         options->c = *c;
     if (!isfinite(options->c) || options->c <= 0)

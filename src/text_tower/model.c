@@ -9,13 +9,8 @@
 enum { DIMS_MAX = 1024, POOLED_MAX = 4096, GRAMS_MAX = 1 << 24, BITS_MAX = 8, DIMS_A_INPUT_MAX = 8 };
 
 void thr_tower_config_init(thr_tower_config *config) {
-    *config = (thr_tower_config){.size = sizeof *config,
-                                 .n_dims = 64,
-                                 .n_pooled = 288,
-                                 .query_bits = 3,
-                                 .item_bits = 2,
-                                 .max_grams = 49292,
-                                 .max_words = 128};
+    *config = (thr_tower_config){
+        .n_dims = 64, .n_pooled = 288, .query_bits = 3, .item_bits = 2, .max_grams = 49292, .max_words = 128};
 }
 
 static thr_status check_number(const char *what, uint32_t value, uint32_t most, thr_error *err) {

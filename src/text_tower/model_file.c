@@ -96,7 +96,6 @@ thr_status thr_text_model_read(thr_context *context, const thr_tensors *tensors,
     thr_tower_config *config = &model->config;
     const thr_model_kind *kind = kind_of(tensors);
     THR_TRY(thr_training_image_check_kind(tensors, name, kind, err));
-    config->size = sizeof *config;
     THR_TRY(thr_training_image_read_config(tensors, name, kind, config, fingerprint, err));
     config->n_pooled = kind == &vectors ? config->n_inputs : config->n_pooled;
     if (thr_text_model_check(config, NULL) != THR_OK || (kind == &vectors && !thr_model_reads_vectors(config)))

@@ -10,8 +10,7 @@
 #include "training/loop.h"
 
 void thr_tower_train_options_init(thr_tower_train_options *options) {
-    *options = (thr_tower_train_options){.size = sizeof *options,
-                                         .valid_share = 0.02f,
+    *options = (thr_tower_train_options){.valid_share = 0.02f,
                                          .format = {.query_column = 1, .item_column = 2},
                                          .n_epochs = 40,
                                          .patience = 10,
@@ -140,19 +139,12 @@ out:
     return status;
 }
 
-/* Complete the options; *options has the defaults. */
-static thr_status take(const thr_tower_train_options *given, thr_tower_train_options *options, thr_error *err) {
-    if (given != NULL)
-        THR_TRY(thr_take_options(options, sizeof *options, given, offsetof(thr_tower_train_options, on_epoch),
-                                 "thr_tower_train_options", err));
-    return THR_OK;
-}
-
 thr_status thr_tower_train(thr_context *context, const char *pairs_path, const char *path,
                            const thr_tower_train_options *given, thr_tower_report *report, thr_error *err) {
     thr_tower_train_options options;
     thr_tower_train_options_init(&options);
-    THR_TRY(take(given, &options, err));
+    if (given != NULL)
+        options = *given;
     options.config.n_inputs = 0;
     THR_TRY(thr_text_model_check(&options.config, err));
     const thr_model_place place = {
@@ -166,7 +158,8 @@ thr_status thr_tower_train_vectors(thr_context *context, thr_reader *queries, th
     thr_tower_train_options_init_vectors(&options, queries == NULL);
     if (context == NULL || items == NULL)
         return thr_fail(err, THR_EINVAL, "a training needs a context and a reader of items");
-    THR_TRY(take(given, &options, err));
+    if (given != NULL)
+        options = *given;
     if (options.valid_path != NULL && queries != NULL)
         return thr_fail(
             err, THR_EUNSUPPORTED,

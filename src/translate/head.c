@@ -22,7 +22,7 @@ static thr_status make_head(thr_translator *t, const thr_translator_options *o, 
     thr_head_build_options build;
     thr_head_build_options_init(&build);
     if (o->build != NULL) {
-        THR_TRY(thr_take_options(&build, sizeof build, o->build, sizeof build, "thr_head_build_options", err));
+        build = *o->build;
     } else {
         const thr_head_screen screen = o->query != NULL ? o->query->screen : THR_HEAD_SCREEN_FULL;
         build.n_bands = screen == THR_HEAD_SCREEN_WTA ? build.n_bands : 0;

@@ -16,12 +16,8 @@ enum {
     USUAL_ALIGNED = 50
 };
 
-/* Size of the options in the first version. */
-enum { FIRST_SIZE = offsetof(thr_translator_options, alignment) };
-
 void thr_translator_options_init(thr_translator_options *options) {
-    *options = (thr_translator_options){.size = sizeof *options,
-                                        .beam = USUAL_BEAM,
+    *options = (thr_translator_options){.beam = USUAL_BEAM,
                                         .n_best = 1,
                                         .penalty = THR_BEAM_PENALTY_LENGTH,
                                         .stop = THR_BEAM_STOP_EXACT,
@@ -86,7 +82,8 @@ static thr_status make_beam(thr_translator *t, const thr_translator_options *o, 
     thr_beam_options beam;
     thr_head_query_options query;
     thr_head_query_options_init(&query);
-    THR_TRY(thr_take_options(&query, sizeof query, o->query, THR_HEAD_QUERY_FIRST, "thr_head_query_options", err));
+    if (o->query != NULL)
+        query = *o->query;
     query.lists = &t->lists;
     thr_beam_options_init(&beam, THR_WORD_START, THR_WORD_END);
     beam.beam = o->beam;
@@ -152,7 +149,8 @@ thr_status thr_translator_open(thr_context *context, const char *path, const thr
     if (context == NULL || path == NULL || out == NULL)
         return thr_fail(err, THR_EINVAL, "the context, the path or the pointer to the translator is NULL");
     thr_translator_options_init(&complete);
-    THR_TRY(thr_take_options(&complete, sizeof complete, options, FIRST_SIZE, "thr_translator_options", err));
+    if (options != NULL)
+        complete = *options;
     THR_TRY(check(&complete, err));
     THR_TRY(thr_alloc_zero(context, 1, sizeof *t, &t, "a translator", err));
     t->outer = thr_context_retain(context);

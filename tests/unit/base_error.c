@@ -87,58 +87,6 @@ static void errno_picks_the_status_and_the_path_is_named(void **state) {
     }
 }
 
-/* Options of a library that has grown: callers of before gave the first two fields. */
-typedef struct grown_options {
-    size_t size;
-    int old_field, older_field;
-    double new_field;
-    void *newest_field;
-} grown_options;
-enum { OLD_SIZE = offsetof(grown_options, new_field) };
-
-static grown_options defaults(void) {
-    return (grown_options){.size = sizeof(grown_options), .old_field = 1, .older_field = 2, .new_field = 3};
-}
-
-static void no_options_are_the_defaults(void **state) {
-    (void)state;
-    grown_options complete = defaults();
-    thr_error err;
-    assert_ok(thr_take_options(&complete, sizeof complete, NULL, OLD_SIZE, "grown_options", &err), &err);
-    assert_true(complete.size == sizeof complete && complete.old_field == 1 && complete.older_field == 2);
-    assert_true(complete.new_field == 3 && complete.newest_field == NULL);
-}
-
-static void options_of_every_size_there_was_are_taken_over_the_defaults(void **state) {
-    (void)state;
-    const size_t sizes[] = {OLD_SIZE, offsetof(grown_options, newest_field), sizeof(grown_options)};
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        grown_options given = {sizes[i], 10, 20, 30, &given}, complete = defaults();
-        void *exact = test_array(sizes[i], 1); /* so that a sanitizer reports reads past its end */
-        thr_error err;
-        memcpy(exact, &given, sizes[i]);
-        assert_ok(thr_take_options(&complete, sizeof complete, exact, OLD_SIZE, "grown_options", &err), &err);
-        free(exact);
-        assert_int_equal(complete.size, sizeof complete);
-        assert_true(complete.old_field == 10 && complete.older_field == 20);
-        assert_true(complete.new_field == (i >= 1 ? 30 : 3));
-        assert_ptr_equal(complete.newest_field, i == 2 ? &given : NULL);
-    }
-}
-
-static void options_of_impossible_sizes_are_refused(void **state) {
-    (void)state;
-    const size_t sizes[] = {0, 1, OLD_SIZE - 1, sizeof(grown_options) + 1, SIZE_MAX};
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        grown_options given = {sizes[i], 10, 20, 30, NULL}, complete = defaults();
-        thr_error err;
-        assert_error(thr_take_options(&complete, sizeof complete, &given, OLD_SIZE, "grown_options", &err), THR_EINVAL,
-                     &err, "grown_options has size ");
-        assert_error(err.status, THR_EINVAL, &err, "call _init first");
-        assert_true(complete.old_field == 1 && complete.new_field == 3); /* untouched */
-    }
-}
-
 static void every_status_has_a_name_and_a_text(void **state) {
     (void)state;
 #define CHECK(number, name, text)                                                                                      \
@@ -159,9 +107,6 @@ int main(void) {
         cmocka_unit_test(what_could_drive_a_terminal_becomes_question_marks),
         cmocka_unit_test(a_long_sentence_is_cut_and_ends),
         cmocka_unit_test(errno_picks_the_status_and_the_path_is_named),
-        cmocka_unit_test(no_options_are_the_defaults),
-        cmocka_unit_test(options_of_every_size_there_was_are_taken_over_the_defaults),
-        cmocka_unit_test(options_of_impossible_sizes_are_refused),
         cmocka_unit_test(every_status_has_a_name_and_a_text),
     };
     return test_run_group(tests);

@@ -76,7 +76,6 @@ static void options_out_of_range_are_refused(void **state) {
     refuse_options(o.n_never = 2, "2 words that are never produced, but the list of them is NULL");
     refuse_options((o.n_never = 2, o.never = never), "never-produced word number 1 is 40, and the head has 40 words");
     refuse_options((o.n_never = 2, o.never = with_end), "the end word, 2, is among those that are never produced");
-    refuse_options(o.size = 3, "thr_beam_options has size 3");
     thr_head_free(head);
     head_drawn_free(&h);
 }
@@ -98,8 +97,6 @@ static void queries_that_a_beam_cannot_ask_are_refused(void **state) {
     query.n_always = 0;
     query.screen = THR_HEAD_SCREEN_AUTO;
     refuse_options(o.query = &query, "name full or planes instead of auto");
-    query.size = 1;
-    refuse_options(o.query = &query, "thr_head_query_options has size 1");
     thr_head_free(head);
     head_drawn_free(&h);
 }

@@ -37,19 +37,6 @@ static void no_options_mean_the_best_level_and_all_threads(void **state) {
     thr_context_free(NULL);
 }
 
-static void a_wrong_size_field_is_refused(void **state) {
-    (void)state;
-    thr_context_options options;
-    thr_context_options_init(&options);
-    assert_int_equal(options.size, sizeof options);
-    options.size = offsetof(thr_context_options, device) - 1;
-    refused(&options, THR_EINVAL, "thr_context_options has size");
-    options.size = sizeof options + 1;
-    refused(&options, THR_EINVAL, "_init");
-    options.size = 0;
-    refused(&options, THR_EINVAL, "size 0");
-}
-
 static void half_an_allocator_is_refused(void **state) {
     (void)state;
     thr_context_options options;
@@ -206,7 +193,6 @@ static void names_and_features_are_never_null(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_options_mean_the_best_level_and_all_threads),
-        cmocka_unit_test(a_wrong_size_field_is_refused),
         cmocka_unit_test(half_an_allocator_is_refused),
         cmocka_unit_test(more_than_1024_threads_are_refused),
         cmocka_unit_test(the_requested_level_is_the_level_in_use),

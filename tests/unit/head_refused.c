@@ -77,9 +77,6 @@ static void build_options_out_of_range_are_refused(void **state) {
     o.frequent = NULL;
     assert_error(thr_head_create(*state, &weights, &o, &head, &err), THR_EINVAL, &err,
                  "codes of 9 planes: choose 1 to 8");
-    o = good;
-    o.size = 3;
-    assert_error(thr_head_create(*state, &weights, &o, &head, &err), THR_EINVAL, &err, "thr_head_build_options");
     head_drawn_free(&h);
 }
 

@@ -34,9 +34,6 @@ static void wrong_options_are_refused(void **state) {
     thr_index_build_options good = build_options(THR_METRIC_IP, THR_DTYPE_F32, 3), bad;
     test_remove_directory(DIR_A);
     bad = good;
-    bad.size = 1;
-    expect_status(build_rows(*state, DIR_A, rows, N, DIMS, &bad, &error), THR_EINVAL);
-    bad = good;
     bad.metric = (thr_metric)3;
     expect_status(build_rows(*state, DIR_A, rows, N, DIMS, &bad, &error), THR_EINVAL);
     bad = good;

@@ -580,7 +580,7 @@ static void wrong_changes_are_refused(void **state) {
     how.ids = none;
     expect_status(add_rows(*state, wide, 1, &how, NULL), THR_ERANGE);
     test_write_text(NAMES_A, "a\n");
-    how = (thr_index_add_options){.size = sizeof how, .ids_path = NAMES_A};
+    how = (thr_index_add_options){.ids_path = NAMES_A};
     expect_status(add_rows(*state, wide, 1, &how, NULL), THR_EINVAL);
     (void)unlink(NAMES_A);
     expect_status(thr_index_remove(*state, DIR_A, NULL, 1, NULL, &error), THR_EINVAL);

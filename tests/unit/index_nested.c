@@ -277,29 +277,6 @@ static void more_leading_planes_than_planes_and_unknown_rotations_are_refused(vo
     free(rows);
 }
 
-/* Programs that were compiled when options were shorter go on as they did. */
-static void options_of_older_programs_are_taken(void **state) {
-    enum { DIMS = 40, K = 3 };
-    float *rows = random_rows(N, DIMS, 1);
-    thr_index_build_options options = build_options(THR_METRIC_IP, THR_DTYPE_F32, 3);
-    options.size = offsetof(thr_index_build_options, lead_bits);
-    options.lead_bits = 77; /* not a part of the given struct */
-    thr_index *index = build(*state, rows, DIMS, &options);
-    const thr_matrix query = thr_matrix_f32(rows, 1, DIMS);
-    thr_search_options search;
-    uint64_t ids[K], wanted[K];
-    thr_search_options_init(&search);
-    expect_ok(thr_index_search(index, &query, K, &search, wanted, NULL, &error));
-    search.size = offsetof(thr_search_options, recall);
-    search.recall = -1;
-    expect_ok(thr_index_search(index, &query, K, &search, ids, NULL, &error));
-    assert_memory_equal(ids, wanted, sizeof ids);
-    search.size = sizeof search;
-    expect_status(thr_index_search(index, &query, K, &search, ids, NULL, &error), THR_EINVAL);
-    thr_index_free(index);
-    free(rows);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(files_follow_the_format),
@@ -307,7 +284,6 @@ int main(void) {
         cmocka_unit_test(leading_planes_are_chosen_by_dimensions),
         cmocka_unit_test(rows_without_differences_can_be_indexed_and_searched),
         cmocka_unit_test(more_leading_planes_than_planes_and_unknown_rotations_are_refused),
-        cmocka_unit_test(options_of_older_programs_are_taken),
     };
     return test_run_in_directory(tests, 2, DIR_A);
 }

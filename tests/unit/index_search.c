@@ -317,9 +317,6 @@ static void wrong_questions_are_refused(void **state) {
     expect_status(thr_index_search(index, &query, K, &good, NULL, scores, &error), THR_EINVAL);
     expect_status(thr_index_search(index, NULL, K, &good, ids, scores, &error), THR_EINVAL);
     bad = good;
-    bad.size = 8;
-    expect_status(thr_index_search(index, &query, K, &bad, ids, scores, &error), THR_EINVAL);
-    bad = good;
     bad.query_bits = 9;
     expect_status(thr_index_search(index, &query, K, &bad, ids, scores, &error), THR_EINVAL);
     bad = good;

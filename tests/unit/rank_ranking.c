@@ -224,11 +224,6 @@ static void dense_rows_and_options_that_make_no_sense_are_refused(void **state) 
                  "features of dtype none");
     assert_error(thr_ranking_from_matrix(context, NULL, g.labels, NULL, &ranking, &err), THR_EINVAL, &err,
                  "the features of a ranking are NULL");
-    thr_ranking_options options;
-    thr_ranking_options_init(&options);
-    options.size = 3;
-    assert_error(thr_ranking_open(context, "a.svm", &options, &ranking, &err), THR_EINVAL, &err,
-                 "thr_ranking_options has size 3");
     assert_null(ranking);
     thr_context_free(context);
 }

@@ -51,24 +51,6 @@ static void options_out_of_range_are_named(void **state) {
     assert_int_not_equal(access(model, F_OK), 0);
 }
 
-static void structs_of_another_size_are_refused_unless_they_are_older(void **state) {
-    thr_tower_train_options options;
-    thr_error err;
-    tower_write_pairs(pairs, 0, TOWER_PAIRS);
-    tower_small(&options);
-    (void)tower_train(*state, pairs, model, &options);
-    options.size = offsetof(thr_tower_train_options, on_epoch); /* the rest is not read */
-    options.on_epoch = (thr_tower_epoch_fn)(void (*)(void))abort;
-    (void)tower_train(*state, pairs, other, &options);
-    assert_true(tower_same_files(model, other));
-    const size_t sizes[] = {0, sizeof(size_t), offsetof(thr_tower_train_options, on_epoch) - 1, sizeof options + 1};
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        options.size = sizes[i];
-        assert_error(thr_tower_train(*state, pairs, other, &options, NULL, &err), THR_EINVAL, &err,
-                     "thr_tower_train_options has size");
-    }
-}
-
 static void defaults_are_taken_without_options(void **state) {
     thr_error err;
     tower_write_pairs(pairs, 0, TOWER_PAIRS);
@@ -197,7 +179,6 @@ static void a_full_disk_is_enospace_and_the_old_model_stays(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(options_out_of_range_are_named),
-        cmocka_unit_test(structs_of_another_size_are_refused_unless_they_are_older),
         cmocka_unit_test(defaults_are_taken_without_options),
         cmocka_unit_test(numbers_that_run_away_end_a_training_and_keep_the_best_model),
         cmocka_unit_test(a_path_that_cannot_be_written_is_refused_at_once),

@@ -139,7 +139,7 @@ static void print_text(const char *dir, thr_index *index, measures measured) {
                       : thr_index_get_cells(index).n_cells == 0 ? "given ids"
                                                                 : "stored: given ids, or the row numbers of the input, "
                                                                   "because cells reorder items";
-    const thr_tower_config model = tower != NULL ? thr_tower_get_info(tower).config : (thr_tower_config){.size = 0};
+    const thr_tower_config model = tower != NULL ? thr_tower_get_info(tower).config : (thr_tower_config){0};
 
     prog_line("index           %s", dir);
     (void)printf("items           %s\n", prog_exact(info->n_items).text);

@@ -65,13 +65,8 @@ def kind(name: str) -> Any:
 
 
 def signature(function: str) -> tuple[Any, list[Any]]:
-    """
-    What a function returns and takes. A struct that it returns has room for fields of later versions; it has more than
-    16 bytes, because smaller ones are returned in registers.
-    """
+    """What a function returns and takes."""
     result, *arguments = map(kind, FUNCTIONS[function].split())
-    if isinstance(result, type) and issubclass(result, ctypes.Structure):
-        result = type(result.__name__, (result,), {"_fields_": [("room", c_char * 512)]})
     return result, arguments
 
 

@@ -10,13 +10,15 @@ from typing import Any, TypeVar
 
 from . import abi
 
+_VERSION = f"{abi.VERSION_MAJOR}.{abi.VERSION_MINOR}"
+
 
 def _candidates() -> list[str]:
     """Possible places of the library, best first. $THRESHER_LIBRARY, if set, is the only one."""
     named = os.environ.get("THRESHER_LIBRARY")
     if named:
         return [os.path.join(named, "libthresher.so") if os.path.isdir(named) else named]
-    return [str(Path(__file__).parent.with_name("libthresher.so")), "libthresher.so.0"]
+    return [str(Path(__file__).parent.with_name("libthresher.so")), f"libthresher.so.{_VERSION}"]
 
 
 def _load() -> tuple[ctypes.CDLL, str]:
@@ -42,31 +44,17 @@ def _declare(library: ctypes.CDLL, place: str) -> None:
         function.restype, function.argtypes = abi.signature(name)
 
 
-def _filled(init: str) -> type[ctypes.Structure]:
-    """The struct that thr_NAME_init fills."""
-    return abi.STRUCTS[init.partition("_init")[0]]
-
-
-def _check_sizes(library: ctypes.CDLL, place: str) -> None:
-    """Check struct sizes. Structs only grow at their end, so the library's may be larger than ours, never smaller."""
-    room = (ctypes.c_size_t * 512)()
-    for name in (name for name in abi.FUNCTIONS if name.endswith("_options_init")):
-        size = ctypes.sizeof(_filled(name))
-        getattr(library, name)(room, *[0] * (len(abi.signature(name)[1]) - 1))
-        if room[0] < size:
-            raise ImportError(
-                f"{place}: {name} fills {room[0]} bytes where this package has {size}: "
-                "it is of an older version than this package"
-            )
+def _check_version(library: ctypes.CDLL, place: str) -> None:
+    """Structs and functions are those of one minor version."""
+    found = library.thr_version().decode()
+    if not found.startswith(_VERSION + "."):
+        raise ImportError(f"{place} is version {found}, but this package needs {_VERSION}: install both of one version")
 
 
 def defaults(init: str, *arguments: int) -> Any:
-    """A struct of options with the library's defaults, and the size of this package's struct."""
-    struct = _filled(init)
-    room = (ctypes.c_size_t * 512)()
-    getattr(lib, init)(room, *arguments)
-    made = struct.from_buffer_copy(room)
-    made.size = ctypes.sizeof(struct)
+    """A struct of options with the library's defaults; thr_NAME_init fills thr_NAME."""
+    made = abi.STRUCTS[init.partition("_init")[0]]()
+    getattr(lib, init)(ctypes.byref(made), *arguments)
     return made
 
 
@@ -82,4 +70,4 @@ def read(kind: type[_Tuple], *structs: Any, **others: Any) -> _Tuple:
 
 lib, path = _load()
 _declare(lib, path)
-_check_sizes(lib, path)
+_check_version(lib, path)

@@ -208,8 +208,8 @@ thr_status thr_index_build(thr_context *context, const char *dir, thr_reader *ve
     thr_status status = THR_OK;
     if (context == NULL || vectors == NULL)
         return thr_fail(err, THR_EINVAL, "a build needs a context and a reader of vectors");
-    THR_TRY(thr_take_options(&complete, sizeof complete, options, offsetof(thr_index_build_options, lead_bits),
-                             "thr_index_build_options", err));
+    if (options != NULL)
+        complete = *options;
     THR_TRY(check_options(b.options, err));
     THR_TRY_OUT(thr_index_row_source_open(context, vectors, &b.source, err));
     if (b.source.shape.n_rows == 0) {

@@ -6,10 +6,9 @@
 #include "index/features.h"
 
 #include <inttypes.h>
-#include <stddef.h>
 
 void thr_index_add_options_init(thr_index_add_options *options) {
-    *options = (thr_index_add_options){.size = sizeof *options};
+    *options = (thr_index_add_options){0};
 }
 
 thr_status thr_index_view_features(thr_context *context, thr_index_add_options *o, bool named,
@@ -44,8 +43,8 @@ thr_status thr_index_add(thr_context *context, const char *dir, thr_reader *vect
     if (context == NULL || vectors == NULL)
         return thr_fail(err, THR_EINVAL, "adding items needs a context and a reader of vectors");
     thr_index_add_options_init(&complete);
-    THR_TRY(thr_take_options(&complete, sizeof complete, options, offsetof(thr_index_add_options, replace),
-                             "thr_index_add_options", err));
+    if (options != NULL)
+        complete = *options;
     thr_hits_changes features;
     THR_TRY_OUT(thr_index_view_features(context, &complete, false, &features, &names_path, err));
     const thr_index_build_options given = {.ids = complete.ids, .n_ids = complete.n_ids, .ids_path = complete.ids_path};

@@ -135,7 +135,7 @@ static thr_status add(adder *a, thr_index_change *change, thr_error *err) {
 
 thr_status thr_index_commit_add(thr_context *context, const char *dir, const thr_build_dir *held,
                                 const thr_addition *addition, thr_index_change *change, thr_error *err) {
-    static const thr_hits_changes none = {.size = sizeof none};
+    static const thr_hits_changes none = {0};
     adder a = {.ids = addition->ids,
                .source = addition->source,
                .features = addition->features == NULL ? &none : addition->features,

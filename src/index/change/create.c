@@ -7,13 +7,11 @@
 #include "index/build/learn.h"
 
 #include <inttypes.h>
-#include <stddef.h>
 
 static const float LEAST_ERROR = 0x1p-126F; /* that a manifest can hold; raised to that of the first codes */
 
 void thr_index_create_options_init(thr_index_create_options *options) {
-    *options = (thr_index_create_options){
-        .size = sizeof *options, .metric = THR_METRIC_COSINE, .item_bits = 3, .keep = THR_DTYPE_F32};
+    *options = (thr_index_create_options){.metric = THR_METRIC_COSINE, .item_bits = 3, .keep = THR_DTYPE_F32};
 }
 
 static thr_status check_options(const thr_index_create_options *o, thr_error *err) {
@@ -35,8 +33,8 @@ thr_status thr_index_create(thr_context *context, const char *dir, const thr_ind
     if (context == NULL)
         return thr_fail(err, THR_EINVAL, "creating an index needs a context");
     thr_index_create_options_init(&o);
-    THR_TRY(thr_take_options(&o, sizeof o, options, offsetof(thr_index_create_options, replace),
-                             "thr_index_create_options", err));
+    if (options != NULL)
+        o = *options;
     THR_TRY(check_options(&o, err));
     const thr_index_build_options like = {.item_bits = o.item_bits, .lead_bits = o.lead_bits};
     thr_manifest m = {.version = THR_FORMAT_VERSION,

@@ -6,11 +6,10 @@
 #include "index/change/commit_add.h"
 
 #include <inttypes.h>
-#include <stddef.h>
 #include <string.h>
 
 void thr_index_writer_options_init(thr_index_writer_options *options) {
-    *options = (thr_index_writer_options){.size = sizeof *options};
+    *options = (thr_index_writer_options){0};
 }
 
 /* ------------------------------------------------------------------------------------------------ open */
@@ -41,8 +40,8 @@ thr_status thr_index_writer_open(thr_context *context, const char *dir, const th
         return thr_fail(err, THR_EINVAL, "a writer needs a context, a directory and a pointer for the result");
     *writer = NULL;
     thr_index_writer_options_init(&complete);
-    THR_TRY(thr_take_options(&complete, sizeof complete, options, offsetof(thr_index_writer_options, journal_rows),
-                             "thr_index_writer_options", err));
+    if (options != NULL)
+        complete = *options;
     THR_TRY(thr_alloc_zero(context, 1, sizeof *w, &w, "a writer", err));
     w->merge_in_calls = complete.merge_in_calls;
     w->context = w->frame.context = w->journal.context = thr_context_retain(context);
@@ -151,8 +150,8 @@ thr_status thr_index_writer_write(thr_index_writer *writer, const thr_matrix *ve
     if (writer == NULL || vectors == NULL || (vectors->data == NULL && vectors->n_rows > 0))
         return thr_fail(err, THR_EINVAL, "adding items needs a writer and rows");
     thr_index_add_options_init(&complete);
-    THR_TRY(thr_take_options(&complete, sizeof complete, options, offsetof(thr_index_add_options, replace),
-                             "thr_index_add_options", err));
+    if (options != NULL)
+        complete = *options;
     thr_write write = {.kind = THR_WRITE_ADD, .n = vectors->n_rows, .ids.context = writer->context};
     write.replace = complete.replace;
     THR_TRY_OUT(thr_index_view_features(writer->context, &complete, names != NULL, &features, &names_path, err));
@@ -169,10 +168,8 @@ out:
 
 static thr_status add(thr_index_writer *w, const thr_matrix *rows, const uint64_t *ids, const char *const *names,
                       bool replace, thr_index_change *change, thr_error *err) {
-    const thr_index_add_options options = {.size = sizeof options,
-                                           .ids = ids,
-                                           .n_ids = ids != NULL && rows != NULL ? rows->n_rows : 0,
-                                           .replace = replace};
+    const thr_index_add_options options = {
+        .ids = ids, .n_ids = ids != NULL && rows != NULL ? rows->n_rows : 0, .replace = replace};
     return thr_index_writer_write(w, rows, names, &options, change, err);
 }
 

@@ -106,8 +106,8 @@ thr_status thr_index_search_radius(thr_index *index, const thr_matrix *queries, 
         return thr_fail(err, THR_EINVAL, "a search needs an index, queries and a pointer for the result");
     *result = NULL;
     thr_search_options_init(&complete);
-    THR_TRY(thr_take_options(&complete, sizeof complete, options, offsetof(thr_search_options, recall),
-                             "thr_search_options", err));
+    if (options != NULL)
+        complete = *options;
     THR_TRY(check(index, queries, least_score, &complete, err));
     THR_TRY(thr_alloc_zero(index->context, 1, sizeof *owned, &owned, "the result", err));
     owned->context = thr_context_retain(index->context);

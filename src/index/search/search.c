@@ -165,8 +165,8 @@ thr_status thr_index_search(thr_index *index, const thr_matrix *queries, uint64_
     if (index == NULL || queries == NULL || ids == NULL)
         return thr_fail(err, THR_EINVAL, "a search needs an index, queries and memory for ids");
     thr_search_options_init(&complete);
-    THR_TRY(thr_take_options(&complete, sizeof complete, options, offsetof(thr_search_options, recall),
-                             "thr_search_options", err));
+    if (options != NULL)
+        complete = *options;
     THR_TRY(thr_index_check_options(index, &complete, k, err));
     THR_TRY(resolve_extra_distance(index, &complete, err));
     THR_TRY(thr_index_check_queries(index, queries, k, err));
