@@ -7,7 +7,8 @@
  * (XFBQ section 4). docs/format.md describes the files.
  *
  * Larger scores are better in every metric: the cosine, the inner product, or, for L2, minus the squared distance.
- * Equal scores are ordered by the smaller row number.
+ * Cosines are between -1 and 1; the cosine with a multiple of the query, as kept, is exactly 1. Equal scores are in
+ * order of rows.
  *
  * Threads: many threads may search an open index at once. It is immutable except for its calibration (no search may
  * overlap thr_index_tune) and the values of its posting lists.
@@ -417,6 +418,10 @@ typedef struct thr_radius_result {
 /*
  * Find all items whose score is at least least_score. For L2, scores are minus squared distances: pass -r * r for all
  * items within r.
+ *
+ * Scores are rounded, so an item is found if its score is at least least_score - e. With u = (n_dims / 16 + 16) 2^-24,
+ * e is u for cosines, and u |least_score| for inner products and L2. So a vector and its multiples are within a cosine
+ * of 1, and unit vectors find themselves by an inner product of 1. Vectors kept as float16 or int8 are scored as kept.
  *
  * The search uses the options query_bits, exact, filter, recall and certified (NULL: the defaults); the options for the
  * best k and for features must be unset. An item that just reaches least_score is missed with a probability of about 1

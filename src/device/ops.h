@@ -216,6 +216,7 @@ typedef struct thr_refine_op {
     const void *vectors; /* n_dims values per row, dense */
     int keep, metric;
     uint32_t n_dims;
+    float near_cosine;                   /* larger cosines are computed by explicit differences (scan/refine.c) */
     const float *scales, *inverse_norms; /* as scan/segment.h */
     const float *queries;                /* n_dims floats each */
     const thr_device_row *rows;

@@ -58,6 +58,14 @@ static float score_to_prove(const thr_answers *answers, uint64_t q, const thr_ca
     return n > 0 ? fmaxf(items[n - 1].score, least) : INFINITY;
 }
 
+void thr_scan_clamp_estimates(const thr_job *job, thr_candidate *items, size_t n) {
+    const thr_scan_corpus *corpus = job->corpus;
+    if (corpus->metric != THR_METRIC_COSINE || corpus->keep != THR_DTYPE_NONE || corpus->hits != NULL)
+        return;
+    for (size_t i = 0; i < n; i++)
+        items[i].score = fmaxf(-1, fminf(1, items[i].score));
+}
+
 thr_status thr_scan_answer_put(const thr_job *job, const thr_scan_query *query, thr_lane *lane, uint64_t q,
                                thr_error *err) {
     const thr_answers *answers = job->answers;
@@ -73,6 +81,7 @@ thr_status thr_scan_answer_put(const thr_job *job, const thr_scan_query *query, 
                  : job->exact || query->skips_screen);
     if (answers->n_read != NULL)
         answers->n_read[q] = job->exact ? job->n_allowed : lane->n_read;
+    thr_scan_clamp_estimates(job, items, n);
     thr_select_answers_put(answers, q, items, n);
     for (size_t i = 0; i < n; i++)
         if (!isfinite(items[i].score))

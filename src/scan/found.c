@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* found.c - the rows that a radius search found, in an array that grows with the answer. */
+/* found.c - which scores are within a radius, and the rows found, in an array that grows with the answer. */
 #include "base/error.h"
 #include "scan/radius.h"
 
+#include <math.h>
 #include <string.h>
+
+float thr_scan_radius_least(thr_metric metric, uint32_t n_dims, float least_score) {
+    const double size = metric == THR_METRIC_COSINE ? 1 : fabs((double)least_score);
+    return isinf(least_score) ? least_score : (float)((double)least_score - thr_score_rounding(n_dims) * size);
+}
 
 void thr_scan_found_free(thr_context *context, thr_found *found) {
     thr_release(context, found->items);

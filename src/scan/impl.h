@@ -197,6 +197,11 @@ static inline size_t thr_row_size(const thr_scan_corpus *corpus) {
     return corpus->quantiser->n_dims * thr_dtype_size(corpus->keep);
 }
 
+/* The least computed cosine of a row that may be a multiple of the query (refine.c). */
+static inline float thr_near_cosine(uint32_t n_dims) {
+    return (float)(1 - thr_score_rounding(n_dims));
+}
+
 /* The number of blocks whose vectors take about THR_SHARED_BYTES. Needs kept vectors. */
 static inline uint64_t thr_shared_blocks(const thr_scan_corpus *corpus) {
     return THR_SHARED_BYTES / (THR_BLOCK_ITEMS * thr_row_size(corpus)) + 1;
@@ -320,6 +325,9 @@ static inline bool thr_answer_needs_bounds(const thr_job *job, const thr_scan_qu
 
 void thr_scan_answer_note_left_out(const thr_job *job, const thr_scan_query *query, thr_lane *lane);
 void thr_scan_answer_choose_candidates(const thr_job *job, const thr_scan_query *query, thr_lane *lane);
+
+/* Where the scores of n sorted items are estimates of cosines, clamp them to [-1, 1]. */
+void thr_scan_clamp_estimates(const thr_job *job, thr_candidate *items, size_t n);
 
 /* Write the answer of query number q. THR_ERANGE: a value in it is not finite (err names the row). */
 thr_status thr_scan_answer_put(const thr_job *job, const thr_scan_query *query, thr_lane *lane, uint64_t q,

@@ -104,6 +104,7 @@ static thr_status finish(const radius_search *s, uint64_t q, thr_lane *lanes, si
         lanes[i].accepted.n = 0;
     }
     thr_select_candidates_sort(found->items, found->n);
+    thr_scan_clamp_estimates(s->job, found->items, found->n);
     return THR_OK;
 }
 

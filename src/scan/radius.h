@@ -5,6 +5,17 @@
 #include "scan/scan.h"
 #include "select/candidates.h"
 
+/*
+ * The rounding of exact scores: of a cosine absolutely, of a squared distance relatively, of an inner product relative
+ * to the product of the lengths. Sums have 16 lanes; 16 units in the last place are for the other operations.
+ */
+static inline double thr_score_rounding(uint32_t n_dims) {
+    return (n_dims / 16.0 + 16) * 0x1p-24;
+}
+
+/* The least score by which a radius search accepts rows: least_score less the rounding that thresher/index.h states. */
+float thr_scan_radius_least(thr_metric metric, uint32_t n_dims, float least_score);
+
 /* An array of rows that grows. thr_scan_radius returns them sorted by (score, row). */
 typedef struct thr_found {
     thr_candidate *items;

@@ -7,6 +7,8 @@
 #include "scan/pages.h"
 #include "scan/values.h"
 
+#include <string.h>
+
 enum {
     AHEAD = 8,         /* vectors being fetched while one is scored */
     LINE = 64,         /* bytes per fetch */
@@ -18,7 +20,52 @@ enum {
 /* Costs of scoring a row's vector and of screening a block: nanoseconds, and bytes per further nanosecond. */
 static const double ROW_NS = 20, ROW_BYTES_PER_NS = 14, BLOCK_NS = 40, BLOCK_BYTES_PER_NS = 16;
 
-/* Raw kernel values of n consecutive rows from `first` on, before item factors. */
+/* Unpack a row's vector, times `gain` unless that is 1. */
+static void unpack(const thr_scan_query *query, const thr_segment *segment, uint64_t item, float gain, float *row) {
+    const thr_scan_corpus *corpus = query->corpus;
+    const uint32_t n_dims = corpus->quantiser->n_dims;
+    const char *vector = (const char *)segment->vectors + item * thr_row_size(corpus);
+    if (corpus->keep == THR_DTYPE_F32)
+        memcpy(row, vector, n_dims * sizeof *row);
+    else if (corpus->keep == THR_DTYPE_F16)
+        query->kernels->f16_to_f32(row, (const uint16_t *)(const void *)vector, n_dims);
+    else
+        for (uint32_t d = 0; d < n_dims; d++)
+            row[d] = segment->scales[item] * (float)(int8_t)vector[d];
+    for (uint32_t d = 0; gain != 1 && d < n_dims; d++)
+        row[d] *= gain;
+}
+
+/* |query - gain x|^2 for the row x, by explicit differences. */
+static float square_distance(const thr_scan_query *query, thr_lane *lane, const thr_segment *segment, uint64_t item,
+                             float gain) {
+    const uint32_t n_dims = query->corpus->quantiser->n_dims;
+    float *row = lane->vector + n_dims, square;
+    unpack(query, segment, item, gain, row);
+    query->kernels->l2_f32(&square, query->vector, row, 0, 1, n_dims);
+    return square;
+}
+
+/*
+ * Cosines from products of the query, of length 1, with n rows from `first` on. For unit vectors the cosine is
+ * 1 - |difference|^2 / 2. This form has no rounding error to speak of where it is near 1, never exceeds 1, and is
+ * exactly 1 for a multiple of the query. So it replaces all products that may be 1 but for rounding.
+ */
+static void to_cosines(const thr_scan_query *query, thr_lane *lane, const thr_segment *segment, uint64_t first,
+                       size_t n, float *scores) {
+    const float near = thr_near_cosine(query->corpus->quantiser->n_dims);
+    bool any = false;
+    for (size_t i = 0; i < n; i++) {
+        scores[i] *= segment->inverse_norms[first + i];
+        scores[i] = scores[i] < -1 ? -1 : scores[i];
+        any = any || scores[i] >= near;
+    }
+    for (size_t i = 0; any && i < n; i++)
+        if (scores[i] >= near)
+            scores[i] = 1 - 0.5f * square_distance(query, lane, segment, first + i, segment->inverse_norms[first + i]);
+}
+
+/* Exact scores of n consecutive rows from `first` on, before sums of hits. */
 static void score_rows(const thr_scan_query *query, thr_lane *lane, const thr_segment *segment, uint64_t first,
                        size_t n, float *scores) {
     const thr_scan_corpus *corpus = query->corpus;
@@ -35,23 +82,15 @@ static void score_rows(const thr_scan_query *query, thr_lane *lane, const thr_se
         (l2 ? kernels->l2_f16 : kernels->dot_f16)(scores, query->vector, rows, size, n, n_dims);
         break;
     default:
-        if (!l2) {
+        if (!l2)
             kernels->dot_i8(scores, query->vector, rows, size, n, n_dims);
-            for (size_t i = 0; i < n; i++)
-                scores[i] *= segment->scales[first + i];
-            break;
-        }
-        /* (q - scale x)^2 cannot be computed from the integers: unpack the row. */
-        for (size_t i = 0; i < n; i++) {
-            float *row = lane->vector + n_dims;
-            for (uint32_t d = 0; d < n_dims; d++)
-                row[d] = segment->scales[first + i] * (float)(int8_t)rows[i * size + d];
-            kernels->l2_f32(&scores[i], query->vector, row, 0, 1, n_dims);
-        }
+        /* (q - scale x)^2 cannot be computed from the integers. */
+        for (size_t i = 0; i < n; i++)
+            scores[i] =
+                l2 ? square_distance(query, lane, segment, first + i, 1) : scores[i] * segment->scales[first + i];
     }
     if (corpus->metric == THR_METRIC_COSINE)
-        for (size_t i = 0; i < n; i++)
-            scores[i] *= segment->inverse_norms[first + i];
+        to_cosines(query, lane, segment, first, n, scores);
     if (l2)
         for (size_t i = 0; i < n; i++)
             scores[i] = 0.0f - scores[i]; /* not -scores[i], which is -0 at distance 0 */

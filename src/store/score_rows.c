@@ -180,6 +180,7 @@ static thr_status refine_rows(const scoring *s, const thr_store_slice *slice, co
                               .keep = (int)s->job->corpus->keep,
                               .metric = (int)s->job->corpus->metric,
                               .n_dims = slice->codes.n_dims,
+                              .near_cosine = thr_near_cosine(slice->codes.n_dims),
                               .scales = slice->rows.scales,
                               .inverse_norms = slice->rows.inverse_norms,
                               .queries = slice->buffers[THR_STORE_BUFFER_ROW_VECTORS].memory,

@@ -132,6 +132,8 @@ static void search_all_ways(gcheck *g, const limits *sizes, const thr_scan_corpu
         const uint64_t n_queries =
             way == 0 ? 1 : spread(rng, 1, sizes->queries < affordable ? sizes->queries : affordable);
         float *queries = test_queries(rng, n_queries, n_dims);
+        if (corpus->keep == THR_DTYPE_F32)
+            memcpy(queries, corpus->segments->vectors, n_dims * sizeof *queries);
         uint64_t *filter = test_array(words, sizeof *filter);
         const thr_matrix matrix = thr_matrix_f32(queries, n_queries, n_dims);
         thr_search_options options;

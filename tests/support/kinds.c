@@ -32,6 +32,8 @@ void test_all_searches(thr_context *context, const test_corpus *corpus, uint64_t
     const uint64_t n = corpus->shape.n_items;
     const uint32_t n_dims = corpus->shape.n_dims;
     float *queries = test_queries(rng, n_queries, n_dims);
+    for (uint32_t d = 0; d < n_dims && corpus->shape.keep != THR_DTYPE_NONE; d++)
+        queries[d] = 3 * test_kept_value(corpus, n / 2, d);
     uint64_t *filter = test_filter(rng, corpus->shape.n_items, 3), *none = test_array((n + 63) / 64, sizeof *none);
     thr_search_options options = test_counts(30, 12);
     options.query_bits = 1 + (uint32_t)thr_rng_below(rng, 8);

@@ -177,20 +177,25 @@ float test_estimate(const test_corpus *corpus, const test_query *query, uint64_t
     return ((float)product * corpus->factors[item]) * query->gain - corpus->offsets[item] * query->weight;
 }
 
+/* |query - gain x|^2 */
+static float square_distance(const test_corpus *corpus, const test_query *query, uint64_t item, float gain) {
+    const uint32_t n_dims = corpus->shape.n_dims;
+    float *values = test_array(n_dims, sizeof(float)), square;
+    for (uint32_t d = 0; d < n_dims; d++)
+        values[d] = gain * test_kept_value(corpus, item, d);
+    thr_kernels_get(THR_ISA_SCALAR)->l2_f32(&square, query->vector, values, 0, 1, n_dims);
+    free(values);
+    return square;
+}
+
 float test_exact(const test_corpus *corpus, const test_query *query, uint64_t item) {
     const thr_kernels *kernels = thr_kernels_get(THR_ISA_SCALAR);
     const uint32_t n_dims = corpus->shape.n_dims;
     const size_t size = n_dims * thr_dtype_size(corpus->shape.keep);
     const char *row = (const char *)corpus->vectors + item * size;
     float score = 0;
-    if (corpus->shape.metric == THR_METRIC_L2) {
-        float *values = test_array(n_dims, sizeof(float));
-        for (uint32_t d = 0; d < n_dims; d++)
-            values[d] = test_kept_value(corpus, item, d);
-        kernels->l2_f32(&score, query->vector, values, 0, 1, n_dims);
-        free(values);
-        return 0 - score;
-    }
+    if (corpus->shape.metric == THR_METRIC_L2)
+        return 0 - square_distance(corpus, query, item, 1);
     if (corpus->shape.keep == THR_DTYPE_F32)
         kernels->dot_f32(&score, query->vector, row, size, 1, n_dims);
     else if (corpus->shape.keep == THR_DTYPE_F16)
@@ -199,7 +204,17 @@ float test_exact(const test_corpus *corpus, const test_query *query, uint64_t it
         kernels->dot_i8(&score, query->vector, row, size, 1, n_dims);
     if (corpus->shape.keep == THR_DTYPE_I8)
         score *= corpus->scales[item];
-    return corpus->shape.metric == THR_METRIC_COSINE ? score * corpus->inverse_norms[item] : score;
+    if (corpus->shape.metric == THR_METRIC_IP)
+        return score;
+    score *= corpus->inverse_norms[item];
+    if (score >= (float)(1 - (n_dims / 16.0 + 16) * 0x1p-24))
+        return 1 - square_distance(corpus, query, item, corpus->inverse_norms[item]) / 2;
+    return score < -1 ? -1 : score;
+}
+
+float test_shown(const test_corpus *corpus, float score) {
+    const bool clamped = corpus->shape.metric == THR_METRIC_COSINE && corpus->shape.keep == THR_DTYPE_NONE;
+    return clamped ? fmaxf(-1, fminf(1, score)) : score;
 }
 
 /* Each of n additions and multiplications may be wrong by 2^-24 of the sum so far of absolute values. */
@@ -292,7 +307,7 @@ void test_naive_search(const test_corpus *corpus, const float *vector, uint64_t 
     }
     for (uint64_t i = 0; i < k; i++) {
         rows[i] = i < n ? items[i].row : THR_NO_ID;
-        scores[i] = i < n ? items[i].score : -INFINITY;
+        scores[i] = i < n ? test_shown(corpus, items[i].score) : -INFINITY;
     }
     free(items);
     test_query_free(&query);

@@ -44,6 +44,9 @@ float test_lead_estimate(const test_corpus *corpus, const test_query *query, uin
 float test_exact(const test_corpus *corpus, const test_query *query, uint64_t item);
 double test_exact_double(const test_corpus *corpus, const test_query *query, uint64_t item, double *bound);
 
+/* The score that an answer shows, given an exact score or an estimate. */
+float test_shown(const test_corpus *corpus, float score);
+
 /* What thr_scan_search must answer for one query. */
 void test_naive_search(const test_corpus *corpus, const float *vector, uint64_t k, const thr_search_options *options,
                        uint64_t *rows, float *scores);

@@ -188,6 +188,98 @@ static void an_exact_search_needs_vectors(void **state) {
     free(rows);
 }
 
+/* N / 2 rows, of unit length for ip, else with values that float16 holds; then the same, for cosine times 3. */
+static float *pairs_of_rows(thr_metric metric) {
+    float *rows = random_rows(N, DIMS, 11);
+    for (size_t i = 0; i < N / 2; i++) {
+        double square = 0;
+        for (size_t d = 0; d < DIMS; d++)
+            square += (double)rows[i * DIMS + d] * (double)rows[i * DIMS + d];
+        for (size_t d = 0; d < DIMS; d++) {
+            float *x = &rows[i * DIMS + d];
+            *x = metric == THR_METRIC_IP ? (float)((double)*x / sqrt(square)) : roundf(*x * 256) / 256;
+            x[(size_t)N / 2 * DIMS] = metric == THR_METRIC_COSINE ? 3 * *x : *x;
+        }
+    }
+    return rows;
+}
+
+/* Every row finds itself and its partner, and no score is better than that of an equal item. */
+static void check_self_matches(thr_index *index, thr_metric metric, const float *rows) {
+    const thr_matrix queries = thr_matrix_f32(rows, N / 2, DIMS);
+    const float best = metric == THR_METRIC_L2 ? 0 : 1;
+    const thr_search_options options = exact_options();
+    thr_radius_result *result = NULL;
+    uint64_t ids[N];
+    float scores[N];
+    expect_ok(thr_index_search_radius(index, &queries, best, &options, &result, &error));
+    for (uint64_t q = 0; q < N / 2; q++) {
+        assert_int_equal(result->offsets[q], 2 * q);
+        assert_int_equal(result->ids[2 * q], q);
+        assert_int_equal(result->ids[2 * q + 1], q + N / 2);
+        for (size_t i = 0; i < 2; i++)
+            assert_true(metric == THR_METRIC_IP ? fabsf(result->scores[2 * q + i] - 1) < 1e-6f
+                                                : result->scores[2 * q + i] == best);
+    }
+    thr_radius_result_free(result);
+    expect_ok(thr_index_search(index, &queries, 2, NULL, ids, scores, &error));
+    for (uint64_t i = 0; i < N; i++) {
+        assert_int_equal(ids[i], i / 2 + i % 2 * (N / 2));
+        assert_true(metric == THR_METRIC_IP || scores[i] == best);
+    }
+}
+
+static void every_item_is_within_the_best_score_of_itself_and_its_multiples(void **state) {
+    (void)state;
+    static const thr_dtype keeps[] = {THR_DTYPE_F32, THR_DTYPE_F16};
+    for (int metric = 0; metric < 3; metric++) {
+        float *rows = pairs_of_rows((thr_metric)metric);
+        for (size_t i = 0; i < (metric == THR_METRIC_IP ? 1 : 2); i++)
+            for (int level = THR_ISA_SCALAR; level <= THR_ISA_BEST; level += THR_ISA_BEST - THR_ISA_SCALAR) {
+                thr_context *context = test_context(2, (thr_isa)level, NULL);
+                const thr_index_build_options build = build_options((thr_metric)metric, keeps[i], 3);
+                thr_index *index = build_and_open(context, rows, &build);
+                check_self_matches(index, (thr_metric)metric, rows);
+                thr_index_free(index);
+                thr_context_free(context);
+            }
+        free(rows);
+    }
+    test_remove_directory(DIR_A);
+}
+
+static void cosines_are_between_minus_1_and_1(void **state) {
+    (void)state;
+    static const thr_dtype keeps[] = {THR_DTYPE_F32, THR_DTYPE_F16, THR_DTYPE_I8, THR_DTYPE_NONE};
+    float *rows = random_rows(N, DIMS, 12);
+    uint64_t *ids = malloc(N * N * sizeof *ids);
+    float *scores = malloc(N * N * sizeof *scores);
+    assert_true(ids != NULL && scores != NULL);
+    for (size_t i = 0; i < (size_t)N / 2 * DIMS; i++)
+        rows[(size_t)N / 2 * DIMS + i] = -5 * rows[i];
+    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
+    const thr_matrix queries = thr_matrix_f32(rows, N, DIMS);
+    for (size_t i = 0; i < sizeof keeps / sizeof *keeps; i++) {
+        const thr_index_build_options build = build_options(THR_METRIC_COSINE, keeps[i], 3);
+        const thr_search_options options = exact_options();
+        thr_index *index = build_and_open(context, rows, &build);
+        thr_radius_result *result = NULL;
+        expect_ok(thr_index_search(index, &queries, N, &options, ids, scores, &error));
+        for (size_t j = 0; j < (size_t)N * N; j++)
+            assert_true(fabsf(scores[j]) <= 1);
+        expect_ok(thr_index_search_radius(index, &queries, 0.9f, &options, &result, &error));
+        for (size_t j = 0; j < result->offsets[N]; j++)
+            assert_true(result->scores[j] <= 1);
+        thr_radius_result_free(result);
+        thr_index_free(index);
+    }
+    test_remove_directory(DIR_A);
+    thr_context_free(context);
+    free(rows);
+    free(ids);
+    free(scores);
+}
+
 static void codes_alone_answer_with_the_estimates_of_a_search(void **state) {
     (void)state;
     float *rows = random_rows(N, DIMS, 9);
@@ -251,6 +343,8 @@ int main(void) {
         cmocka_unit_test(missing_arguments_and_wrong_scores_are_refused),
         cmocka_unit_test(options_that_a_radius_search_does_not_have_are_refused),
         cmocka_unit_test(an_exact_search_needs_vectors),
+        cmocka_unit_test(every_item_is_within_the_best_score_of_itself_and_its_multiples),
+        cmocka_unit_test(cosines_are_between_minus_1_and_1),
         cmocka_unit_test(codes_alone_answer_with_the_estimates_of_a_search),
         cmocka_unit_test(every_allocation_may_fail),
     };

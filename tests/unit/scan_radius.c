@@ -66,6 +66,8 @@ static size_t score_all(const test_corpus *corpus, const float *vector, const th
             items[n++] = (thr_candidate){.row = row, .score = zero ? 0 : shown_score(corpus, &query, row)};
     test_query_free(&query);
     qsort(items, n, sizeof *items, test_candidate_order);
+    for (size_t i = 0; i < n; i++)
+        items[i].score = test_shown(corpus, items[i].score);
     return n;
 }
 

@@ -23,10 +23,11 @@ class Radius(VectorCase):
         return index
 
     def assert_same(self, found: Any, index: thresher.Index, queries: Any, least: float, **options: Any) -> None:
-        """What an exact search for the best of all begins with."""
+        """What an exact search for the best of all begins with, down to least less the rounding of scores."""
+        rounding = (DIMS / 16 + 16) * 2**-24 * (1 if index.info.metric == "cosine" else abs(least))
         offsets, ids, scores = found[:3]
         best, best_scores = index.search(queries, N, exact=True, **options)
-        wanted = [int((row >= np.float32(least)).sum()) for row in best_scores]
+        wanted = [int((row >= np.float32(least - rounding)).sum()) for row in best_scores]
         np.testing.assert_array_equal(offsets, np.cumsum([0, *wanted]))
         np.testing.assert_array_equal(ids, np.concatenate([row[:n] for row, n in zip(best, wanted)]))
         np.testing.assert_array_equal(scores, np.concatenate([row[:n] for row, n in zip(best_scores, wanted)]))
@@ -76,6 +77,30 @@ class Radius(VectorCase):
         queries[650, 3] = np.nan
         with self.assertRaisesRegex(thresher.ArgumentError, "query 650"):
             index.search_radius(queries, 0.4)
+
+    def assert_finds_itself_and_thrice_itself(self, index: Any, n: int) -> None:
+        offsets, ids, scores = index.search_radius(self.vectors[:n], 1.0, recall=1)
+        np.testing.assert_array_equal(offsets, 2 * np.arange(n + 1))
+        np.testing.assert_array_equal(ids, np.stack([np.arange(n), np.arange(n) + n]).T.ravel())
+        self.assertTrue((scores == 1).all())
+        best, scores = index.search(self.vectors[:n], 2, recall=1)
+        np.testing.assert_array_equal(best.ravel(), ids)
+        self.assertTrue((scores == 1).all())
+
+    def test_cells_journals_and_shards_find_every_multiple_of_the_query(self) -> None:
+        n = N // 2
+        self.vectors[n:] = 3 * self.vectors[:n]
+        self.assert_finds_itself_and_thrice_itself(self.build("cells", cells=16), n)
+        with thresher.Index.build(self.path("changed"), self.vectors[:-300]) as changed:
+            changed.add(self.vectors[-300:-150])
+            with changed.writer() as writer:
+                writer.add(self.vectors[-150:])
+            changed.refresh()
+            self.assertGreater(changed.info.n_journal_items, 0)
+            self.assert_finds_itself_and_thrice_itself(changed, n)
+        thresher.shards.build(self.path("shards"), [self.vectors[:700], self.vectors[700:]])
+        with thresher.shards.open(self.path("shards")) as shards:
+            self.assert_finds_itself_and_thrice_itself(shards, n)
 
     def test_filters(self) -> None:
         index = self.build()

@@ -109,6 +109,7 @@ thr_status thr_index_search_radius(thr_index *index, const thr_matrix *queries, 
     if (options != NULL)
         complete = *options;
     THR_TRY(check(index, queries, least_score, &complete, err));
+    least_score = thr_scan_radius_least(index->manifest.metric, queries->n_dims, least_score);
     THR_TRY(thr_alloc_zero(index->context, 1, sizeof *owned, &owned, "the result", err));
     owned->context = thr_context_retain(index->context);
     owned->shown.n_queries = queries->n_rows;

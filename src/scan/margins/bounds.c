@@ -64,7 +64,7 @@ static double dims(const thr_scan_corpus *corpus) {
 
 /* Relative rounding error of a sum of n_dims products. */
 static double summing(const thr_scan_corpus *corpus) {
-    return (dims(corpus) / 16 + 16) * UNIT;
+    return thr_score_rounding(corpus->quantiser->n_dims);
 }
 
 /* Relative rounding error of all operations on a query, a row and their product. */
