@@ -55,9 +55,15 @@ THR_API void thr_index_add_options_init(thr_index_add_options *options);
 typedef struct thr_index_change {
     uint64_t n_added;   /* including those that replace others */
     uint64_t n_removed; /* including those replaced */
-    uint64_t first_id;  /* of the added items if the index chose their ids: they have first_id, first_id + 1, ... */
+    uint64_t n_missing; /* ids and names to remove that no item has */
+    uint64_t first_id;  /* added items whose ids the index chose have first_id, first_id + 1, ...; else THR_NO_ID */
     uint64_t n_items;   /* in the index now */
     uint64_t n_commits; /* of the index now */
+    /*
+     * THR_OK, or why segments that were due have not been merged after the commit: THR_ECANCELED, THR_ENOSPACE, ... The
+     * change is durable in any case, and the next one merges them.
+     */
+    thr_status unmerged;
 } thr_index_change;
 
 /*
@@ -83,11 +89,32 @@ typedef struct thr_index_change {
 THR_API thr_status thr_index_add(thr_context *context, const char *dir, thr_reader *vectors,
                                  const thr_index_add_options *options, thr_index_change *change, thr_error *err);
 
+/* The items to remove: those with these ids, and in an index with names those with these names. */
+typedef struct thr_index_removal {
+    const uint64_t *ids;
+    uint64_t n_ids;
+    const char *const *names;
+    uint64_t n_names;
+    bool strict; /* an id or name that no item has is THR_ENOTFOUND, and nothing is removed; false: it is skipped */
+    /* NULL, or receives the number of the first such id; n_ids + i for name i; n_ids + n_names if there is none */
+    uint64_t *first_missing;
+} thr_index_removal;
+
+/* Defaults: no items, not strict. */
+THR_API void thr_index_removal_init(thr_index_removal *removal);
+
 /*
- * Remove the items with these ids. Ids that no item has are skipped; change->n_removed counts the others. If nothing is
- * removed there is no commit. The commit writes a bitmap of one bit per row, and a segment of the journal's items if
- * there are any; segments may be merged afterwards. Returns as thr_index_add.
+ * Remove items of the newest commit, which is looked up under the lock of the directory: whatever other processes
+ * added or replaced before counts. change->n_removed and n_missing count items, a repeated one once, and ids and names
+ * that no item has. If nothing is removed there is no commit. The commit writes a bitmap of one bit per row, and a
+ * segment of the journal's items if there are any; segments may be merged afterwards.
+ *
+ * Returns as thr_index_add; THR_EINVAL for names of an index without names; THR_ENOTFOUND with strict.
  */
+THR_API thr_status thr_index_remove_items(thr_context *context, const char *dir, const thr_index_removal *removal,
+                                          thr_index_change *change, thr_error *err);
+
+/* The same for ids, not strict. */
 THR_API thr_status thr_index_remove(thr_context *context, const char *dir, const uint64_t *ids, uint64_t n_ids,
                                     thr_index_change *change, thr_error *err);
 

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-static const char *name_at(const thr_name_list *names, size_t i) {
+const char *thr_index_name_in(const thr_name_list *names, size_t i) {
     return names->each != NULL ? names->each[i] : names->bytes + names->offsets[i];
 }
 
@@ -54,7 +54,7 @@ static thr_status check_name(const finder *f, const char *name, uint64_t row, th
                              thr_error *err) {
     const uint64_t key = thr_index_name_key(name, strlen(name) + 1);
     for (size_t i = thr_radix_first(f->sorted, f->names->n, key); i < f->names->n && f->sorted[i].key == key; i++)
-        if (strcmp(name_at(f->names, (size_t)f->sorted[i].value), name) == 0)
+        if (strcmp(thr_index_name_in(f->names, (size_t)f->sorted[i].value), name) == 0)
             THR_TRY(found(arg, f->sorted[i].value, row, err));
     return THR_OK;
 }
@@ -81,7 +81,7 @@ thr_status thr_index_find_names(const thr_index *index, const thr_name_list *nam
     uint64_t row;
     THR_TRY(thr_alloc(index->context, names->n, sizeof *f.sorted, &f.sorted, "names", err));
     for (size_t i = 0; i < names->n; i++) {
-        const char *name = name_at(names, i);
+        const char *name = thr_index_name_in(names, i);
         f.sorted[i] = (thr_keyed){thr_index_name_key(name, strlen(name) + 1), i};
         if (find(index, name, f.sorted[i].key, false, &row))
             THR_TRY_OUT(found(arg, i, row, err));

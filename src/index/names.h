@@ -15,6 +15,9 @@ typedef struct thr_name_list {
     size_t n;
 } thr_name_list;
 
+/* Name i of a list. */
+const char *thr_index_name_in(const thr_name_list *names, size_t i);
+
 /* Find the live row with a name; false if there is none. */
 bool thr_index_name_row(const thr_index *index, const char *name, uint64_t *row);
 

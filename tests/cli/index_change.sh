@@ -202,7 +202,7 @@ fails 1 'was built without features' "$THRESHER" index add r.index more.fvecs --
 fails 2 '--multipliers needs --features' "$THRESHER" index add f.index more.fvecs --ids new-names.txt --multipliers bids.tsv
 fails 2 '--ids is missing' "$THRESHER" index upsert f.index more.fvecs
 works "$THRESHER" index upsert f.index more.fvecs --features new-features.tsv --multipliers bids.tsv --json
-matches '"n_added":50,"n_replaced":50,"n_items":350,' out
+matches '"n_added":50,"n_replaced":50,"first_id":300,"n_items":350,' out
 works "$THRESHER" index verify f.index
 works "$THRESHER" index search f.index one.fvecs -k 350 --target new --json -q
 [ "$(grep -o '"item[0-9]*"' out | wc -l)" -eq 100 ] || die "not 100 items are new"

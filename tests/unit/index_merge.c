@@ -81,7 +81,8 @@ static void remove_some(thr_context *context, const thr_build_dir *lock, uint64_
     thr_index_change change;
     for (uint64_t id = from; id < n; id += step)
         ids[n_ids++] = id;
-    expect_ok(thr_index_remove_held(context, DIR_A, lock, ids, n_ids, &change, &error));
+    const thr_index_removal removal = {.ids = ids, .n_ids = n_ids};
+    expect_ok(thr_index_remove_held(context, DIR_A, lock, &removal, &(thr_name_list){.n = 0}, &change, &error));
     assert_int_equal(change.n_removed, n_ids);
 }
 

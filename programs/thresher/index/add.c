@@ -98,8 +98,7 @@ static int add(program *run, const add_values *values, const prog_rows *rows, pr
 }
 
 static int run_any(program *run, const add_values *values, prog_change_kind kind) {
-    prog_change change = {
-        .kind = kind, .dir = values->dir, .ids_chosen = values->ids == NULL && values->features == NULL};
+    prog_change change = {.kind = kind, .dir = values->dir};
     thr_index *index = NULL;
     prog_rows rows;
 

@@ -35,9 +35,9 @@ static sentence sentence_of(const prog_change *c) {
         break;
     case PROG_REMOVED:
         (void)snprintf(s.text, sizeof s.text, "removed %s from %.1000s%s%s%s",
-                       prog_counted(c->done.n_removed, "item").text, c->dir, c->n_missing > 0 ? " (" : "",
-                       c->n_missing > 0 ? prog_exact(c->n_missing).text : "",
-                       c->n_missing > 0 ? " were not there)" : "");
+                       prog_counted(c->done.n_removed, "item").text, c->dir, c->done.n_missing > 0 ? " (" : "",
+                       c->done.n_missing > 0 ? prog_exact(c->done.n_missing).text : "",
+                       c->done.n_missing > 0 ? " were not there)" : "");
         break;
     case PROG_COMPACTED:
         if (c->recoded)
@@ -63,11 +63,11 @@ static void print_json(const prog_change *c) {
         prog_json_key_count(&json, "n_added", c->done.n_added - c->done.n_removed);
         prog_json_key_count(&json, "n_replaced", c->done.n_removed);
     }
-    if (c->ids_chosen)
+    if ((c->kind == PROG_ADDED || c->kind == PROG_UPSERTED) && c->done.first_id != THR_NO_ID)
         prog_json_key_count(&json, "first_id", c->done.first_id);
     if (c->kind == PROG_REMOVED) {
         prog_json_key_count(&json, "n_removed", c->done.n_removed);
-        prog_json_key_count(&json, "n_missing", c->n_missing);
+        prog_json_key_count(&json, "n_missing", c->done.n_missing);
     }
     if (c->kind == PROG_COMPACTED) {
         prog_json_key_count(&json, "file_bytes_before", c->before.file_bytes);
@@ -83,6 +83,9 @@ void prog_report_change(const program *run, const prog_change *change) {
     prog_progress_end();
     prog_note("%s: %s now, commit %" PRIu64 ", in %s", sentence_of(change).text,
               prog_counted(change->done.n_items, "item").text, change->done.n_commits, prog_time(change->seconds).text);
+    if (change->done.unmerged != THR_OK)
+        prog_note("the change is made, but files that were due have not been merged: %s; a later change merges them",
+                  thr_status_text(change->done.unmerged));
     if (run->globals.json)
         print_json(change);
 }

@@ -10,8 +10,6 @@ typedef struct prog_change {
     prog_change_kind kind;
     const char *dir;
     thr_index_change done;
-    bool ids_chosen;              /* the index chose the ids of the added items */
-    uint64_t n_missing;           /* ids and names to remove that no item has */
     thr_index_info before, after; /* of a compaction */
     bool recoded;
     double seconds;

@@ -68,11 +68,9 @@ static int run_remove(program *run, const void *all_values) {
         return prog_failed(&err);
     removal.index = index;
     rc = collect(run, values, &removal);
-    if (rc == PROG_DONE &&
-        thr_index_remove(run->context, values->dir, removal.ids, removal.n, &change.done, &err) != THR_OK)
-        rc = prog_failed(&err);
+    if (rc == PROG_DONE)
+        rc = prog_removal_run(&removal, run->context, values->dir, &change.done);
     if (rc == PROG_DONE) {
-        change.n_missing = removal.n_missing;
         change.seconds = prog_seconds() - start;
         prog_report_change(run, &change);
     }

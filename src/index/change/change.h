@@ -15,6 +15,7 @@
 #include "index/build/ids.h"
 #include "index/build/row_source.h"
 #include "index/impl.h"
+#include "index/names.h"
 
 #include <thresher/index_change.h>
 
@@ -132,9 +133,10 @@ thr_status thr_index_commit_recode(thr_commit *commit, thr_error *err);
  */
 thr_status thr_index_commit_calibrate(thr_commit *commit, thr_error *err);
 
-/* thr_index_remove with a lock. */
-thr_status thr_index_remove_held(thr_context *context, const char *dir, const thr_build_dir *held, const uint64_t *ids,
-                                 uint64_t n_ids, thr_index_change *change, thr_error *err);
+/* thr_index_remove_items with a lock; names are in a list of any form, instead of removal->names. */
+thr_status thr_index_remove_held(thr_context *context, const char *dir, const thr_build_dir *held,
+                                 const thr_index_removal *removal, const thr_name_list *names, thr_index_change *change,
+                                 thr_error *err);
 
 /* thr_index_compact, thr_index_recode, or thr_index_rewrite. */
 typedef enum thr_compaction { THR_COMPACT, THR_COMPACT_RECODE, THR_COMPACT_REWRITE } thr_compaction;
@@ -147,7 +149,7 @@ thr_status thr_index_compact_held(thr_context *context, const char *dir, const t
 void thr_index_commit_report(const thr_commit *commit, thr_index_change *change);
 
 /*
- * In merge_all_due.c: rewrite segments where merge_policy.h requires it (merge.h), each in a commit of its own. Errors
- * are ignored: the next change tries again.
+ * In merge_all_due.c: rewrite segments where merge_policy.h requires it (merge.h), each in a commit of its own. After
+ * an error, which is returned, the next change tries again.
  */
-void thr_index_merge_all_due(thr_context *context, const char *dir, const thr_build_dir *held);
+thr_status thr_index_merge_all_due(thr_context *context, const char *dir, const thr_build_dir *held);

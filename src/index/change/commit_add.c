@@ -128,7 +128,8 @@ static thr_status add(adder *a, thr_index_change *change, thr_error *err) {
                                             &a->added_features, err));
     raise_next_id(a);
     THR_TRY(thr_index_commit_publish(&a->commit, err));
-    *change = (thr_index_change){.n_added = added.n, .n_removed = a->n_replaced, .first_id = added.first_id};
+    *change = (thr_index_change){
+        .n_added = added.n, .n_removed = a->n_replaced, .first_id = a->ids->ids == NULL ? added.first_id : THR_NO_ID};
     thr_index_commit_report(&a->commit, change);
     return THR_OK;
 }
@@ -140,7 +141,7 @@ thr_status thr_index_commit_add(thr_context *context, const char *dir, const thr
                .source = addition->source,
                .features = addition->features == NULL ? &none : addition->features,
                .replace = addition->replace};
-    *change = (thr_index_change){0};
+    *change = (thr_index_change){.first_id = THR_NO_ID};
     thr_status status = thr_index_commit_begin(context, dir, held, &a.commit, err);
     if (status == THR_OK)
         status = add(&a, change, err);
@@ -148,6 +149,6 @@ thr_status thr_index_commit_add(thr_context *context, const char *dir, const thr
     thr_hits_added_free(&a.added_features);
     thr_index_commit_end(&a.commit);
     if (merge)
-        thr_index_merge_all_due(context, dir, NULL);
+        change->unmerged = thr_index_merge_all_due(context, dir, NULL);
     return status;
 }

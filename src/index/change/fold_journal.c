@@ -37,6 +37,6 @@ thr_status thr_index_fold_journal(thr_context *context, const char *dir, const t
         status = fold(&commit, journal, &done, err);
     thr_index_commit_end(&commit);
     if (status == THR_OK && done && held == NULL)
-        thr_index_merge_all_due(context, dir, NULL);
+        (void)thr_index_merge_all_due(context, dir, NULL);
     return status;
 }

@@ -90,6 +90,7 @@ typedef struct resolving {
     thr_index_writer *writer;
     const thr_write *write;
     uint32_t n_removed;
+    uint64_t n_missing;
 } resolving;
 
 /* Row `row` of the index has the id or name of item `item` of the write: note it for removal, or fail. */
@@ -147,24 +148,32 @@ static thr_status note_removed(void *arg, uint64_t item, uint64_t row, thr_error
     return THR_OK;
 }
 
+/* The names to remove; none if ids are. */
+static thr_name_list removed_names(const thr_write *write) {
+    return (thr_name_list){.offsets = write->ids.offsets,
+                           .bytes = write->ids.names,
+                           .n = write->removed == NULL ? (size_t)write->ids.n : 0};
+}
+
 static thr_status resolve_removed(resolving *r, thr_error *err) {
     thr_index_writer *w = r->writer;
     const thr_write *write = r->write;
-    const thr_name_list names = {.offsets = write->ids.offsets, .bytes = write->ids.names, .n = (size_t)write->ids.n};
+    const thr_name_list names = removed_names(write);
     uint64_t row;
     THR_TRY(thr_grow(w->context, &w->removed, &w->removed_capacity, (size_t)write->n_removed, sizeof *w->removed, "ids",
                      err));
-    if (names.offsets != NULL)
+    if (names.n > 0)
         THR_TRY(thr_index_find_names(w->index, &names, note_removed, r, err));
     for (uint64_t i = 0; write->removed != NULL && i < write->n_removed; i++)
         if (thr_index_row(w->index, write->removed[i], &row))
             w->removed[r->n_removed++] = write->removed[i];
+    r->n_missing = write->n_removed - r->n_removed;
     return sort_distinct(w->context, w->removed, &r->n_removed, err);
 }
 
 /* Put a write into the frame, and apply it, so that the next ones see it. */
 static thr_status put_into_frame(thr_index_writer *w, thr_write *write, thr_error *err) {
-    resolving r = {w, write, 0};
+    resolving r = {w, write, 0, 0};
     const size_t size = w->frame.size;
     if (write->kind == THR_WRITE_ADD)
         THR_TRY(thr_index_tail_check_vectors(w->context, &w->index->manifest, write->vectors, (uint32_t)write->n,
@@ -191,7 +200,8 @@ static thr_status put_into_frame(thr_index_writer *w, thr_write *write, thr_erro
     }
     write->change = (thr_index_change){.n_added = write->n,
                                        .n_removed = r.n_removed,
-                                       .first_id = write->n > 0 ? w->ids[0] : 0,
+                                       .n_missing = r.n_missing,
+                                       .first_id = write->n > 0 && write->ids.ids == NULL ? w->ids[0] : THR_NO_ID,
                                        .n_items = w->index->manifest.n_items,
                                        .n_commits = w->index->manifest.n_commits};
     return THR_OK;
@@ -216,14 +226,10 @@ out:
 }
 
 /* A commit of its own for a removal, of items by id or name. */
-static thr_status remove_alone(thr_index_writer *w, const thr_write *write, thr_index_change *change, thr_error *err) {
-    resolving r = {w, write, 0};
-    THR_TRY(thr_index_open(w->context, w->dir, &w->index, err));
-    thr_status status = resolve_removed(&r, err);
-    thr_index_writer_close_index(w);
-    if (status == THR_OK)
-        status = thr_index_remove_held(w->context, w->dir, &w->lock, w->removed, r.n_removed, change, err);
-    return status;
+static thr_status remove_alone(thr_index_writer *w, thr_write *write, thr_error *err) {
+    const thr_index_removal removal = {.ids = write->removed, .n_ids = write->removed == NULL ? 0 : write->n_removed};
+    const thr_name_list names = removed_names(write);
+    return thr_index_remove_held(w->context, w->dir, &w->lock, &removal, &names, &write->change, err);
 }
 
 static thr_status commit_alone(thr_index_writer *w, thr_write *write, thr_error *err) {
@@ -231,7 +237,7 @@ static thr_status commit_alone(thr_index_writer *w, thr_write *write, thr_error 
     case THR_WRITE_ADD:
         return add_segment(w, write, err);
     case THR_WRITE_REMOVE:
-        return remove_alone(w, write, &write->change, err);
+        return remove_alone(w, write, err);
     case THR_WRITE_FOLD:
         return thr_index_fold_journal(w->context, w->dir, &w->lock, w->has_journal, err);
     default:
@@ -244,7 +250,7 @@ static thr_status commit_alone(thr_index_writer *w, thr_write *write, thr_error 
 static thr_status write_directly(thr_index_writer *w, thr_write *write, thr_error *err) {
     thr_index_writer_close_index(w);
     THR_TRY(commit_alone(w, write, err));
-    thr_index_writer_committed(w);
+    write->change.unmerged = thr_index_writer_committed(w);
     return THR_OK;
 }
 
@@ -271,7 +277,7 @@ static thr_status empty_journal(thr_index_writer *w, thr_write *first, thr_error
     commit_frame(w, first);
     thr_index_writer_close_index(w);
     THR_TRY(thr_index_fold_journal(w->context, w->dir, &w->lock, true, err));
-    thr_index_writer_committed(w);
+    (void)thr_index_writer_committed(w);
     return open_index(w, err);
 }
 

@@ -14,7 +14,9 @@ static thr_status merge_once(thr_context *context, const char *dir, const thr_bu
     return status;
 }
 
-void thr_index_merge_all_due(thr_context *context, const char *dir, const thr_build_dir *held) {
-    for (bool done = false; !done;)
-        done = merge_once(context, dir, held, &done) != THR_OK || done;
+thr_status thr_index_merge_all_due(thr_context *context, const char *dir, const thr_build_dir *held) {
+    thr_status status = THR_OK;
+    for (bool done = false; !done && status == THR_OK;)
+        status = merge_once(context, dir, held, &done);
+    return status;
 }

@@ -28,16 +28,15 @@ void thr_index_writer_end_merge(thr_index_writer *w) {
     (void)pthread_mutex_unlock(&w->mutex);
 }
 
-void thr_index_writer_committed(thr_index_writer *w) {
-    if (!w->has_merger) {
-        thr_index_merge_all_due(w->context, w->dir, &w->lock);
-        return;
-    }
+thr_status thr_index_writer_committed(thr_index_writer *w) {
+    if (!w->has_merger)
+        return thr_index_merge_all_due(w->context, w->dir, &w->lock);
     (void)pthread_mutex_lock(&w->mutex);
     w->merge_due = true;
     w->n_during_merge++;
     (void)pthread_cond_signal(&w->merge_wanted);
     (void)pthread_mutex_unlock(&w->mutex);
+    return THR_OK;
 }
 
 void thr_index_writer_wait_for_merger(thr_index_writer *w) {

@@ -78,8 +78,8 @@ struct thr_index_writer {
 /* In journal_writes.c: do all writes of a list, in order, and set their status, error and change. */
 void thr_index_writer_work(thr_index_writer *writer, thr_write *first);
 
-/* In merge_writes.c: after a commit, wake the merger; without one, merge here. */
-void thr_index_writer_committed(thr_index_writer *writer);
+/* In merge_writes.c: after a commit, wake the merger; without one, merge here, and return as that does. */
+thr_status thr_index_writer_committed(thr_index_writer *writer);
 
 /* In merge_writes.c, called by the thread at work: begin a merge; end one, which needs the index closed. */
 void thr_index_writer_begin_merge(thr_index_writer *writer);
