@@ -10,7 +10,7 @@ import unittest
 from typing import Any
 
 import thresher
-from thresher import _head, _index, _train, shards
+from thresher import _head, _search, _train, shards
 from thresher.shards import _build
 
 
@@ -21,8 +21,8 @@ class Help(unittest.TestCase):
             (thresher.Head.measure, _head.Screening),
             (thresher.Tower.train_vectors, _train.Training),
             (thresher.beam_search, _head.Screening),
-            (shards.Shards.search, _index.Effort),
-            (shards.search_shard_radius, _index.RadiusOptions),
+            (shards.Shards.search, _search.Effort),
+            (shards.search_shard_radius, _search.RadiusOptions),
         ]
         for name in ("dask", "spark"):
             try:

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from ctypes import byref, c_uint64
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +17,7 @@ from ._build import Ids, Model, build
 from ._core import abi, arrays
 from ._core.checks import choice, encoded, whole
 from ._core.feature_queries import Queries, is_one_query
-from ._core.jobs import Job, Progress
+from ._core.jobs import Change, Job, Progress
 from ._core.library import lib
 from ._core.notes import note
 from ._core.readers import Vectors
@@ -30,9 +30,9 @@ from ._index_change import add as change_add
 from ._index_change import compact as change_compact
 from ._index_change import remove as change_remove
 from ._index_info import IndexCells, IndexHandle, IndexInfo
-from ._items import all_ids, as_items, check_found, each_name, filter_of_items, find_items, missing, shaped, vectors_of
+from ._items import all_ids, as_items, check_found, filter_of_items, find_items, missing, names_of, shaped, vectors_of
 from ._radius import note_radius, search_radius
-from ._search import IdArray, ScoreArray, ask_for_features, options_of_recall, search, search_options
+from ._search import IdArray, RadiusOptions, ScoreArray, SearchOptions, ask_for_features, options_of_recall, search, search_options
 from ._tower import TowerInfo, are_texts, encode, tower_info
 from ._writer import IndexWriter, create
 
@@ -42,47 +42,13 @@ if TYPE_CHECKING:
 CertifiedArray = npt.NDArray[np.bool_]
 
 
-class RadiusOptions(TypedDict, total=False):
-    """The arguments of Index.search_radius() that do not change what it returns."""
-
-    recall: float | None
-    exact: bool
-    filter: Any
-    query_bits: int | None
-
-
-class Effort(TypedDict, total=False):
-    """Arguments of Index.search() that choose what is read and scored."""
-
-    recall: float | None
-    exact: bool
-    n_candidates: int | None
-    n_survivors: int | None
-    extra: float | None
-    extra_distance: int | None
-    query_bits: int | None
-
-
-class SearchOptions(Effort, total=False):
-    """The arguments of Index.search() that do not change what it returns."""
-
-    filter: Any
-    features: Any
-    value: str
-    target: str | HitsTarget | None
-    least_scores: Any
-    ids_out: IdArray | None
-    scores_out: ScoreArray | None
-    n_read_out: IdArray | None
-
-
 class Index(Opened):
     """
     An open index, from Index.build or Index.open. close(), the end of a with statement or garbage collection closes it.
 
-    An open index is a snapshot: it keeps its items until refresh(), or until a change that this object makes itself.
-    With refresh="auto" every call sees the newest commit; finding that there is none costs microseconds. A change
-    by writer() is another object's: it shows after refresh(), or with refresh="auto". Several threads may search an
+    An open index is a snapshot: it keeps its items until refresh(), or until a change that this object or its writer()
+    makes. With refresh="auto" every call sees the newest commit; finding that there is none costs microseconds. Several
+    threads may search an
     index at once, also while one changes it: a search that is running ends on the items that it began with. A forked
     child opens the index again when it first uses it.
 
@@ -101,6 +67,7 @@ class Index(Opened):
         refresh: str = "manual",
     ) -> None:
         self._changing, self._refreshing = threading.Lock(), threading.Lock()
+        self._behind = False  # its writer has made a change since the last refresh
         self._auto = choice(refresh, "refresh", {"manual": False, "auto": True})
         super().__init__(path, threads=threads, device=device)
         self._info: IndexInfo = self.handle().info()
@@ -113,13 +80,13 @@ class Index(Opened):
     @property
     def info(self) -> IndexInfo:
         """What the index holds and how it was built."""
-        if self._auto and not self._closed:
+        if (self._auto or self._behind) and not self._closed:
             self.refresh()
         return self._info
 
     def handle(self) -> Any:
-        """The open handle, of the newest commit if the index refreshes itself."""
-        if self._auto:
+        """The open handle, of the newest commit if the index refreshes itself, or its writer has made one."""
+        if self._auto or self._behind:
             self.refresh()
         return super().handle()
 
@@ -321,7 +288,7 @@ class Index(Opened):
         (GPU memory is too small for the codes).
         """
         handle = self._handle
-        if self._auto or handle is None or handle.pointer is None:
+        if self._auto or self._behind or handle is None or handle.pointer is None:
             handle = self.handle()
         if filter is not None:
             filter = self._allow(handle, filter)
@@ -589,10 +556,15 @@ class Index(Opened):
         return self._add(vectors, items, True, progress)
 
     def _add(self, vectors: Any, items: NewItems, replace: bool, progress: Progress | None) -> IndexChange:
-        with self._changing:
-            change = change_add(self.handle(), self._path, vectors, items, replace, progress)
-        self.refresh()
-        return change
+        return self._change(lambda job: change_add(self.handle(), self._path, vectors, items, replace, job), progress)
+
+    def _change(self, change: Callable[[Change], None], progress: Progress | None) -> IndexChange:
+        """Make a change, then refresh. Nothing fails once its commit is made."""
+        with self._changing, Change(progress) as job:
+            change(job)
+            self.refresh()
+        made: IndexChange = job.report(self.path)
+        return made
 
     def remove(self, ids: Any = None, *, names: Any = None, where: Any = None, strict: bool = False) -> IndexChange:
         """
@@ -602,15 +574,20 @@ class Index(Opened):
 
         Raises ValueError or TypeError; BusyError (another writer is at work); FileError.
         """
-        with self._changing:
-            if where is not None and (ids is not None or names is not None):
-                raise ValueError("remove: give one of ids, names and where")
-            if where is not None:
-                handle = self.handle()
-                ids = all_ids(handle, as_filter(handle.n_rows, self._allow(handle, where)))
-            change = change_remove(self.handle(), self.path, self._path, ids, names, strict)
-        self.refresh()
-        return change
+        if where is not None and (ids is not None or names is not None):
+            raise ValueError("remove: give one of ids, names and where")
+
+        def change(job: Change) -> None:
+            handle = self.handle()
+            some = (ids, names) if where is None else self._selected(handle, where)
+            change_remove(handle, self._path, *some, strict, job)
+
+        return self._change(change, None)
+
+    def _selected(self, handle: IndexHandle, where: Any) -> tuple[Any, Any]:
+        """The ids, or the names where items have some, of the items that a filter selects."""
+        ids = all_ids(handle, as_filter(handle.n_rows, self._allow(handle, where)))
+        return (None, names_of(handle, ids)) if handle.info().has_names else (ids, None)
 
     def compact(self, *, recode: bool = False, progress: Progress | None = None) -> IndexChange:
         """
@@ -622,17 +599,12 @@ class Index(Opened):
         Raises BusyError (another writer is at work); UnsupportedError (recode without kept vectors); FileError;
         CanceledError.
         """
-        with self._changing:
-            how = "thr_index_recode" if recode else "thr_index_compact"
-            change = change_compact(self.handle(), self._path, how, progress)
-        self.refresh()
-        return change
+        how = "thr_index_recode" if recode else "thr_index_compact"
+        return self._change(lambda job: change_compact(self.handle(), self._path, how, job), progress)
 
     def _rewrite(self) -> None:
         """Write the index again without rows of removed items, and with the same quantiser."""
-        with self._changing:
-            change_compact(self.handle(), self._path, "thr_index_rewrite", None)
-        self.refresh()
+        self._change(lambda job: change_compact(self.handle(), self._path, "thr_index_rewrite", job), None)
 
     def code_error(self) -> tuple[float, float]:
         """
@@ -658,8 +630,13 @@ class Index(Opened):
         return cells
 
     def writer(self) -> IndexWriter:
-        """An IndexWriter of the index, for many small changes. This object sees them after refresh()."""
-        return IndexWriter(os.fsdecode(self._path), threads=self._threads)
+        """An IndexWriter of the index, for many small changes. This object shows each once the call has returned."""
+        writer = IndexWriter(os.fsdecode(self._path), threads=self._threads)
+        writer._committed = self._fall_behind
+        return writer
+
+    def _fall_behind(self) -> None:
+        self._behind = True
 
     def refresh(self) -> bool:
         """
@@ -669,7 +646,12 @@ class Index(Opened):
         """
         with self._refreshing:
             older = super().handle()
-            newer = older.refreshed()
+            before, self._behind = self._behind, False
+            try:
+                newer = older.refreshed()
+            except BaseException:
+                self._behind = before
+                raise
             if newer is None:
                 return False
             older.free_later()
@@ -714,13 +696,7 @@ class Index(Opened):
         The name of the item with this id; None if there is no such item, or the index has no names. Of ids [k] or
         [n, k] the names, as (nested) lists.
         """
-        handle = self.handle()  # keeps it open during the calls
-
-        def name(one: Any) -> str | None:
-            found = lib.thr_index_name(handle.pointer, whole(one, "id", 0, abi.NO_ID))
-            return None if found is None else str(found, "utf-8", "replace")
-
-        return each_name(name, id)
+        return names_of(self.handle(), id)
 
     names = name
 

@@ -5,22 +5,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from ctypes import byref
+from ctypes import addressof, byref
 from typing import Any, NamedTuple, TypedDict
-
-import numpy as np
 
 from . import _errors
 from ._build import checked_features, put_values, with_features, with_ids
 from ._core import abi, arrays
-from ._core.jobs import Job, Progress
+from ._core.jobs import Change
 from ._core.library import defaults, lib
 from ._core.readers import Reader
-from ._core.tables import are_words, as_names
+from ._core.tables import are_words, as_names, name_pointers
 from ._core.texts import VectorArray, encode_texts, in_lists
 from ._dual import dual_info
 from ._index_info import IndexHandle
-from ._items import as_ids, check_found, find_items
+from ._items import as_ids
 from ._tower import encode, encodes_vectors, tower_info
 
 
@@ -45,7 +43,8 @@ class IndexChange(NamedTuple):
     """
     What a change did. n_added counts new items, n_replaced those that took the place of others; added items whose ids
     the index chose have first_id, first_id + 1, ..., and first_id is None if it chose none. n_missing is the number of
-    ids and names to remove that no item has; n_items and n_commits are those of the index now.
+    ids and names to remove that no item has; n_items and n_commits are those of the index now. warning: what failed
+    after the commit was made, such as a merge of files, also issued as a UserWarning; None: nothing.
     """
 
     n_added: int
@@ -55,6 +54,7 @@ class IndexChange(NamedTuple):
     first_id: int | None
     n_items: int
     n_commits: int
+    warning: str | None = None
 
 
 class _Encoder:
@@ -87,14 +87,14 @@ class _Encoder:
                 yield encode_texts(lib.thr_dual_encode, self._dual, side, dual_info(self._dual).n_vector, some)
 
 
-def changed(change: abi.IndexChange, chosen: bool) -> IndexChange:
-    """The result of adding; chosen: the index chose ids."""
+def changed(change: abi.IndexChange) -> IndexChange:
+    """The result of adding."""
     return IndexChange(
         n_added=change.n_added - change.n_removed,
         n_replaced=change.n_removed,
         n_removed=0,
         n_missing=0,
-        first_id=change.first_id if chosen else None,
+        first_id=None if change.first_id == abi.NO_ID else change.first_id,
         n_items=change.n_items,
         n_commits=change.n_commits,
     )
@@ -106,9 +106,7 @@ def _known_by(ids: Any, names: Any) -> Any:
     return ids if names is None else names
 
 
-def add(
-    handle: IndexHandle, path: bytes, vectors: Any, items: NewItems, replace: bool, progress: Progress | None
-) -> IndexChange:
+def add(handle: IndexHandle, path: bytes, vectors: Any, items: NewItems, replace: bool, job: Change) -> None:
     """thr_index_add."""
     ids, names, values = parts_of(**items)
     options = defaults("thr_index_add_options_init")
@@ -118,56 +116,59 @@ def add(
     known_by = _known_by(ids, names)
     if known_by is None and are_words(features):
         raise ValueError("features: lists of words need the ids or names of their items: give ids= or names=")
-    by_table = known_by is None and features is not None and isinstance(features, (str, bytes, os.PathLike))
     encoder = _Encoder(handle)
     change = abi.IndexChange()
     context = handle.context
     model = encoder if encoder.is_there() else None
     given = with_ids(options, known_by), with_features(options, features, known_by)
-    with given[0], given[1], Reader(context, vectors, model) as reader, Job(progress) as job:
+    with given[0], given[1], Reader(context, vectors, model) as reader:
         status = lib.thr_index_add(
             context.pointer, path, reader.pointer, byref(options), byref(change), byref(_errors.slot.error)
         )
         job.finish(status, files=True)
-    return changed(change, chosen=(known_by is None and not by_table) or handle.info().has_names)
+        job.result = changed(change)
+        job.note_unmerged(change.unmerged)
 
 
-def remove(handle: IndexHandle, path: str, directory: bytes, ids: Any, names: Any, strict: bool) -> IndexChange:
-    """thr_index_remove."""
+def remove(
+    handle: IndexHandle, directory: bytes, ids: Any, names: Any, strict: bool, job: Change
+) -> None:
+    """thr_index_remove_items."""
     items = _known_by(ids, names)
     if items is None:
         raise ValueError("remove: give ids or names")
-    known = as_names(items)
-    if known is None and names is not None and len(names) > 0:
-        raise TypeError("names: expected a sequence of str")
-    if known is not None and names is None:
+    removal = defaults("thr_index_removal_init")
+    removal.strict = bool(strict)
+    if names is not None:
+        pointers = name_pointers(items)
+        removal.names, removal.n_names = addressof(pointers), len(pointers)
+    elif as_names(items) is not None:
         raise TypeError("ids: names were given: expected integers, or names=")
-    if known is not None and not handle.info().has_names:
-        raise ValueError(f"{path}: has no names: give ids")
-    given = as_ids(items, "ids") if known is None else known
-    numbers, rows = find_items(handle, given)
-    if strict:
-        check_found(path, given, rows)
-    n_unknown = int(np.count_nonzero(rows == abi.NO_ID))
+    else:
+        numbers = as_ids(items, "ids")
+        removal.ids, removal.n_ids = arrays.address(numbers), numbers.size
     change = abi.IndexChange()
-    with Job() as job:
-        status = lib.thr_index_remove(
-            handle.context.pointer,
-            directory,
-            arrays.address(numbers),
-            numbers.size,
-            byref(change),
-            byref(_errors.slot.error),
-        )
-        job.finish(status, files=True)
-    return IndexChange(0, 0, change.n_removed, n_unknown, None, change.n_items, change.n_commits)
+    err = byref(_errors.slot.error)
+    status = lib.thr_index_remove_items(handle.context.pointer, directory, byref(removal), byref(change), err)
+    job.finish(status, files=True)
+    job.result = removed(change)
+    job.note_unmerged(change.unmerged)
 
 
-def compact(handle: IndexHandle, directory: bytes, how: str, progress: Progress | None) -> IndexChange:
+def removed(change: abi.IndexChange) -> IndexChange:
+    """The result of a removal."""
+    return IndexChange(0, 0, change.n_removed, change.n_missing, None, change.n_items, change.n_commits)
+
+
+def compact(handle: IndexHandle, directory: bytes, how: str, job: Change) -> None:
     """how: "thr_index_compact", "thr_index_recode" or "thr_index_rewrite"."""
     change = abi.IndexChange()
     function = getattr(lib, how)
-    with Job(progress) as job:
-        status = function(handle.context.pointer, directory, byref(change), byref(_errors.slot.error))
-        job.finish(status, files=True)
+    status = function(handle.context.pointer, directory, byref(change), byref(_errors.slot.error))
+    job.finish(status, files=True)
+    job.result = compacted(change)
+
+
+def compacted(change: abi.IndexChange) -> IndexChange:
+    """The result of a compaction."""
     return IndexChange(0, 0, 0, 0, None, change.n_items, change.n_commits)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from . import _errors
 from ._core import abi, arrays
-from ._core.checks import encoded
+from ._core.checks import encoded, whole
 from ._core.library import lib
 from ._core.tables import as_names
 from ._filters import Filter, filter_of_rows, refuse_mask
@@ -97,6 +97,16 @@ def filter_of_items(path: str, n_rows: int, items: Items, rows: IdArray, unknown
 def each_name(name: Callable[[Any], str | None], ids: Any) -> Any:
     """name(id) of one id, or (nested) lists of it of ids of any shape."""
     return [each_name(name, one) for one in ids] if np.ndim(ids) else name(ids)
+
+
+def names_of(handle: IndexHandle, ids: Any) -> Any:
+    """each_name() of the items of an index."""
+
+    def name(one: Any) -> str | None:
+        found = lib.thr_index_name(handle.pointer, whole(one, "id", 0, abi.NO_ID))
+        return None if found is None else str(found, "utf-8", "replace")
+
+    return each_name(name, ids)
 
 
 def vectors_of(handle: IndexHandle, path: str, n_dims: int, items: Any) -> npt.NDArray[np.float32]:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from ctypes import addressof, byref
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,41 @@ from ._index_info import IndexHandle
 
 IdArray = npt.NDArray[np.uint64]
 ScoreArray = npt.NDArray[np.float32]
+
+
+class RadiusOptions(TypedDict, total=False):
+    """The arguments of Index.search_radius() that do not change what it returns."""
+
+    recall: float | None
+    exact: bool
+    filter: Any
+    query_bits: int | None
+
+
+class Effort(TypedDict, total=False):
+    """Arguments of Index.search() that choose what is read and scored."""
+
+    recall: float | None
+    exact: bool
+    n_candidates: int | None
+    n_survivors: int | None
+    extra: float | None
+    extra_distance: int | None
+    query_bits: int | None
+
+
+class SearchOptions(Effort, total=False):
+    """The arguments of Index.search() that do not change what it returns."""
+
+    filter: Any
+    features: Any
+    value: str
+    target: str | HitsTarget | None
+    least_scores: Any
+    ids_out: IdArray | None
+    scores_out: ScoreArray | None
+    n_read_out: IdArray | None
+
 
 # Found faster as globals.
 _search = lib.thr_index_search

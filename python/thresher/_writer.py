@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from ctypes import byref, c_char_p, c_void_p
+from ctypes import byref, c_void_p
 from typing import Any
 
 import numpy as np
@@ -13,12 +13,13 @@ import numpy as np
 from . import _errors
 from ._build import KEEP, checked_features, put_values, with_features
 from ._core import abi, arrays
-from ._core.checks import choice, encoded, encoded_path, whole
+from ._core.checks import choice, encoded_path, whole
 from ._core.context import shared_context
+from ._core.jobs import Change
 from ._core.library import defaults, lib
-from ._core.tables import are_words, as_names
+from ._core.tables import are_words, name_pointers
 from ._handle import Handle
-from ._index_change import IndexChange, NewItems, changed, parts_of
+from ._index_change import IndexChange, NewItems, changed, compacted, parts_of, removed
 from ._items import as_ids
 
 
@@ -60,22 +61,14 @@ class _WriterHandle(Handle):
         self._hold(made.value)
 
 
-def _name_pointers(names: Any) -> Any:
-    """An array of C strings."""
-    words = as_names([names] if isinstance(names, str) else names)
-    if words is None and len(names) > 0:
-        raise TypeError("names: expected a sequence of str")
-    words = words or []
-    return (c_char_p * len(words))(*(encoded(name, f"name {i}") for i, name in enumerate(words)))
-
-
 class IndexWriter:
     """
     Changes an index item by item, and holds the lock of its directory until close() or the end of a with statement.
 
     A small change is appended to a journal and survives a crash once the call has returned; threads that call at the
-    same time share the disk's flush. Open indexes see changes after their refresh(). No change is lost by close(). In
-    an index with features, and in one that keeps no vectors, each call is a commit, which costs several flushes.
+    same time share the disk's flush. The Index that made it with writer() shows each change once the call has returned,
+    other ones after their refresh(). No change is lost by close(). In an index with features, and in one that keeps no
+    vectors, each call is a commit, which costs several flushes.
 
     Raises BusyError (another writer is at work), and as Index.open.
     """
@@ -83,6 +76,8 @@ class IndexWriter:
     def __init__(self, path: str | os.PathLike[str], *, threads: int | None = None) -> None:
         directory = os.path.abspath(encoded_path(path, "path"))
         self.path = os.fsdecode(directory)
+        self._committed = lambda: None
+        """Called after each commit."""
         self._handle: _WriterHandle | None = _WriterHandle(directory, threads)
 
     def _pointer(self) -> _WriterHandle:
@@ -91,10 +86,19 @@ class IndexWriter:
             raise ValueError(f"{self.path}: the writer is closed, or was opened by the parent of this process")
         return handle
 
-    def _call(self, function: Any, *arguments: Any) -> None:
+    def _call(self, function: Any, *arguments: Any, change: abi.IndexChange | None = None, result: Any = None) -> Any:
+        """Call a function of the writer; result makes what it returns of the change."""
         handle = self._pointer()
         try:
-            _errors.call(function, handle.pointer, *arguments, files=True)
+            with Change() as job:
+                more = () if change is None else (byref(change),)
+                error = _errors.slot.error
+                job.finish(function(handle.pointer, *arguments, *more, byref(error)), files=True)
+                if change is not None:
+                    job.result = result(change)
+                    job.note_unmerged(change.unmerged)
+                self._committed()
+            return job.report(self.path)
         finally:
             del handle  # an exception keeps this frame, and would keep the lock after close()
 
@@ -148,7 +152,7 @@ class IndexWriter:
             options.ids, options.n_ids = arrays.address(numbers), len(numbers)
         elif names is not None:
             given = [names] if isinstance(names, str) else names
-            pointers = _name_pointers(given)
+            pointers = name_pointers(given)
         if given is not None and len(given) != len(rows):
             what = "ids" if ids is not None else "names"
             raise ValueError(f"{what}: {len(given)} were given for {len(rows)} vectors")
@@ -158,8 +162,9 @@ class IndexWriter:
         put_values(options, multipliers, offsets)
         change, matrix = abi.IndexChange(), arrays.matrix(rows)
         with with_features(options, features, given):
-            self._call(lib.thr_index_writer_write, byref(matrix), pointers, byref(options), byref(change))
-        return changed(change, chosen=given is None and not isinstance(features, (str, bytes, os.PathLike)))
+            given = byref(matrix), pointers, byref(options)
+            made: IndexChange = self._call(lib.thr_index_writer_write, *given, change=change, result=changed)
+        return made
 
     def remove(self, ids: Any = None, *, names: Sequence[str] | None = None) -> IndexChange:
         """
@@ -168,15 +173,14 @@ class IndexWriter:
         """
         if (ids is None) == (names is None):
             raise ValueError("remove: give ids or names")
-        change = abi.IndexChange()
         if names is not None:
-            pointers = _name_pointers(names)
+            pointers = name_pointers(names)
             n, function, address = len(pointers), lib.thr_index_writer_remove_names, pointers
         else:
             numbers = np.atleast_1d(as_ids(ids, "ids")).reshape(-1)
             n, function, address = numbers.size, lib.thr_index_writer_remove, arrays.address(numbers)
-        self._call(function, address, n, byref(change))
-        return IndexChange(0, 0, change.n_removed, n - change.n_removed, None, change.n_items, change.n_commits)
+        made: IndexChange = self._call(function, address, n, change=abi.IndexChange(), result=removed)
+        return made
 
     def flush(self) -> None:
         """Turn the journal into a segment, so that its items are searched by codes. The writer does so now and then."""
@@ -184,9 +188,9 @@ class IndexWriter:
 
     def compact(self, *, recode: bool = False) -> IndexChange:
         """Write the index again without its removed items (Index.compact)."""
-        change = abi.IndexChange()
-        self._call(lib.thr_index_writer_recode if recode else lib.thr_index_writer_compact, byref(change))
-        return IndexChange(0, 0, 0, 0, None, change.n_items, change.n_commits)
+        function = lib.thr_index_writer_recode if recode else lib.thr_index_writer_compact
+        made: IndexChange = self._call(function, change=abi.IndexChange(), result=compacted)
+        return made
 
     def close(self) -> None:
         """Release the lock, when calls of other threads have ended."""

@@ -17,7 +17,15 @@ from typing import Any, Callable
 
 from .. import _errors
 from . import abi
-from .library import read
+from .library import lib, read
+from .notes import note
+
+try:
+    import _signal  # without the enums of signal, thirty times as fast
+except ImportError:
+    _signal = signal  # type: ignore[assignment]
+
+_SIGNALS = tuple(int(number) for number in signal.valid_signals())
 
 Progress = Callable[[str, int, int], object]
 """Called with a word ("build"), the items done, and all of them (0 while unknown). False stops the work."""
@@ -35,41 +43,49 @@ class _Deferred:
 
     def __init__(self) -> None:
         self.at_once = False
+        self.raised: BaseException | None = None
+        """The last exception of a handler."""
         self._waiting: list[tuple[int, FrameType | None]] = []
         self._handlers: dict[int, Callable[[int, FrameType | None], Any]] = {}
 
     def install(self) -> None:
         if threading.current_thread() is not threading.main_thread():
             return  # handlers run only in the main thread
-        for number in signal.valid_signals():
-            handler = signal.getsignal(number)
+        for number in _SIGNALS:
+            handler = _signal.getsignal(number)
             if callable(handler):
                 self._handlers[number] = handler
         try:
             for taken in self._handlers:
-                signal.signal(taken, self._note)
+                _signal.signal(taken, self._note)
         except BaseException:  # a handler that is not replaced yet raised an exception
             self.remove()
             raise
 
     def remove(self) -> None:
         try:
-            for number in [n for n in self._handlers if signal.getsignal(n) == self._note]:
-                signal.signal(number, self._handlers[number])
+            for number in [n for n in self._handlers if _signal.getsignal(n) == self._note]:
+                _signal.signal(number, self._handlers[number])
         except BaseException:  # a handler that is restored already raised an exception
             self.remove()
             raise
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         if self.at_once:
-            self._handlers[number](number, frame)
+            self._handle(number, frame)
         else:
             self._waiting.append((number, frame))
 
     def run(self) -> None:
         while self._waiting:
-            number, frame = self._waiting.pop(0)
+            self._handle(*self._waiting.pop(0))
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        try:
             self._handlers[number](number, frame)
+        except BaseException as raised:
+            self.raised = raised
+            raise
 
 
 class Job:
@@ -127,6 +143,78 @@ class Job:
             raise raised
         if status != abi.OK:
             raise _errors.failure(status, _errors.slot.error, files=files)
+
+
+_interrupted: BaseException | None = None
+"""What a signal handler raised after the commit of a change; the main thread's next change raises it."""
+
+
+class Change(Job):
+    """
+    The Job of a change. Once finish() was called with status OK the commit is made, and nothing fails the call: an
+    exception of a callback, of a signal handler, or of the rest of the with statement becomes a warning in `failures`.
+    A signal handler's exception, such as KeyboardInterrupt, is raised by the next change, before it begins.
+    """
+
+    def __init__(self, progress: Progress | None = None) -> None:
+        super().__init__(progress)
+        self._committed = False
+        self.failures: list[str] = []
+        self.result: Any = None
+        """What the call returns, but for its warning; set as soon as the commit is made."""
+
+    def __enter__(self) -> Change:
+        global _interrupted
+        if _interrupted is not None and threading.current_thread() is threading.main_thread():
+            raised, _interrupted = _interrupted, None
+            raise raised
+        super().__enter__()
+        return self
+
+    def finish(self, status: int, *, files: bool = False) -> None:
+        """Raise the exception of a callback, or that of the status, unless the commit is made."""
+        if status != abi.OK:
+            super().finish(status, files=files)
+        self._committed = True
+        if self._raised is not None:
+            self._note_failure(self._raised)
+
+    def note_unmerged(self, status: int) -> None:
+        """Note why segments were not merged (thr_index_change.unmerged)."""
+        if status != abi.OK:
+            text = lib.thr_status_text(status).decode()
+            self.failures.append(f"files that were due have not been merged: {text}; a later change merges them")
+
+    def _note_failure(self, raised: BaseException) -> None:
+        global _interrupted
+        self.failures.append(f"{type(raised).__name__}: {raised}" if str(raised) else type(raised).__name__)
+        if raised is self._deferred.raised:
+            _interrupted = raised
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        if not self._committed:
+            super().__exit__(kind, value, trace)
+            return False
+        if value is not None:
+            self._note_failure(value)
+        try:
+            super().__exit__(kind, value, trace)
+        except BaseException as raised:
+            self._note_failure(raised)
+        return True
+
+    def report(self, path: str) -> Any:
+        """The result, with a warning of the failures, which is issued, too."""
+        if not self.failures:
+            return self.result
+        text = f"{path}: the change is made, and on the disk; after it: {'; '.join(self.failures)}"
+        try:
+            note(text)
+        except Warning:  # made an error by a filter
+            pass
+        return self.result._replace(warning=text)
 
 
 def call_back(function: Callable[[], Any], failed: Any) -> Any:

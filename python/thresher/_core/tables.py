@@ -7,6 +7,7 @@ import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from ctypes import c_char_p
 from typing import Any
 
 from .. import _errors
@@ -93,6 +94,15 @@ def as_names(ids: Any) -> list[str] | None:
     else:
         given = list(ids) if isinstance(ids, Iterable) and not isinstance(ids, (str, bytes)) else []
     return given if given and all(isinstance(name, str) for name in given) else None
+
+
+def name_pointers(names: Any) -> Any:
+    """Names, a str or a sequence of str, as an array of C strings."""
+    words = as_names([names] if isinstance(names, str) else names)
+    if words is None and len(names) > 0:
+        raise TypeError("names: expected a sequence of str")
+    words = words or []
+    return (c_char_p * len(words))(*(encoded(name, f"name {i}") for i, name in enumerate(words)))
 
 
 def _piece(text: Any, what: str, unwanted: str) -> str:

@@ -11,9 +11,8 @@ import numpy as np
 from .._core import abi, arrays
 from .._core.checks import check_names, whole
 from .._filters import Filter, as_filter
-from .._index import Effort
 from .._radius import note_radius
-from .._search import note_unused
+from .._search import Effort, note_unused
 from .._tower import are_texts
 from ._manifest import Manifest
 from ._merge import Answer, RadiusAnswer, merge_radius
