@@ -27,10 +27,20 @@
 extern "C" {
 #endif
 
-#define THR_HEAD_MAX_WORDS UINT32_C(16777216)
-#define THR_HEAD_AUTO      UINT32_MAX /* for a count: choose the default that the field's comment gives */
+#define THR_HEAD_MAX_WORDS  UINT32_C(16777216)
+#define THR_HEAD_PATH_BYTES 4096
+#define THR_HEAD_NAME_BYTES 256
+#define THR_HEAD_AUTO       UINT32_MAX /* for a count: choose the default that the field's comment gives */
 
 /* ------------------------------------------------------------------------------------------------ build */
+
+/* What thr_head_create_file took. Names are cut to fit; tensor is empty for a file of rows. */
+typedef struct thr_head_taken {
+    char path[THR_HEAD_PATH_BYTES]; /* of the file with the tensor */
+    char tensor[THR_HEAD_NAME_BYTES];
+    char bias[THR_HEAD_NAME_BYTES]; /* empty: no tensor */
+    bool tied;                      /* the tensor is the embeddings */
+} thr_head_taken;
 
 typedef struct thr_head_build_options {
     /*
@@ -59,6 +69,7 @@ typedef struct thr_head_build_options {
      */
     uint32_t n_planes;
     uint64_t seed;
+    thr_head_taken *taken; /* NULL, or gets the tensor that thr_head_create_file took */
 } thr_head_build_options;
 
 /* Defaults: the weights' type, no bias, 128 bands of 8 hashes of 2 components, n_planes AUTO, seed 1. */
@@ -86,20 +97,24 @@ THR_API thr_status thr_head_create(thr_context *context, const thr_matrix *weigh
                                    const thr_head_build_options *options, thr_head **head, thr_error *err);
 
 /*
- * Make a head from a file: .npy and other row formats, or a tensor of a .safetensors or .gguf file. tensor is its name;
- * NULL: the first of these that the file has.
+ * Make a head from a file: .npy and other row formats; a tensor of a .safetensors or .gguf file; or of a sharded model:
+ * an index (*.safetensors.index.json), a directory with one, a shard beside its index, a part of a split .gguf.
  *
- *   .gguf         output.weight, token_embd.weight (tied)
- *   .safetensors  lm_head.weight, output.weight, embed_out.weight, decoder.output_projection.weight, proj.weight, then
- *                 tied embeddings: model.embed_tokens.weight, transformer.wte.weight, wte.weight,
- *                 decoder.embed_tokens.weight, shared.weight, embeddings.weight
+ * tensor is a name, or NULL for the output layer. That is the tensor with a usual name of one: lm_head.weight,
+ * output.weight, embed_out.weight, output_projection.weight, proj.weight and the like. A model without one has its
+ * output layer tied to the embeddings, if its index or config.json shows that it has no other, or it is a whole .gguf
+ * model. options.taken gets what was taken.
  *
- * If options have no bias and the file has a tensor of the same name with `bias` for `weight`, that is the bias.
+ * If options have no bias and the model has a tensor of the same name with `bias` for `weight`, that is the bias; for
+ * tied embeddings the bias of a usual output layer; also final_logits_bias.
  *
  * Returns what thr_head_create and the reader return, or
- *   THR_ENOTFOUND     there is no such tensor (err lists some that exist)
- *   THR_EFORMAT       the tensor is not a matrix, or the bias not a vector, of F32, F16 or BF16
- *   THR_EINVAL        a tensor's name for a file without tensors
+ *   THR_ENOTFOUND     there is no such tensor, or a shard of it is missing, or nothing shows that embeddings are tied
+ *                     (err lists tensors that exist)
+ *   THR_EFORMAT       the tensor is not a matrix, or the bias not a vector, of F32, F16 or BF16; or the matrix is
+ *                     transposed, as the embeddings' shape shows
+ *   THR_EINVAL        several tensors may be the output layer (err lists them), or a tensor's name for a file without
+ *                     tensors
  *   THR_EUNSUPPORTED  a .gguf tensor is not F32, F16, BF16, Q8_0 or Q6_K (the last two become F32 unless options name
  *                     another dtype)
  */

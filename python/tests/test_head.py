@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import os
 import pickle
 import unittest
 from typing import Any
@@ -198,17 +199,64 @@ class Heads(Case):
             thresher.Head.build(self.path("w.npy"), bias=self.bias).query(self.states, K),
             self.build().query(self.states, K),
         )
-        with self.assertRaisesRegex(thresher.NotFoundError, "has no tensor none: of 3 it has, the first are "):
+        with self.assertRaisesRegex(thresher.NotFoundError, "has no tensor none: of 3 it has, the first matrices are "):
             thresher.Head.build(self.path("m.safetensors"), tensor="none")
         with self.assertRaises(thresher.FileMissingError):
             thresher.Head.build(self.path("none.npy"))
         with self.assertRaisesRegex(ValueError, "only files have named tensors"):
             self.build(tensor="lm_head.weight")
 
+    def write_shards(self) -> None:
+        write_safetensors(self.path("m-00001-of-00002.safetensors"), {"model.embed_tokens.weight": -self.weights})
+        write_safetensors(
+            self.path("m-00002-of-00002.safetensors"), {"lm_head.weight": self.weights, "lm_head.bias": self.bias}
+        )
+        files = {"model.embed_tokens": 1, "lm_head": 2}
+        names = {f"{name}.weight": f"m-0000{i}-of-00002.safetensors" for name, i in files.items()}
+        with open(self.path("m.safetensors.index.json"), "w", encoding="utf-8") as file:
+            json.dump({"metadata": {"total_size": 1.5}, "weight_map": names}, file)
+
+    def test_the_output_layer_is_taken_from_the_shard_that_has_it(self) -> None:
+        self.write_shards()
+        wanted = self.build().query(self.states, K)
+        second = self.path("m-00002-of-00002.safetensors")
+        for name in ("m-00001-of-00002.safetensors", "m-00002-of-00002.safetensors", "m.safetensors.index.json", ""):
+            with self.subTest(name):
+                head = thresher.Head.build(self.path(name) if name else os.path.dirname(second))
+                self.assert_same(head.query(self.states, K), wanted)
+                self.assertEqual(head.source, (second, "lm_head.weight", "lm_head.bias", False))
+        head = thresher.Head.build(second, tensor="model.embed_tokens.weight")
+        self.assertEqual(int(head.query(-self.states[:1], 1)[0][0, 0]), self.plain_best(self.states[0]))
+        os.remove(second)
+        with self.assertRaisesRegex(thresher.FileMissingError, "m-00002-of-00002.safetensors: cannot open"):
+            thresher.Head.build(self.path("m.safetensors.index.json"))
+
+    def plain_best(self, state: Any) -> int:
+        return int(np.argmax(self.weights @ state))
+
+    def test_embeddings_are_taken_only_where_they_are_tied(self) -> None:
+        write_safetensors(self.path("m.safetensors"), {"shared.weight": self.weights})
+        with self.assertRaisesRegex(thresher.NotFoundError, "no index or config.json beside it states that"):
+            thresher.Head.build(self.path("m.safetensors"))
+        for text, tied in (('{"tie_word_embeddings": true}', True), ('{"tie_word_embeddings": false}', False)):
+            with open(self.path("config.json"), "w", encoding="utf-8") as file:
+                file.write(text)
+            if tied:
+                source = thresher.Head.build(self.path("m.safetensors")).source
+                self.assertEqual(source, (self.path("m.safetensors"), "shared.weight", None, True))
+                continue
+            with self.assertRaisesRegex(thresher.NotFoundError, "config.json states that they are not tied"):
+                thresher.Head.build(self.path("m.safetensors"))
+        write_safetensors(
+            self.path("m.safetensors"), {"decoder.final_proj.weight": self.weights, "shared.weight": self.weights}
+        )
+        with self.assertRaisesRegex(ValueError, r"may be any of decoder.final_proj.weight \[900, 24\], shared.weight"):
+            thresher.Head.build(self.path("m.safetensors"))
+
     def test_bfloat16_is_kept(self) -> None:
         """The upper halves of floats, from a file; and floats rounded to them."""
         upper = self.weights.view(np.uint32) >> 16
-        write_safetensors(self.path("m.safetensors"), {"wte.weight": upper.astype(np.uint16)})
+        write_safetensors(self.path("m.safetensors"), {"lm_head.weight": upper.astype(np.uint16)})
         cut = (upper << 16).view(np.float32)
         head = thresher.Head.build(self.path("m.safetensors"))
         self.assertEqual((head.info.dtype, head.info.weight_bytes), ("bfloat16", N_WORDS * N_DIMS * 2))

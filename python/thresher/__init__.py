@@ -39,7 +39,7 @@ from ._errors import (
     UnsupportedError,
 )
 from ._filters import Filter
-from ._head import Head, HeadInfo, HeadLoss, HeadRecall
+from ._head import Head, HeadInfo, HeadLoss, HeadRecall, HeadSource
 from ._hits import Hits, HitsInfo, HitsTarget
 from ._index import Index
 from ._index_change import IndexChange
@@ -84,6 +84,7 @@ __all__ = [
     "HeadInfo",
     "HeadLoss",
     "HeadRecall",
+    "HeadSource",
     "Hits",
     "HitsInfo",
     "HitsTarget",

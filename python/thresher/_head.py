@@ -66,6 +66,18 @@ class HeadInfo(NamedTuple):
     format_version: int
 
 
+class HeadSource(NamedTuple):
+    """
+    What Head.build took from a file: the file that has the tensor, the tensors of weights and bias (None: no tensor),
+    and whether the weights are the embeddings, tied to the output layer.
+    """
+
+    path: str
+    tensor: str | None
+    bias: str | None
+    tied: bool
+
+
 class HeadRecall(NamedTuple):
     """
     A screen compared with the full head: share of the true best k words that it found, mean and smallest over states,
@@ -171,6 +183,8 @@ class Head(Model):
     """
 
     _kind = HeadHandle
+    source: HeadSource | None = None
+    """What build took from a file; None for other heads."""
 
     def __init__(self, path: str | os.PathLike[str], *, threads: int | None = None) -> None:
         super().__init__(path, threads=threads)
@@ -201,9 +215,11 @@ class Head(Model):
         Make a head in memory; save writes it to a file.
 
         weights   numbers [n_words, n_dims], which are copied: an array or a CPU tensor, also of bfloat16 (ml_dtypes,
-                  torch), or a file (.safetensors, .gguf, .npy or another format of rows)
-        tensor    the tensor's name in .safetensors or .gguf; None: lm_head.weight, output.weight or another usual name,
-                  else the tied embeddings. If the file has "X.bias" for "X.weight", it is the bias
+                  torch), or a file (.safetensors, .gguf, .npy or another format of rows), or the directory or the
+                  *.safetensors.index.json of a sharded model
+        tensor    the tensor's name in .safetensors or .gguf; None: lm_head.weight, output.weight or another usual name;
+                  the embeddings, if the model ties them. "X.bias" beside "X.weight" is the bias. source tells what was
+                  taken
         bias      numbers [n_words], or None
         frequent  words, most frequent first; the others follow in order of their numbers. None: words are numbered by
                   frequency
@@ -216,7 +232,8 @@ class Head(Model):
                   dimensions
         seed      of the random choices of hashes and codes
 
-        Raises ArgumentError, FormatError, FileMissingError, NotFoundError (the file has no such tensor).
+        Raises ArgumentError (also if several tensors may be the output layer), FormatError, FileMissingError,
+        NotFoundError (the file has no such tensor).
         """
         options = defaults("thr_head_build_options_init")
         kept: list[Any] = []
@@ -235,10 +252,16 @@ class Head(Model):
         if isinstance(weights, (str, bytes, os.PathLike)):
             path = encoded_path(weights, "weights")
             name = None if tensor is None else encoded(tensor, "tensor")
-            return cls._of(
+            taken = abi.HeadTaken()
+            options.taken = addressof(taken)
+            head = cls._of(
                 lambda context, made, err: lib.thr_head_create_file(context, path, name, byref(options), made, err),
                 threads,
             )
+            head.source = HeadSource(
+                os.fsdecode(taken.path), taken.tensor.decode() or None, taken.bias.decode() or None, bool(taken.tied)
+            )
+            return head
         if tensor is not None:
             raise ValueError(f"tensor is {tensor!r}: only files have named tensors")
         matrix = _rows(weights)

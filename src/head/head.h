@@ -68,10 +68,9 @@ typedef struct thr_head_source {
 thr_status thr_head_make(thr_context *context, const thr_head_source *source, const thr_head_build_options *options,
                          thr_head **head, thr_error *err);
 
-/*
- * thr_head_create_file for GGUF. tensor NULL takes output.weight, or token_embd.weight if tied. THR_EFORMAT for a
- * tensor that is not a matrix; THR_EUNSUPPORTED for types that are not supported.
- */
+/* thr_head_create_file for safetensors files, alone or with an index, and for GGUF. */
+thr_status thr_head_create_tensors(thr_context *context, const char *path, const char *tensor,
+                                   const thr_head_build_options *options, thr_head **head, thr_error *err);
 thr_status thr_head_create_gguf(thr_context *context, const char *path, const char *tensor,
                                 const thr_head_build_options *options, thr_head **head, thr_error *err);
 

@@ -8,7 +8,7 @@
 #include "base/text/utf8.h"
 
 thr_status thr_tensors_json_fail(const thr_json *json, const char *what, thr_error *err) {
-    return thr_fail(err, THR_EFORMAT, "%s: byte %llu, in the header: %s: write or fetch the file again", json->name,
+    return thr_fail(err, THR_EFORMAT, "%s: byte %llu: %s: write or fetch the file again", json->name,
                     (unsigned long long)(json->offset + (uint64_t)(json->at - json->start)), what);
 }
 
@@ -127,6 +127,72 @@ thr_status thr_tensors_json_take_count(thr_json *json, uint64_t *count, thr_erro
     if (json->at == from || (*from == '0' && json->at - from > 1) || next == '.' || next == 'e' || next == 'E')
         return thr_tensors_json_fail(json, "a whole number, 0 or more, was expected", err);
     return THR_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------ skipping */
+
+bool thr_tensors_json_take_word(thr_json *json, const char *word) {
+    const size_t n = strlen(word);
+    skip_space(json);
+    if ((size_t)(json->end - json->at) < n || memcmp(json->at, word, n) != 0)
+        return false;
+    json->at += n;
+    return true;
+}
+
+static thr_status skip_string(thr_json *json, thr_error *err) {
+    THR_TRY(thr_tensors_json_expect(json, '"', "a string was expected", err));
+    for (; json->at < json->end && *json->at != '"'; json->at++)
+        if (*json->at == '\\' && json->at + 1 < json->end)
+            json->at++;
+    return thr_tensors_json_expect(json, '"', "a string has no end", err);
+}
+
+/* A number or a word. */
+static thr_status skip_plain(thr_json *json, thr_error *err) {
+    static const char letters[] = "0123456789+-.abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    const char *from = json->at;
+    while (json->at < json->end && *json->at != '\0' && strchr(letters, *json->at) != NULL)
+        json->at++;
+    return json->at > from ? THR_OK : thr_tensors_json_fail(json, "a value was expected", err);
+}
+
+/* Skip what stands before a value inside the innermost list or object: nothing, or a key. */
+static thr_status skip_key(thr_json *json, bool in_object, thr_error *err) {
+    if (!in_object)
+        return THR_OK;
+    THR_TRY(skip_string(json, err));
+    return thr_tensors_json_expect(json, ':', "a colon was expected", err);
+}
+
+thr_status thr_tensors_json_skip(thr_json *json, thr_error *err) {
+    enum { DEPTH_MOST = 64 };
+    uint64_t objects = 0; /* bit d: level d is an object, not a list */
+    int depth = 0;
+    for (;;) {
+        bool opened = thr_tensors_json_take(json, '{');
+        const bool is_object = opened;
+        opened = opened || thr_tensors_json_take(json, '[');
+        if (opened && depth == DEPTH_MOST)
+            return thr_tensors_json_fail(json, "values are nested too deeply", err);
+        if (opened) {
+            objects = (objects & ~(UINT64_C(1) << depth)) | (uint64_t)is_object << depth;
+            depth++;
+            if (!thr_tensors_json_take(json, is_object ? '}' : ']')) {
+                THR_TRY(skip_key(json, is_object, err));
+                continue;
+            }
+            depth--;
+        } else {
+            THR_TRY(json->at < json->end && *json->at == '"' ? skip_string(json, err) : skip_plain(json, err));
+        }
+        for (; depth > 0 && !thr_tensors_json_take(json, ','); depth--)
+            THR_TRY(thr_tensors_json_expect(json, (objects >> (depth - 1) & 1) != 0 ? '}' : ']',
+                                            "a list or an object has no end", err));
+        if (depth == 0)
+            return THR_OK;
+        THR_TRY(skip_key(json, (objects >> (depth - 1) & 1) != 0, err));
+    }
 }
 
 /* ------------------------------------------------------------------------------------------------ writing */

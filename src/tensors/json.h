@@ -4,7 +4,7 @@
  *
  * The parser is strict: strings are valid UTF-8 without NUL characters, counts are non-negative integers in JSON's
  * notation. The caller drives it and expects each token, so no unexpected value is read, and nesting is no deeper
- * than the caller's own.
+ * than the caller's own. Values that the caller does not need are skipped.
  */
 #pragma once
 
@@ -33,6 +33,15 @@ bool thr_tensors_json_at_end(thr_json *json);
  * for the NUL.
  */
 thr_status thr_tensors_json_take_string(thr_json *json, char *out, size_t *length, thr_error *err);
+
+/*
+ * Skip a value of any type, nested up to 64 deep. Its contents are not validated beyond the punctuation; Python's NaN
+ * and Infinity pass.
+ */
+thr_status thr_tensors_json_skip(thr_json *json, thr_error *err);
+
+/* If the next characters are this word (true, false, null), consume them and return true. */
+bool thr_tensors_json_take_word(thr_json *json, const char *word);
 
 /* Parse a non-negative integer below 2^64. */
 thr_status thr_tensors_json_take_count(thr_json *json, uint64_t *count, thr_error *err);

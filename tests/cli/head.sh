@@ -154,11 +154,14 @@ gguf() {
 gguf 0 >model.gguf
 works "$THRESHER" head build model.gguf -o model.head --places 2
 matches '^model.head: 2 words of 2 dimensions, f32, ' out
+matches '^from output.weight of model.gguf$' out
+works "$THRESHER" head build model.gguf -o model.head --places 2 --force --json
+matches '"weights":"model.gguf","tensor":"output.weight","tied":false' out
 printf '1 3\n-1 -1\n' | to_fbin >two.fbin
 works "$THRESHER" head query model.head two.fbin -k 2 -q -o best.ivecs
 printf '1 0\n0 1\n' | to_ivecs >expected
 same best.ivecs expected
-fails 1 'has no tensor other: of 1 it has, the first are output.weight' \
+fails 1 'has no tensor other: of 1 it has, the first matrices are output.weight \[2, 2\]' \
     "$THRESHER" head build model.gguf -o x.head --tensor other
 gguf 14 >model.gguf
 fails 1 'output.weight is of type Q4_K (12): weights must be' "$THRESHER" head build model.gguf -o x.head

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fuzz_safetensors.c - bytes read as a file of tensors: as they are, and with the header's length corrected so that
- * the bytes after it are read, too. What is accepted lies in the data, once each.
+ * the bytes after it are read, too. What is accepted lies in the data, once each. Bytes that begin with a brace are
+ * read as an index of shards and as a config.json.
  */
 #include "fuzz/io_fuzz.h"
 #include "fuzz/model_mutator.h"
-#include "tensors/safetensors.h"
+#include "tensors/checkpoint.h"
 
 static void open_bytes(const uint8_t *data, size_t size) {
     thr_tensors *tensors = NULL;
@@ -31,12 +32,30 @@ static void open_bytes(const uint8_t *data, size_t size) {
     thr_tensors_free(tensors);
 }
 
+static void read_json(const uint8_t *data, size_t size) {
+    thr_shard_index index;
+    thr_tying tying = THR_TYING_UNKNOWN;
+    thr_error err;
+    thr_status status = thr_tensors_index_read(fuzz_context(), "i.json", data, size, &index, &err);
+    fuzz_check(status != THR_OK || index.n > 0);
+    if (status != THR_OK)
+        fuzz_check_error(&err, status);
+    for (size_t i = 0; i < index.n; i++)
+        fuzz_check(strchr(index.entries[i].file, '/') == NULL && strlen(index.entries[i].name) < size);
+    thr_tensors_index_free(fuzz_context(), &index);
+    status = thr_tensors_config_read("config.json", data, size, &tying, &err);
+    if (status != THR_OK)
+        fuzz_check_error(&err, status);
+}
+
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned seed) {
     return fuzz_mutate_model(data, size, room, seed);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     open_bytes(data, size);
+    if (size > 0 && data[0] == '{')
+        read_json(data, size);
     /* All of it is a header, or all up to the last brace. */
     if (size < 10)
         return 0;

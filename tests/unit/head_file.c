@@ -313,7 +313,7 @@ static void tensors_that_are_no_head_are_refused_by_name(void **state) {
         thr_status status;
         const char *part;
     } cases[] = {
-        {"other", THR_ENOTFOUND, "has no tensor other: of 8 it has, the first are "},
+        {"other", THR_ENOTFOUND, "has no tensor other: of 8 it has, the first matrices are numbers.weight [2, 2], "},
         {"numbers.weight", THR_EFORMAT, "the tensor numbers.weight is not a matrix of F32, F16 or BF16"},
         {"lm_head.bias", THR_EFORMAT, "the tensor lm_head.bias is not a matrix"},
         {"odd.weight", THR_EFORMAT, "the tensor odd.bias is not a vector"},
@@ -328,7 +328,8 @@ static void tensors_that_are_no_head_are_refused_by_name(void **state) {
                      cases[i].part);
     write_named_tensors(*state, true);
     assert_error(thr_head_create_file(*state, TENSORS, NULL, &build, &head, &err), THR_ENOTFOUND, &err,
-                 "has no tensor with the usual name of a head: of 1 it has, the first are numbers.weight");
+                 "has no tensor with the usual name of an output layer: of 1 it has, the first matrices are "
+                 "numbers.weight [2, 2]");
     assert_null(head);
 }
 

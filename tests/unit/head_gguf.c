@@ -72,9 +72,9 @@ static void the_output_layer_is_taken_with_its_bias(void **state) {
                  "convert the model with an output layer of one of these");
     assert_error(make(*state, "output.bias", THR_DTYPE_NONE, &head, &err), THR_EFORMAT, &err,
                  "the tensor output.bias has 1 axes: a head is a matrix of words by dimensions");
-    assert_error(
-        make(*state, "none", THR_DTYPE_NONE, &head, &err), THR_ENOTFOUND, &err,
-        "has no tensor none: of 4 it has, the first are token_embd.weight, output.bias, output.weight, blk.0.");
+    assert_error(make(*state, "none", THR_DTYPE_NONE, &head, &err), THR_ENOTFOUND, &err,
+                 "has no tensor none: of 4 it has, the first matrices are token_embd.weight [5, 32], output.weight [5, "
+                 "32], blk.0.");
     assert_null(head);
     free(b);
 }
@@ -126,9 +126,10 @@ static void wrong_inputs_are_refused(void **state) {
     gguf_align(b, 32);
     put_floats(b, numbers, 64);
     write_file(b);
-    assert_error(make(*state, NULL, THR_DTYPE_NONE, &head, &err), THR_ENOTFOUND, &err,
-                 "has no tensor output.weight or token_embd.weight: of 2 it has, the first are wide.weight, "
-                 "many.weight; the model has 5 parts, and another may have it");
+    assert_error(
+        make(*state, NULL, THR_DTYPE_NONE, &head, &err), THR_ENOTFOUND, &err,
+        "has no tensor with the usual name of an output layer: of 2 it has, the first matrices are wide.weight [0, "
+        "40000], many.weight [0, 8]; there is no other part (name them NAME-00001-of-00002.gguf");
     assert_error(make(*state, "wide.weight", THR_DTYPE_NONE, &head, &err), THR_EDIM, &err,
                  "the tensor wide.weight has 40000 dimensions: a head has 1 to 32768");
     assert_error(make(*state, "many.weight", THR_DTYPE_NONE, &head, &err), THR_EDIM, &err, "weights of 0 words");
@@ -142,6 +143,50 @@ static void wrong_inputs_are_refused(void **state) {
                  "the tensor output.bias is not a vector of biases");
     (void)unlink(PATH);
     assert_error(make(*state, NULL, THR_DTYPE_NONE, &head, &err), THR_ENOTFOUND, &err, PATH);
+    free(b);
+}
+
+static const char PARTS[2][48] = {"unit-head-part-00001-of-00002.gguf", "unit-head-part-00002-of-00002.gguf"};
+
+/* Part i of two, with one matrix of WORDS x DIMS of this number. */
+static void write_part(gguf_bytes *b, int i, const char *name, float number) {
+    float weights[WORDS * DIMS];
+    for (int j = 0; j < WORDS * DIMS; j++)
+        weights[j] = number;
+    gguf_begin(b, 3, 1, 1);
+    gguf_put_pair(b, "split.count", 2, 2, 2);
+    gguf_put_tensor(b, name, THR_GGUF_F32, 2, DIMS, WORDS, 0);
+    gguf_align(b, 32);
+    put_floats(b, weights, WORDS * DIMS);
+    test_write_file(PARTS[i], b->at, b->n);
+}
+
+static void the_output_layer_is_taken_from_another_part(void **state) {
+    gguf_bytes *b = test_array(1, sizeof *b);
+    thr_head_build_options options;
+    thr_head_taken taken;
+    thr_head *head = NULL;
+    thr_error err;
+    thr_head_build_options_init(&options);
+    options.taken = &taken;
+    (void)unlink(PARTS[1]);
+    write_part(b, 0, "token_embd.weight", 1);
+    assert_error(thr_head_create_file(*state, PARTS[0], NULL, &options, &head, &err), THR_ENOTFOUND, &err,
+                 "unit-head-part-00001-of-00002.gguf: has embeddings, token_embd.weight, but no output layer, which "
+                 "unit-head-part-00002-of-00002.gguf may have");
+    write_part(b, 1, "output.weight", 2);
+    for (int i = 0; i < 2; i++) {
+        assert_ok(thr_head_create_file(*state, PARTS[i], NULL, &options, &head, &err), &err);
+        assert_true(((const float *)thr_head_of(head)->weights)[0] == 2 && !taken.tied);
+        assert_string_equal(taken.tensor, "output.weight");
+        assert_string_equal(taken.path, PARTS[1]);
+        thr_head_free(head);
+    }
+    write_part(b, 1, "blk.0.ffn_norm.weight", 2);
+    assert_error(thr_head_create_file(*state, PARTS[0], NULL, &options, &head, &err), THR_EINVAL, &err,
+                 "the output layer may be any of token_embd.weight [5, 32], blk.0.ffn_norm.weight [5, 32]: name it");
+    (void)unlink(PARTS[0]);
+    (void)unlink(PARTS[1]);
     free(b);
 }
 
@@ -161,6 +206,7 @@ int main(void) {
         cmocka_unit_test(the_output_layer_is_taken_with_its_bias),
         cmocka_unit_test(types_are_kept_or_widened),
         cmocka_unit_test(wrong_inputs_are_refused),
+        cmocka_unit_test(the_output_layer_is_taken_from_another_part),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

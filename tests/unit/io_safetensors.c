@@ -125,9 +125,9 @@ static void headers_that_are_not_json_are_refused_by_byte(void **state) {
     static const struct {
         const char *header, *wanted_text;
     } cases[] = {
-        {"{ ", "byte 10, in the header: a string was expected"},
-        {"{]", "byte 9, in the header: a string was expected"},
-        {"{}x", "byte 10, in the header: something follows"},
+        {"{ ", "byte 10: a string was expected"},
+        {"{]", "byte 9: a string was expected"},
+        {"{}x", "byte 10: something follows"},
         {"{},", "something follows"},
         {"{\"a\"}", "a colon was expected"},
         {"{\"a\":1}", "a tensor is not an object"},

@@ -22,7 +22,8 @@ static const char *const keeps[] = {"as-is", "f32", "f16", "bf16", "i8", NULL};
 
 static const prog_argument arguments[] = {
     {PROG_REQUIRED("WEIGHTS", PROG_NAMES_FILE, offsetof(build_values, weights),
-                   "one row per word: .safetensors, .gguf, .npy or another file of rows")},
+                   "one row per word: .safetensors, .gguf, .npy or another file of rows; or the directory or the "
+                   "*.safetensors.index.json of a sharded model")},
     {.name = NULL},
 };
 
@@ -30,8 +31,8 @@ static const prog_option options[] = {
     {PROG_NEW_FILE_OPTION("FILE", offsetof(build_values, output), "the file to write")},
     {PROG_TEXT_OPTION("tensor", "NAME", offsetof(build_values, tensor),
                       "name of the tensor of .safetensors or .gguf (default: lm_head.weight, output.weight or "
-                      "another usual name, else the tied embeddings). If the file has X.bias for X.weight, it "
-                      "is the bias")},
+                      "another usual name; the embeddings, if the model ties them). X.bias beside X.weight is the "
+                      "bias")},
     {PROG_FILE_OPTION("bias", offsetof(build_values, bias),
                       "one number per word to add to its logit: .npy or another file of numbers")},
     {PROG_CHOICE_OPTION(
@@ -62,7 +63,8 @@ static const prog_option options[] = {
     PROG_OPTIONS_END,
 };
 
-static int print_report(const program *run, const build_values *values, const thr_head_info *info, double start) {
+static int print_report(const program *run, const build_values *values, const thr_head_info *info,
+                        const thr_head_taken *taken, double start) {
     const double seconds = prog_seconds() - start;
 
     if (run->globals.json) {
@@ -76,6 +78,13 @@ static int print_report(const program *run, const build_values *values, const th
         PROG_JSON_COUNTS(&json, {"bands", info->n_bands}, {"weight_bytes", info->weight_bytes},
                          {"hash_bytes", info->hash_bytes}, {"planes", info->n_planes},
                          {"plane_bytes", info->plane_bytes});
+        prog_json_key_text(&json, "weights", taken->path);
+        if (taken->tensor[0] != '\0') {
+            prog_json_key_text(&json, "tensor", taken->tensor);
+            prog_json_key_bool(&json, "tied", taken->tied);
+        }
+        if (taken->bias[0] != '\0')
+            prog_json_key_text(&json, "bias_tensor", taken->bias);
         prog_json_key_real(&json, "build_s", seconds);
         prog_json_end_object(&json);
         return PROG_DONE;
@@ -85,6 +94,9 @@ static int print_report(const program *run, const build_values *values, const th
               info->has_bias ? " with a bias" : "", prog_bytes((double)info->weight_bytes).text,
               prog_bytes((double)info->hash_bytes).text, prog_bytes((double)info->plane_bytes).text,
               prog_time(seconds).text);
+    if (taken->tensor[0] != '\0')
+        prog_line("from %s%s%s%s of %s", taken->tensor, taken->tied ? " (tied embeddings)" : "",
+                  taken->bias[0] != '\0' ? " and " : "", taken->bias, taken->path);
     return PROG_DONE;
 }
 
@@ -102,7 +114,7 @@ static int build(const program *run, const build_values *values, const thr_head_
         rc = prog_failed_existing(&err, "add --force");
     const thr_head_info info = thr_head_get_info(head);
     thr_head_free(head);
-    return rc == PROG_DONE ? print_report(run, values, &info, start) : rc;
+    return rc == PROG_DONE ? print_report(run, values, &info, how->taken, start) : rc;
 }
 
 static int run_build(program *run, const void *all_values) {
@@ -112,10 +124,12 @@ static int run_build(program *run, const void *all_values) {
     prog_floats bias = {.items = NULL};
     prog_head_words frequent = {.items = NULL};
     thr_head_build_options how;
+    thr_head_taken taken;
     thr_error err = {.status = THR_OK};
     int rc = PROG_DONE;
 
     thr_head_build_options_init(&how);
+    how.taken = &taken;
     if (thr_head_check_path(run->context, values->output, values->force, &err) != THR_OK)
         return prog_failed_existing(&err, "add --force");
     if (values->bias != NULL)
@@ -152,6 +166,7 @@ const prog_command prog_head_build = {
             "more bands find more words, in more time.",
     .examples = PROG_EXAMPLES(
         "thresher head build model.safetensors -o model.head",
+        "thresher head build model.safetensors.index.json -o model.head",
         "thresher head build model.safetensors -o model.head --tensor decoder.out.weight --keep f16",
         "thresher head build model.gguf -o small.head --keep i8",
         "thresher head build weights.npy -o model.head --bias bias.npy --frequent by_count.txt --bands 200"),
