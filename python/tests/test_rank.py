@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import copy
+import os
 import pickle
 import unittest
 from typing import Any
@@ -82,6 +83,20 @@ class Files(Case):
         self.assertIsNone(thresher.read_ranking(path, queries=False).qid)
         self.write("1\n2\n", "rows.svm.query")
         np.testing.assert_array_equal(thresher.read_ranking(path).qid, [0, 1, 1])
+
+    def test_a_cache_is_of_the_bytes_of_the_file_and_of_its_queries(self) -> None:
+        """Of one length and time, as cp -p, rsync -t and reproducible builds leave them."""
+
+        def read(name: str, text: str) -> tuple[list[float], list[int]]:
+            os.utime(self.write(text, name), (1000, 1000))
+            rows = thresher.read_ranking(self.path("rows.svm"), cache=True)
+            return [float(label) for label in rows.y], [int(query) for query in rows.qid]
+
+        self.assertEqual(read("rows.svm", "1 qid:1 1:1\n2 qid:1 1:2\n"), ([1, 2], [1, 1]))
+        self.assertEqual(read("rows.svm", "2 qid:1 1:1\n1 qid:1 1:2\n"), ([2, 1], [1, 1]))
+        self.write("1 1:1\n2 1:2\n3 1:3\n")
+        self.assertEqual(read("rows.svm.query", "1\n2\n"), ([1, 2, 3], [0, 1, 1]))
+        self.assertEqual(read("rows.svm.query", "2\n1\n"), ([1, 2, 3], [0, 0, 1]))
 
     def test_what_cannot_be_read_is_said(self) -> None:
         with self.assertRaisesRegex(thresher.FormatError, "line 2"):

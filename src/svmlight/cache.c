@@ -9,10 +9,11 @@
 
 #include "base/error.h"
 #include "base/files/file.h"
+#include "base/files/file_sum.h"
 #include "base/files/section_file.h"
 #include "svmlight/side_files.h"
 
-enum { CACHE_FORMAT = 1 };
+enum { CACHE_FORMAT = 2 };
 
 static const char cache_ending[] = ".thr-cache";
 
@@ -50,7 +51,7 @@ typedef struct cache_header {
 } cache_header;
 
 _Static_assert(sizeof(cache_header) == THR_SECTIONS_HEADER, "no padding");
-_Static_assert(sizeof(thr_svmlight_source) == 32, "no padding");
+_Static_assert(sizeof(thr_svmlight_source) == 24, "no padding");
 
 static thr_status cache_name(thr_context *context, const char *path, char **name, thr_error *err) {
     return thr_path_append(context, path, cache_ending, name, err);
@@ -58,21 +59,26 @@ static thr_status cache_name(thr_context *context, const char *path, char **name
 
 /* ------------------------------------------------------------------------------------------------ source */
 
-static thr_status stat_file(const char *path, uint64_t *size, int64_t *mtime_ns, thr_error *err) {
+/* Read through the descriptor: a file that shrinks meanwhile is an error then, not a signal. */
+static thr_status sum_file(thr_context *context, const char *path, uint64_t *checksum, thr_error *err) {
     thr_map map;
+    thr_file_sum sum;
     THR_TRY(thr_map_open(path, &map, err));
-    *size = map.size;
-    *mtime_ns = map.mtime_ns;
+    thr_status status = thr_file_sum_start(context, map.size, map.size, &sum, err);
+    if (status == THR_OK)
+        status = thr_file_sum_bytes(&sum, path, map.fd, 0, map.size, checksum, err);
+    thr_file_sum_end(&sum);
     thr_map_close(&map);
-    return THR_OK;
+    return status;
 }
 
 thr_status thr_svmlight_look(thr_context *context, const char *path, thr_svmlight_source *source, thr_error *err) {
     char *side = NULL;
-    *source = (thr_svmlight_source){.side_size = THR_SVMLIGHT_NO_SIDE};
-    THR_TRY(stat_file(path, &source->size, &source->mtime_ns, err));
+    *source = (thr_svmlight_source){.has_side = 0};
+    THR_TRY(sum_file(context, path, &source->file, err));
     THR_TRY(thr_svmlight_find_side(context, path, &side, err));
-    const thr_status status = side != NULL ? stat_file(side, &source->side_size, &source->side_mtime_ns, err) : THR_OK;
+    source->has_side = side != NULL;
+    const thr_status status = side != NULL ? sum_file(context, side, &source->side, err) : THR_OK;
     thr_release(context, side);
     return status;
 }
@@ -166,9 +172,7 @@ bool thr_svmlight_cache_take(const thr_map *map, const thr_svmlight_source *sour
         return false;
     thr_svmlight_source made_of;
     memcpy(&made_of, thr_section_file_at(&file, CACHE_SOURCE), sizeof made_of);
-    const bool same = made_of.size == source->size && made_of.mtime_ns == source->mtime_ns &&
-                      made_of.side_size == source->side_size && made_of.side_mtime_ns == source->side_mtime_ns;
-    if (!same || (with_comments && (h.has & WITH_COMMENTS) == 0))
+    if (!thr_svmlight_is_same(&made_of, source) || (with_comments && (h.has & WITH_COMMENTS) == 0))
         return false;
     if (!thr_section_file_is_whole(&file))
         return false;

@@ -291,6 +291,21 @@ static reading start(thr_context *context, const char *name, const thr_svmlight_
     return r;
 }
 
+/*
+ * Write the cache, unless the file changed while it was read: its rows may be of neither state. The cache is optional:
+ * a failure is no error.
+ */
+static void write_cache(thr_context *context, const char *path, const thr_svmlight_source *source, bool with_comments,
+                        thr_svmlight *s) {
+    thr_svmlight_source now;
+    if (thr_svmlight_look(context, path, &now, &s->cache) != THR_OK)
+        return;
+    if (!thr_svmlight_is_same(source, &now))
+        (void)thr_fail(&s->cache, THR_ECHANGED, "%s: changed while it was read, so no cache was written", path);
+    else
+        (void)thr_svmlight_cache_write(context, path, source, with_comments, s, &s->cache);
+}
+
 thr_status thr_svmlight_read(thr_context *context, const char *path, const thr_svmlight_options *options,
                              thr_svmlight *out, thr_error *err) {
     size_t chunk_bytes;
@@ -312,10 +327,8 @@ thr_status thr_svmlight_read(thr_context *context, const char *path, const thr_s
     THR_TRY(thr_io_whole_lines_open(context, path, chunk_bytes, &r.lines, err));
     THR_TRY(read_lines(&r, file, out, err));
     /* A cache stores everything in its file; without queries it would be incomplete. */
-    if (file == NULL || !r.options.write_cache || r.options.ignore_queries)
-        return THR_OK;
-    /* The cache is optional: failure to write it is not an error. */
-    (void)thr_svmlight_cache_write(context, path, &source, with_comments, out, &out->cache);
+    if (file != NULL && r.options.write_cache && !r.options.ignore_queries)
+        write_cache(context, path, &source, with_comments, out);
     return THR_OK;
 }
 

@@ -24,25 +24,25 @@ thr_status thr_svmlight_take_side(thr_context *context, const char *path, const 
 
 /* ------------------------------------------------------------------------------------------------ cache */
 
-/*
- * The state of the files that a cache was made from: sizes in bytes, modification times. side_size is
- * THR_SVMLIGHT_NO_SIDE if there was no side file.
- */
+/* The files that a cache was made from: checksums of their bytes, compressed or not. */
 typedef struct thr_svmlight_source {
-    uint64_t size;
-    int64_t mtime_ns;
-    uint64_t side_size;
-    int64_t side_mtime_ns;
+    uint64_t file;
+    uint64_t side; /* 0 without a side file */
+    uint64_t has_side;
 } thr_svmlight_source;
 
-#define THR_SVMLIGHT_NO_SIDE UINT64_MAX
+static inline bool thr_svmlight_is_same(const thr_svmlight_source *a, const thr_svmlight_source *b) {
+    return a->file == b->file && a->side == b->side && a->has_side == b->has_side;
+}
 
-/* Get the state of the file and its side file. THR_ENOTFOUND; THR_EIO; THR_ENOMEM. */
+/*
+ * Sum the bytes of the file and its side file. THR_ENOTFOUND; THR_EIO; THR_ECHANGED; THR_ECANCELED; THR_ENOMEM.
+ */
 thr_status thr_svmlight_look(thr_context *context, const char *path, thr_svmlight_source *source, thr_error *err);
 
 /*
- * Map the cache of path. *found is false, and nothing is held, if there is none or it is unusable: made from another
- * state of the file or by another version, without the comments, or damaged. The caller then reads the file.
+ * Map the cache of path. *found is false, and nothing is held, if there is none or it is unusable: made from other
+ * bytes or by another version, without the comments, or damaged. The caller then reads the file.
  * THR_ENOMEM; THR_ECANCELED.
  */
 thr_status thr_svmlight_cache_open(thr_context *context, const char *path, const thr_svmlight_source *source,

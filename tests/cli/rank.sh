@@ -252,3 +252,17 @@ works "$THRESHER" rank train pair.svm -o pair.model
 matches '^thresher: pair.model exists: the model of this training replaces it$' err
 works "$THRESHER" rank train pair.svm -o pair.model --start pair.model
 ! grep 'replaces it' err || die "a note on the start"
+
+# a cache is of the bytes, not of the length and the time, of a file and of what is beside it
+changed() { # changed FILE TEXT: the same time as before
+    printf "%b" "$2" >"$1"
+    touch -d @1000 "$1"
+    works "$THRESHER" rank train t.svm --cache -o cached.model
+    works "$THRESHER" rank train t.svm -o plain.model
+    same cached.model plain.model
+}
+changed t.svm '1 qid:1 1:1\n2 qid:1 1:2\n'
+changed t.svm '2 qid:1 1:1\n1 qid:1 1:2\n'
+printf '1 1:1\n2 1:2\n1 1:3\n' >t.svm
+changed t.svm.query '1\n2\n'
+changed t.svm.query '2\n1\n'

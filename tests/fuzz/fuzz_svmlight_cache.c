@@ -28,7 +28,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    thr_svmlight_source source = {.size = 0};
+    thr_svmlight_source source = {.file = 0};
     void *memory = NULL;
     fuzz_check(posix_memalign(&memory, THR_SECTION_ALIGN, size > 0 ? size : 1) == 0);
     if (size > 0)
