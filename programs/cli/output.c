@@ -28,9 +28,7 @@ static int open_stream(prog_out *out, int descriptor) {
 }
 
 bool prog_out_is_stream(const char *path) {
-    struct stat status;
-
-    return strcmp(path, "-") == 0 || (stat(path, &status) == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode));
+    return strcmp(path, "-") == 0 || thr_output_is_stream(path);
 }
 
 int prog_out_open(prog_out *out, thr_context *context, const char *path) {
@@ -40,8 +38,12 @@ int prog_out_open(prog_out *out, thr_context *context, const char *path) {
     if (path == NULL || strcmp(path, "-") == 0)
         return PROG_DONE;
     *out = (prog_out){.name = path};
-    if (prog_out_is_stream(path))
-        return open_stream(out, open(path, O_WRONLY | O_CLOEXEC));
+    if (prog_out_is_stream(path)) {
+        int descriptor;
+
+        return thr_output_open_stream(path, &descriptor, &err) == THR_OK ? open_stream(out, descriptor)
+                                                                         : prog_failed(&err);
+    }
     if (thr_output_create(context, path, &out->output, &err) != THR_OK)
         return prog_failed(&err);
     return open_stream(out, fcntl(thr_output_descriptor(out->output), F_DUPFD_CLOEXEC, 0));

@@ -16,7 +16,7 @@ typedef struct prog_out {
     thr_output *output; /* the file to rename to path; NULL: written directly */
 } prog_out;
 
-/* Whether path is written directly: "-", a pipe, a device. */
+/* Whether path is written directly: "-", a pipe, a device, an open file of a process. */
 bool prog_out_is_stream(const char *path);
 
 /* Open path, or standard output if it is NULL or "-". Returns PROG_DONE, or an exit code after printing an error. */

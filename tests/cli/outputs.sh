@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Outputs: never an input, nor a file of another kind; links are not followed; two writers at once; nothing left over.
+# Outputs: never an input, nor a file of another kind; links stay, and lead on; two writers at once; nothing left over.
 #
 # THR_ROUNDS=N has two processes write each kind of output at once, N times.
 set -eu
@@ -170,26 +170,63 @@ every() {
     done || exit 1
 }
 
-# Neither a link at the name that outputs once had until they were whole, nor one at their own is followed.
-plant() {
+# A link at the output stays, and the file that it names is written, whether it exists or not. A link at the name that
+# outputs once had until they were whole is not followed.
+follow() {
+    mkdir elsewhere
+    ln -s "elsewhere/$2" link
+    ln -s "$PWD/link" "$2"
     ln -s victim "$2.tmp"
-    ln -s victim "$2"
-    # shellcheck disable=SC2086 # words
-    "$1" -o "$2" $3 >out 2>&1 || true
-    [ "$(cat victim)" = mine ] || die "$1 followed a link at $2"
-    [ -L "$2.tmp" ] || die "$1 took the file at $2.tmp"
-    rm -f "$2"
-    # shellcheck disable=SC2086 # words
-    works "$1" -o "$2" $3
-    [ "$(cat victim)" = mine ] && [ -L "$2.tmp" ] && [ ! -L "$2" ] || die "$1 followed a link at $2.tmp"
-    rm "$2" "$2.tmp"
+    for round in absent present; do
+        # shellcheck disable=SC2086 # words
+        works "$1" -o "$2" $3
+        [ -L "$2" ] && [ -L link ] && [ -s "elsewhere/$2" ] || die "$1 did not write the $round file behind a link"
+        [ "$(ls -A elsewhere)" = "$2" ] || die "$1 left something behind a link"
+    done
+    [ "$(cat victim)" = mine ] && [ -L "$2.tmp" ] || die "$1 followed a link at $2.tmp"
+    rm -r "$2" "$2.tmp" link elsewhere
+}
+
+# A link to an open file of a process is no name of a file: the output goes through it, or is refused.
+through() {
+    [ -e /proc/self/fd/1 ] || return 0
+    mkdir dir
+    ln -s /proc/self/fd/1 "dir/$2"
+    ln -s "dir/$2" "link.$2"
+    for name in "dir/$2" "link.$2"; do
+        # shellcheck disable=SC2086 # words
+        if "$1" -o "$name" $3 >redirected 2>err; then
+            [ -s redirected ] || die "$1 lost what it wrote to $name"
+        else
+            grep -q "$name: is \(an open file of a process\|not a plain file\)" err || die "$1 -o $name: another message: $(cat err)"
+            [ ! -s redirected ] || die "$1 wrote to $name, and failed"
+        fi
+        [ -L "dir/$2" ] && [ -L "link.$2" ] && [ "$(ls -A dir)" = "$2" ] || die "$1 replaced the link $name"
+    done
+    rm -r dir "link.$2" redirected
 }
 printf 'mine\n' >victim
-every plant
+every follow
+every through
+if [ -e /proc/self/fd/1 ]; then
+    {
+        echo first
+        scores -o /proc/self/fd/3 3>&1
+        echo last
+    } >redirected
+    [ "$(sed -n '1p;$p' redirected | tr '\n' ' ')" = 'first last ' ] && [ "$(wc -l <redirected)" -eq 122 ] ||
+        die "an open file of the shell lost lines"
+fi
+ln -s made.index link.index
+works index -o link.index
+[ -L link.index ] && [ -e made.index/MANIFEST ] || die "an index is not made where a link names it"
+works index -o link.index --force
+[ -L link.index ] || die "a link to an index was replaced"
+rm -r link.index made.index redirected
 rm users.hits
-ln -s victim users.hits
-ln -s victim users.hits.tmp
+ln -s users.names users.hits
 users -o users.fvecs --hits users.hits
+[ -L users.hits ] && [ -s users.names ] || die "--hits did not write the file behind a link"
 ln -s victim curve.csv
 ln -s victim curve.svg.tmp
 tower -o new.safetensors --curve curve.csv 2>err || true

@@ -3,6 +3,7 @@
 #define _DEFAULT_SOURCE /* flock, mkdtemp */
 #include "base/files/file.h"
 #include "base/files/out.h"
+#include "base/files/target.h"
 #include "files.h"
 #include "support.h"
 
@@ -234,17 +235,95 @@ static void a_new_file_has_the_bits_of_the_umask_and_one_that_is_replaced_keeps_
     (void)unlink(path);
 }
 
-static void a_link_at_the_target_is_replaced_and_what_it_names_stays(void **state) {
-    (void)state;
+static bool is_link(const char *path) {
     struct stat st;
-    test_write_text(test_path_of("victim"), "mine");
-    assert_int_equal(symlink("victim", test_path_of("link")), 0);
-    put(test_path_of("link"), "new");
-    expect_text(test_path_of("victim"), "mine");
-    expect_text(test_path_of("link"), "new");
-    assert_true(lstat(test_path_of("link"), &st) == 0 && S_ISREG(st.st_mode));
-    (void)unlink(test_path_of("victim"));
+    return lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
+}
+
+/* Through a relative link to an absolute one, in another directory. */
+static void a_link_at_the_target_stays_and_the_file_that_it_names_is_written(void **state) {
+    (void)state;
+    char absolute[4096], here[2048];
+    assert_non_null(getcwd(here, sizeof here));
+    (void)snprintf(absolute, sizeof absolute, "%s/%s", here, test_path_of("other/named"));
+    assert_int_equal(mkdir(test_path_of("other"), 0777), 0);
+    assert_int_equal(symlink(absolute, test_path_of("second")), 0);
+    assert_int_equal(symlink("second", test_path_of("link")), 0);
+    for (int i = 0; i < 2; i++) { /* the file does not exist, then it does */
+        put(test_path_of("link"), i == 0 ? "new" : "newer");
+        expect_text(absolute, i == 0 ? "new" : "newer");
+        assert_true(is_link(test_path_of("link")) && is_link(test_path_of("second")));
+    }
+    (void)unlink(absolute);
+    (void)rmdir(test_path_of("other"));
+    (void)unlink(test_path_of("second"));
     (void)unlink(test_path_of("link"));
+    assert_int_equal(count_names(NULL, 0), 0);
+}
+
+static void links_that_lead_to_no_name_of_a_file_are_refused(void **state) {
+    (void)state;
+    const char *path = test_path_of("link");
+    char descriptor[64];
+    thr_out out;
+    thr_error err;
+    int fd = -1;
+    test_write_text(test_path_of("opened"), "mine");
+    const int opened = open(test_path_of("opened"), O_RDWR | O_APPEND | O_CLOEXEC);
+    (void)snprintf(descriptor, sizeof descriptor, "/proc/self/fd/%d", opened);
+    if (access("/proc/self/fd", X_OK) == 0) {
+        assert_int_equal(symlink(descriptor, path), 0);
+        assert_error(thr_out_open(&context, path, &out, &err), THR_EIO, &err, "is an open file of a process");
+        assert_true(thr_target_is_stream(path) && thr_target_is_stream(descriptor) && is_link(path));
+        assert_ok(thr_target_open_stream(path, &fd, &err), &err);
+        assert_int_equal(write(fd, " new", 4), 4);
+        (void)close(fd);
+        expect_text(test_path_of("opened"), "mine new");
+        (void)unlink(path);
+    }
+    (void)close(opened);
+    assert_false(thr_target_is_stream(test_path_of("opened")));
+    assert_int_equal(symlink("link", path), 0);
+    assert_error(thr_out_open(&context, path, &out, &err), THR_EIO, &err, "Too many levels of symbolic links");
+    (void)unlink(path);
+    (void)unlink(test_path_of("opened"));
+    assert_int_equal(count_names(NULL, 0), 0);
+}
+
+/* A link of another user in a directory where all may write: the system refuses to follow it, too. */
+static void a_planted_link_is_refused(void **state) {
+    (void)state;
+    thr_out out;
+    thr_error err;
+    if (geteuid() != 0)
+        skip();
+    assert_int_equal(mkdir(test_path_of("all"), 0777), 0);
+    assert_int_equal(chmod(test_path_of("all"), 01777), 0);
+    assert_int_equal(symlink("named", test_path_of("all/link")), 0);
+    put(test_path_of("all/link"), "own");
+    expect_text(test_path_of("all/named"), "own");
+    assert_int_equal(lchown(test_path_of("all/link"), 12345, 12345), 0);
+    assert_error(thr_out_open(&context, test_path_of("all/link"), &out, &err), THR_EIO, &err,
+                 "is a link that another user made in a directory where all may write");
+    expect_text(test_path_of("all/named"), "own");
+    (void)unlink(test_path_of("all/named"));
+    (void)unlink(test_path_of("all/link"));
+    (void)rmdir(test_path_of("all"));
+}
+
+static void a_directory_is_made_where_a_link_names_it(void **state) {
+    (void)state;
+    bool made = false;
+    thr_error err;
+    struct stat st;
+    assert_int_equal(symlink("named", test_path_of("link")), 0);
+    for (int i = 0; i < 2; i++) {
+        assert_ok(thr_dir_make(test_path_of("link"), &made, &err), &err);
+        assert_true(made == (i == 0) && stat(test_path_of("named"), &st) == 0 && S_ISDIR(st.st_mode));
+    }
+    assert_true(is_link(test_path_of("link")));
+    (void)unlink(test_path_of("link"));
+    (void)rmdir(test_path_of("named"));
 }
 
 static void links_at_names_that_can_be_guessed_are_not_followed(void **state) {
@@ -488,7 +567,10 @@ int main(void) {
         cmocka_unit_test(a_full_disk_is_enospace),
         cmocka_unit_test(a_file_that_may_not_grow_is_an_error_and_leaves_nothing),
         cmocka_unit_test(a_new_file_has_the_bits_of_the_umask_and_one_that_is_replaced_keeps_its_own),
-        cmocka_unit_test(a_link_at_the_target_is_replaced_and_what_it_names_stays),
+        cmocka_unit_test(a_link_at_the_target_stays_and_the_file_that_it_names_is_written),
+        cmocka_unit_test(links_that_lead_to_no_name_of_a_file_are_refused),
+        cmocka_unit_test(a_planted_link_is_refused),
+        cmocka_unit_test(a_directory_is_made_where_a_link_names_it),
         cmocka_unit_test(links_at_names_that_can_be_guessed_are_not_followed),
         cmocka_unit_test(a_file_of_the_users_that_ends_in_tmp_stays),
         cmocka_unit_test(names_of_temporary_files_are_recognised),

@@ -120,8 +120,7 @@ static void add(prog_curve *curve, const thr_tower_epoch *epoch) {
         begin(curve);
     if (curve->rc != PROG_DONE)
         return;
-    const int links = curve->path != NULL && prog_out_is_stream(curve->path) ? 0 : O_NOFOLLOW;
-    const int descriptor = curve->path != NULL ? open(curve->path, O_WRONLY | O_APPEND | O_CLOEXEC | links) : -1;
+    const int descriptor = curve->path != NULL ? open(curve->path, O_WRONLY | O_APPEND | O_CLOEXEC) : -1;
     FILE *file = descriptor >= 0 ? fdopen(descriptor, "a") : NULL;
 
     if (file == NULL)

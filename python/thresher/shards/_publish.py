@@ -27,8 +27,12 @@ def is_shard_name(name: str) -> bool:
 @contextmanager
 def build_directory(path: str, replace: bool) -> Iterator[None]:
     """Make the directory, and lock it against other builds; remove it again if it was made and nothing is in it."""
-    made = not os.path.lexists(path)
-    os.makedirs(path, exist_ok=True)
+    place = os.path.realpath(path)  # of a link, what it names
+    made = not os.path.lexists(place)
+    try:
+        os.makedirs(place, exist_ok=True)
+    except FileExistsError:
+        raise _errors.ExistsError(f"{path}: is a file, not a directory: choose another name", "EEXIST") from None
     lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         try:
@@ -45,7 +49,7 @@ def build_directory(path: str, replace: bool) -> Iterator[None]:
         yield
     finally:
         if made and not os.listdir(path):
-            os.rmdir(path)
+            os.rmdir(place)
         os.close(lock)
 
 

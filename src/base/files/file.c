@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/files/guard.h"
+#include "base/files/target.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -134,11 +135,20 @@ thr_status thr_path_append(thr_context *context, const char *path, const char *e
 }
 
 thr_status thr_dir_make(const char *dir, bool *made, thr_error *err) {
+    char target[THR_TARGET_BYTES];
+    bool descriptor;
+    struct stat st;
     *made = mkdir(dir, 0777) == 0;
     if (*made)
         return THR_OK;
     int why = errno;
-    struct stat st;
+    if (why == EEXIST && stat(dir, &st) != 0) { /* a link whose target does not exist */
+        THR_TRY(thr_target_resolve(dir, target, &descriptor, err));
+        *made = mkdir(target, 0777) == 0;
+        why = errno;
+        if (*made)
+            return THR_OK;
+    }
     if (why != EEXIST || stat(dir, &st) != 0)
         return thr_fail_errno(err, why, "make the directory", dir);
     if (!S_ISDIR(st.st_mode))

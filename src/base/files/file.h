@@ -57,7 +57,7 @@ thr_status thr_path_join(thr_context *context, const char *dir, const char *name
 /* Allocate the path with an ending after it, or a copy if the ending is "". */
 thr_status thr_path_append(thr_context *context, const char *path, const char *ending, char **appended, thr_error *err);
 
-/* Create a directory if it does not exist. *made is true if it was created. */
+/* Create a directory, or the target of a link, if it does not exist. *made is true if it was created. */
 thr_status thr_dir_make(const char *dir, bool *made, thr_error *err);
 
 /* fsync a directory, which makes renames and creations in it durable. */

@@ -5,6 +5,7 @@
 #include "base/files/checksum.h"
 #include "base/error.h"
 #include "base/files/file.h"
+#include "base/files/target.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -94,6 +95,15 @@ static thr_status check_target(const char *path, thr_error *err) {
     return THR_OK;
 }
 
+/* Set out->path to the target, behind its links. */
+static thr_status find_target(thr_out *out, const char *path, thr_error *err) {
+    char target[THR_TARGET_BYTES];
+    bool descriptor;
+    THR_TRY(check_target(path, err));
+    THR_TRY(thr_target_resolve(path, target, &descriptor, err));
+    return thr_path_append(out->context, target, "", &out->path, err);
+}
+
 static thr_status open_directory(thr_out *out, thr_error *err) {
     char *slash = strrchr(out->path, '/');
     out->name = slash == NULL ? out->path : slash + 1;
@@ -148,8 +158,7 @@ static thr_status create(thr_out *out, size_t kept, thr_error *err) {
 thr_status thr_out_open(thr_context *context, const char *path, thr_out *out, thr_error *err) {
     thr_status status = THR_OK;
     *out = (thr_out){.context = context, .dir = -1, .fd = -1};
-    THR_TRY_OUT(check_target(path, err));
-    THR_TRY_OUT(thr_path_append(context, path, "", &out->path, err));
+    THR_TRY_OUT(find_target(out, path, err));
     THR_TRY_OUT(thr_alloc(context, NAME_BYTES + 1, 1, &out->temporary, "a file name", err));
     THR_TRY_OUT(open_directory(out, err));
     const size_t kept = kept_length(out);

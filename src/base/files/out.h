@@ -7,8 +7,8 @@
  * a file, and a planted symbolic link is never followed. Its writer holds a lock (flock) on it. Opening an output
  * deletes unlocked temporary files of the same target: their writers are dead.
  *
- * An existing target keeps its permission bits; a new one gets 0666 less the umask. A target that is a symbolic link
- * is itself replaced; the file it points to stays.
+ * An existing target keeps its permission bits; a new one gets 0666 less the umask. A symbolic link at the target
+ * stays, and the file it points to is replaced, or created (target.h).
  */
 #pragma once
 

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/files/out.h"
+#include "base/files/target.h"
 
 struct thr_output {
     thr_out out;
@@ -39,6 +40,16 @@ void thr_output_free(thr_output *output) {
         return;
     thr_out_drop(&output->out);
     thr_release(output->out.context, output);
+}
+
+bool thr_output_is_stream(const char *path) {
+    return path != NULL && thr_target_is_stream(path);
+}
+
+thr_status thr_output_open_stream(const char *path, int *descriptor, thr_error *err) {
+    *descriptor = -1;
+    return path == NULL ? thr_fail(err, THR_EINVAL, "an output needs a name")
+                        : thr_target_open_stream(path, descriptor, err);
 }
 
 thr_status thr_output_check_input(const char *path, const char *input, thr_error *err) {
