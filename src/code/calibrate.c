@@ -75,7 +75,8 @@ void thr_code_calibrate(const float *rows, size_t n_rows, uint32_t n_dims, uint3
                         float ranges[THR_MAX_BITS]) {
     float candidates[N_PERCENTILES];
     percentiles(rows, n_rows * n_dims, histogram, candidates);
-    for (uint32_t bits = 1; bits <= THR_MAX_BITS; bits++) {
+    ranges[0] = candidates[0]; /* one bit is a sign at any range */
+    for (uint32_t bits = 2; bits <= THR_MAX_BITS; bits++) {
         double best = -2;
         for (size_t p = 0; p < N_PERCENTILES; p++) {
             const double cosine = thr_code_mean_cosine(rows, n_rows, n_dims, candidates[p], bits);

@@ -21,23 +21,34 @@ static void make_signs(const float *row, uint32_t n_dims, float *signs) {
         signs[d] = row[d] >= 0 ? size : -size;
 }
 
-/* Sum of the logarithms of the ranks, from 1, of one row's nearest rows. */
+/* Write the rows with the largest products, the largest first and equal ones by row, without the query's own. */
+static void find_nearest(const float *products, size_t n_rows, size_t query, size_t nearest[NEIGHBOURS]) {
+    size_t n = 0;
+    for (size_t i = 0; i < n_rows; i++) {
+        if (i == query || (n == NEIGHBOURS && products[i] <= products[nearest[n - 1]]))
+            continue;
+        size_t at = n < NEIGHBOURS ? n++ : n - 1;
+        for (; at > 0 && products[i] > products[nearest[at - 1]]; at--)
+            nearest[at] = nearest[at - 1];
+        nearest[at] = i;
+    }
+}
+
+/* Sum of the logarithms of the ranks, from 1, of one row's nearest rows. There are more rows than NEIGHBOURS. */
 static double query_cost(const thr_kernels *kernels, const float *rows, const float *signs, size_t n_rows,
                          uint32_t n_dims, size_t query) {
     float truth[MOST_ROWS], estimates[MOST_ROWS];
-    bool taken[MOST_ROWS] = {false};
+    size_t nearest[NEIGHBOURS];
     double cost = 0;
     kernels->dot_f32(truth, rows + query * n_dims, rows, n_dims * sizeof(float), n_rows, n_dims);
     kernels->dot_f32(estimates, rows + query * n_dims, signs, n_dims * sizeof(float), n_rows, n_dims);
-    taken[query] = true;
+    find_nearest(truth, n_rows, query, nearest);
+    estimates[query] = -INFINITY;
     for (int j = 0; j < NEIGHBOURS; j++) {
-        size_t best = query, rank = 1;
+        const float own = estimates[nearest[j]];
+        uint32_t rank = 1;
         for (size_t i = 0; i < n_rows; i++)
-            if (!taken[i] && (best == query || truth[i] > truth[best]))
-                best = i;
-        taken[best] = true;
-        for (size_t i = 0; i < n_rows; i++)
-            rank += i != query && estimates[i] > estimates[best];
+            rank += estimates[i] > own;
         cost += log((double)rank);
     }
     return cost;
