@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scan_pages.c - pages that are announced are read from the disk, others are not; and when searches announce them. */
+/*
+ * scan_pages.c - pages that are announced are read from the disk, others are not; when searches announce them, and in
+ * how few calls.
+ */
 #define _GNU_SOURCE /* mincore */
 #include "scan/pages.h"
 
@@ -7,6 +10,7 @@
 #include "files.h"
 #include "support.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -66,6 +70,42 @@ static void announced_pages_are_read_and_no_others(void **state) {
         skip();
 }
 
+static size_t n_announcements;
+
+/* In the place of the C library's. */
+int posix_madvise(void *at, size_t size, int advice) {
+    n_announcements++;
+    return madvise(at, size, advice) == 0 ? 0 : errno;
+}
+
+/* The system calls that announce the vectors of every `step`-th of ROWS rows of a quarter of a page. */
+static size_t calls_for_rows(const thr_segment *segment, uint64_t step) {
+    enum { ROWS = 200 };
+    const thr_quantiser quantiser = {.n_dims = (uint32_t)sysconf(_SC_PAGESIZE) / 16};
+    const thr_scan_corpus corpus = {
+        .quantiser = &quantiser, .keep = THR_DTYPE_F32, .segments = segment, .n_segments = 1, .n_rows = ROWS};
+    const thr_scan_query query = {.corpus = &corpus, .reads_ahead = true};
+    thr_candidate items[ROWS];
+    size_t n = 0;
+    for (uint64_t row = 0; row < ROWS; row += step)
+        items[n++] = (thr_candidate){.row = row};
+    n_announcements = 0;
+    thr_scan_read_ahead_vectors(&query, items, n);
+    return n_announcements;
+}
+
+static void a_page_is_announced_once(void **state) {
+    (void)state;
+    const size_t page_size = (size_t)sysconf(_SC_PAGESIZE);
+    char *bytes = mmap(NULL, 50 * page_size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(bytes != MAP_FAILED);
+    const thr_segment segment = {.n_items = 200, .vectors = bytes};
+    assert_int_equal(calls_for_rows(&segment, 1), 50);
+    assert_int_equal(calls_for_rows(&segment, 4), 50);
+    assert_int_equal(calls_for_rows(&segment, 8), 25);
+    assert_int_equal(munmap(bytes, 50 * page_size), 0);
+}
+
 /* How many passes in a row read ahead. */
 static size_t passes_ahead(thr_read_ahead *ahead) {
     size_t n = 0;
@@ -87,6 +127,7 @@ static void passes_stop_announcing_where_nothing_is_read_from_the_disk(void **st
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(announced_pages_are_read_and_no_others),
+        cmocka_unit_test(a_page_is_announced_once),
         cmocka_unit_test(passes_stop_announcing_where_nothing_is_read_from_the_disk),
     };
     return cmocka_run_group_tests_name("scan_pages", tests, in_a_directory, test_directory_remove);
