@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 thr_status thr_fail(thr_error *err, thr_status status, const char *format, ...) {
@@ -20,6 +21,18 @@ thr_status thr_fail(thr_error *err, thr_status status, const char *format, ...) 
     return status;
 }
 
+/* EMFILE: the limit of the process; ENFILE: that of the system. */
+static void describe_file_limit(int error_number, char *text, size_t size) {
+    struct rlimit limit = {0};
+    if (error_number == ENFILE)
+        (void)snprintf(text, size, "the system has too many open files: raise its limit with 'sysctl fs.file-max'");
+    else if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
+        (void)snprintf(text, size, "too many open files, this process may have %llu: raise the limit with 'ulimit -n'",
+                       (unsigned long long)limit.rlim_cur);
+    else
+        (void)snprintf(text, size, "too many open files: raise the limit with 'ulimit -n'");
+}
+
 thr_status thr_fail_errno(thr_error *err, int error_number, const char *verb, const char *path) {
     thr_status status = THR_EIO;
     if (error_number == ENOENT || error_number == ENOTDIR)
@@ -28,12 +41,14 @@ thr_status thr_fail_errno(thr_error *err, int error_number, const char *verb, co
         status = THR_ENOSPACE;
     else if (error_number == ENOMEM)
         status = THR_ENOMEM;
-    char text[128], target[128];
+    char text[160], target[128];
     const ssize_t n = access(path, F_OK) != 0 ? readlink(path, target, sizeof target) : -1;
     if (n >= 0 && (status == THR_ENOTFOUND || error_number == EEXIST))
         return thr_fail(err, status, "%s: cannot %s: it is a symbolic link to %.*s, which does not exist", path, verb,
                         (int)n, target);
-    if (strerror_r(error_number, text, sizeof text) != 0)
+    if (error_number == EMFILE || error_number == ENFILE)
+        describe_file_limit(error_number, text, sizeof text);
+    else if (strerror_r(error_number, text, sizeof text) != 0)
         (void)snprintf(text, sizeof text, "error %d", error_number);
     return thr_fail(err, status, "%s: cannot %s: %s", path, verb, text);
 }

@@ -32,7 +32,6 @@ thr_status thr_head_start(thr_context *context, thr_head **out, thr_error *err) 
     thr_head *head = NULL;
     THR_TRY(thr_alloc_zero(context, 1, sizeof *head, &head, "a head", err));
     head->context = thr_context_retain(context);
-    head->map.fd = -1;
     (void)pthread_mutex_init(&head->mutex, NULL);
     thr_device_policy_start(&head->on_device, context);
     *out = head;

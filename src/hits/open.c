@@ -80,7 +80,6 @@ thr_status thr_hits_open(thr_context *context, const char *path, thr_hits **out,
     hits->context = thr_context_retain(context);
     hits->file = hits;
     hits->n_handles = 1;
-    hits->map.fd = -1;
     (void)pthread_mutex_init(&hits->mutex, NULL);
     (void)pthread_mutex_init(&hits->index_mutex, NULL);
     thr_device_policy_start(&hits->on_device, context);

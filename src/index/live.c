@@ -60,7 +60,7 @@ static thr_status check(const thr_live *live, const thr_manifest *m, thr_error *
 thr_status thr_index_live_open(thr_context *context, const char *dir, const thr_manifest *manifest, thr_live *live,
                                thr_error *err) {
     char name[THR_INDEX_FILE_NAME_SIZE];
-    *live = (thr_live){.map.fd = -1};
+    *live = (thr_live){.path = NULL};
     if (!manifest->live.there)
         return THR_OK;
     thr_index_file_name_print(THR_INDEX_FILE_LIVE, manifest->live.build, name);
@@ -80,7 +80,7 @@ void thr_index_live_close(thr_context *context, thr_live *live) {
     if (live->path != NULL)
         thr_map_close(&live->map);
     thr_release(context, live->path);
-    *live = (thr_live){.map.fd = -1};
+    *live = (thr_live){.path = NULL};
 }
 
 thr_status thr_index_live_write(const thr_build_dir *dir, const uint64_t *words, thr_manifest *manifest,

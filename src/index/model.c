@@ -8,6 +8,7 @@
 #include "text_tower/model.h"
 
 #include <inttypes.h>
+#include <unistd.h>
 
 enum { PIECE_BYTES = 4 << 20 };
 
@@ -67,7 +68,7 @@ static thr_status check_source(const thr_index_model_source *source, const thr_r
 
 thr_status thr_index_model_source_open(thr_context *context, const char *path, const thr_row_source *rows,
                                        thr_metric metric, thr_index_model_source *source, thr_error *err) {
-    *source = (thr_index_model_source){.path = path, .map.fd = -1};
+    *source = (thr_index_model_source){.path = path};
     thr_status status = THR_OK;
     THR_TRY_OUT(thr_map_open(path, &source->map, err));
     THR_TRY_OUT(thr_dual_probe(context, path, &source->dual, err));
@@ -85,19 +86,16 @@ void thr_index_model_source_close(thr_index_model_source *source) {
     source->tower = NULL;
 }
 
-/*
- * Reads through the descriptor, not the map: if the file is cut meanwhile, that returns an error instead of raising a
- * signal.
- */
-static thr_status copy_bytes(const thr_index_model_source *source, uint8_t *piece, thr_out *out, uint64_t *checksum,
-                             thr_error *err) {
+/* Read through the descriptor: if the file is cut meanwhile, that returns an error instead of raising a signal. */
+static thr_status copy_bytes(const thr_index_model_source *source, int fd, uint8_t *piece, thr_out *out,
+                             uint64_t *checksum, thr_error *err) {
     thr_checksum_room room;
     thr_checksum *sum = thr_checksum_start(&room);
     while (out->position < source->map.size) {
         const uint64_t left = source->map.size - out->position;
         const size_t size = left < PIECE_BYTES ? (size_t)left : PIECE_BYTES;
         size_t n;
-        THR_TRY(thr_read_at(source->map.fd, source->path, out->position, piece, size, &n, err));
+        THR_TRY(thr_map_read(&source->map, fd, source->path, out->position, piece, size, &n, err));
         if (n == 0)
             break;
         thr_checksum_add(sum, piece, n);
@@ -115,6 +113,7 @@ thr_status thr_index_model_copy(const thr_index_model_source *source, const thr_
                                 thr_manifest_model *listed, thr_error *err) {
     char *path = NULL;
     uint8_t *piece = NULL;
+    int fd = -1;
     thr_out out = {.context = NULL};
     thr_status status = THR_OK;
     *listed = (thr_manifest_model){.there = true,
@@ -128,9 +127,12 @@ thr_status thr_index_model_copy(const thr_index_model_source *source, const thr_
     THR_TRY_OUT(thr_index_build_dir_file_path(dir, THR_INDEX_FILE_MODEL, &path, err));
     THR_TRY_OUT(thr_out_open(dir->context, path, &out, err));
     out.directory_later = true;
-    THR_TRY_OUT(copy_bytes(source, piece, &out, &listed->checksum, err));
+    THR_TRY_OUT(thr_map_reopen(&source->map, source->path, &fd, err));
+    THR_TRY_OUT(copy_bytes(source, fd, piece, &out, &listed->checksum, err));
     THR_TRY_OUT(thr_out_publish(&out, err));
 out:
+    if (fd >= 0)
+        (void)close(fd);
     thr_out_drop(&out);
     THR_RELEASE(dir->context, path, piece);
     return status;
@@ -185,7 +187,7 @@ thr_status thr_index_model_open(thr_context *context, const char *dir, const thr
     char name[THR_INDEX_FILE_NAME_SIZE];
     thr_error why = {.status = THR_OK};
     const bool dual = manifest->model.dual;
-    *model = (thr_index_model){.context = context, .map.fd = -1};
+    *model = (thr_index_model){.context = context};
     thr_index_file_name_print(THR_INDEX_FILE_MODEL, manifest->model.build, name);
     THR_TRY(thr_path_join(context, dir, name, &model->path, err));
     THR_TRY(thr_map_open(model->path, &model->map, err));

@@ -89,7 +89,7 @@ static thr_status map_segment(thr_index *index, const char *dir, const thr_manif
     shape.n_items = listed->n_items;
     shape.has_ids = listed->has_ids;
     char name[THR_SEGMENT_NAME_SIZE];
-    *mapped = (thr_mapped){.map.fd = -1};
+    *mapped = (thr_mapped){.path = NULL};
     thr_index_segment_name_print(listed->number, listed->build, name);
     THR_TRY(thr_path_join(index->context, dir, name, &mapped->path, err));
     index->n_segments++;
@@ -298,7 +298,6 @@ static thr_status open_index(thr_context *context, const char *dir, const thr_ma
     index->context = thr_context_retain(context);
     index->root = index;
     index->n_users = 1;
-    index->manifest_map.fd = -1;
     (void)pthread_mutex_init(&index->noise_mutex, NULL);
     thr_device_policy_start(&index->codes, context);
     thr_device_policy_start(&index->fused, context);

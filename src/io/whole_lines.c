@@ -78,7 +78,6 @@ thr_status thr_io_whole_lines_open(thr_context *context, const char *name, size_
                                .path = thr_io_whole_lines_is_input(name) ? NULL : name,
                                .packing = thr_io_packing_cut(name, &length),
                                .chunk_bytes = chunk_bytes,
-                               .map = {.fd = -1},
                                .stream = {.fd = -1},
                                .raw_size = THR_SIZE_UNKNOWN};
     const thr_status status = open_file(lines, err);
@@ -94,7 +93,6 @@ void thr_io_whole_lines_open_memory(thr_context *context, const char *name, cons
                                .chunk_bytes = chunk_bytes,
                                .text = size != 0 ? text : "",
                                .size = size,
-                               .map = {.fd = -1},
                                .stream = {.fd = -1},
                                .raw_size = size};
 }

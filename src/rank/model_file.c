@@ -42,7 +42,7 @@ static bool is_text(const thr_map *map) {
 }
 
 thr_status thr_rank_model_open(thr_context *context, const char *path, thr_rank_model **model, thr_error *err) {
-    thr_map map = {.fd = -1};
+    thr_map map;
     *model = NULL;
     THR_TRY(thr_map_open(path, &map, err));
     const thr_status status = is_text(&map)

@@ -17,7 +17,7 @@ void thr_ranking_options_init(thr_ranking_options *options) {
 static thr_status make(thr_context *context, thr_ranking **ranking, thr_error *err) {
     THR_TRY(thr_alloc_zero(context, 1, sizeof **ranking, ranking, "a ranking", err));
     (*ranking)->context = thr_context_retain(context);
-    (*ranking)->text = (thr_svmlight){.context = context, .map = {.fd = -1}};
+    (*ranking)->text = (thr_svmlight){.context = context};
     return THR_OK;
 }
 

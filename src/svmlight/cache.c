@@ -66,7 +66,7 @@ static thr_status sum_file(thr_context *context, const char *path, uint64_t *che
     THR_TRY(thr_map_open(path, &map, err));
     thr_status status = thr_file_sum_start(context, map.size, map.size, &sum, err);
     if (status == THR_OK)
-        status = thr_file_sum_bytes(&sum, path, map.fd, 0, map.size, checksum, err);
+        status = thr_file_sum_bytes(&sum, path, &map, 0, map.size, checksum, err);
     thr_file_sum_end(&sum);
     thr_map_close(&map);
     return status;
@@ -209,7 +209,7 @@ thr_status thr_svmlight_cache_open(thr_context *context, const char *path, const
     *found = thr_svmlight_cache_take(&map, source, with_comments, out);
     if (!*found) {
         thr_map_close(&map);
-        *out = (thr_svmlight){.map = {.fd = -1}};
+        *out = (thr_svmlight){.context = NULL};
         return THR_OK;
     }
     out->context = context;

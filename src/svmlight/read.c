@@ -273,8 +273,7 @@ out:
                           .values = r->places.values,
                           .dense = r->places.dense,
                           .comment_starts = r->comment_starts,
-                          .comments = r->comments,
-                          .map = {.fd = -1}};
+                          .comments = r->comments};
     return THR_OK;
 }
 
@@ -311,7 +310,7 @@ thr_status thr_svmlight_read(thr_context *context, const char *path, const thr_s
     size_t chunk_bytes;
     reading r = start(context, path, options, &chunk_bytes);
     const bool with_comments = !r.options.drop_comments;
-    *out = (thr_svmlight){.map = {.fd = -1}};
+    *out = (thr_svmlight){.context = NULL};
     const char *file = thr_io_whole_lines_is_input(path) ? NULL : path;
     thr_svmlight_source source = {0};
     if (file != NULL && (r.options.use_cache || r.options.write_cache))
@@ -336,7 +335,7 @@ thr_status thr_svmlight_read_memory(thr_context *context, const char *name, cons
                                     const thr_svmlight_options *options, thr_svmlight *out, thr_error *err) {
     size_t chunk_bytes;
     reading r = start(context, name, options, &chunk_bytes);
-    *out = (thr_svmlight){.map = {.fd = -1}};
+    *out = (thr_svmlight){.context = NULL};
     thr_io_whole_lines_open_memory(context, name, text, size, chunk_bytes, &r.lines);
     return read_lines(&r, NULL, out, err);
 }
@@ -349,5 +348,5 @@ void thr_svmlight_free(thr_svmlight *svmlight) {
     else if (svmlight->context != NULL)
         for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
             thr_release(svmlight->context, (void *)(uintptr_t)arrays[i]);
-    *svmlight = (thr_svmlight){.map = {.fd = -1}};
+    *svmlight = (thr_svmlight){.context = NULL};
 }

@@ -97,7 +97,7 @@ static thr_status join(const thr_checkpoint *c, const char *name, char **path, t
 }
 
 static thr_status read_index(thr_checkpoint *c, const char *name, thr_shard_index *index, thr_error *err) {
-    thr_map map = {.fd = -1};
+    thr_map map = {.data = NULL};
     char *path = NULL;
     thr_status status = join(c, name, &path, err);
     if (status == THR_OK)
@@ -279,7 +279,7 @@ static bool is_numbered_part(const char *name) {
 
 thr_status thr_tensors_checkpoint_tying(const thr_checkpoint *checkpoint, thr_tying *tying, thr_error *err) {
     char *path = NULL;
-    thr_map map = {.fd = -1};
+    thr_map map = {.data = NULL};
     *tying = checkpoint->index.n > 0 ? THR_TYING_WHOLE : THR_TYING_UNKNOWN;
     THR_TRY(join(checkpoint, "config.json", &path, err));
     thr_status status = thr_map_open(path, &map, err);

@@ -333,7 +333,6 @@ static thr_status make(thr_context *context, const char *name, const void *data,
     *file = NULL;
     THR_TRY(thr_alloc_zero(context, 1, sizeof *made, &made, "a model", err));
     made->context = context;
-    made->map.fd = -1;
     made->alignment = USUAL_ALIGNMENT;
     made->n_parts = 1;
     thr_status status = thr_path_append(context, name, "", &made->name, err);

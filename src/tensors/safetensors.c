@@ -293,7 +293,6 @@ static thr_status make(thr_context *context, const char *name, const void *data,
     *tensors = NULL;
     THR_TRY(thr_alloc_zero(context, 1, sizeof *made, &made, "tensors", err));
     made->context = context;
-    made->map.fd = -1;
     thr_status status = thr_path_append(context, name, "", &made->name, err);
     if (status == THR_OK && mapped)
         status = thr_map_open(name, &made->map, err);
@@ -320,7 +319,7 @@ void thr_tensors_free(thr_tensors *tensors) {
 }
 
 thr_status thr_tensors_check(const thr_tensors *tensors, thr_error *err) {
-    return tensors->map.fd < 0 ? THR_OK : thr_map_check(&tensors->map, tensors->name, err);
+    return thr_map_check(&tensors->map, tensors->name, err);
 }
 
 /* ------------------------------------------------------------------------------------------------ access */

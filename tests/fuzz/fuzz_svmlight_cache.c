@@ -36,7 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     (void)test_seal(memory, size);
     if (size >= THR_SECTIONS_HEADER + sizeof source) /* the first section */
         memcpy(&source, (const char *)memory + THR_SECTIONS_HEADER, sizeof source);
-    const thr_map map = {.data = memory, .size = size, .fd = -1};
+    const thr_map map = {.data = memory, .size = size};
     for (int with_comments = 0; with_comments < 2; with_comments++) {
         thr_svmlight s;
         if (thr_svmlight_cache_take(&map, &source, with_comments != 0, &s))

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 static void an_error_has_the_status_and_the_sentence(void **state) {
     (void)state;
@@ -87,6 +88,18 @@ static void errno_picks_the_status_and_the_path_is_named(void **state) {
     }
 }
 
+static void too_many_open_files_name_the_limit_and_the_remedy(void **state) {
+    (void)state;
+    struct rlimit limit;
+    char wanted[64];
+    thr_error err;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    (void)snprintf(wanted, sizeof wanted, "this process may have %llu: ", (unsigned long long)limit.rlim_cur);
+    assert_error(thr_fail_errno(&err, EMFILE, "open", "a"), THR_EIO, &err, wanted);
+    assert_error(err.status, THR_EIO, &err, "'ulimit -n'");
+    assert_error(thr_fail_errno(&err, ENFILE, "open", "a"), THR_EIO, &err, "'sysctl fs.file-max'");
+}
+
 static void every_status_has_a_name_and_a_text(void **state) {
     (void)state;
 #define CHECK(number, name, text)                                                                                      \
@@ -107,6 +120,7 @@ int main(void) {
         cmocka_unit_test(what_could_drive_a_terminal_becomes_question_marks),
         cmocka_unit_test(a_long_sentence_is_cut_and_ends),
         cmocka_unit_test(errno_picks_the_status_and_the_path_is_named),
+        cmocka_unit_test(too_many_open_files_name_the_limit_and_the_remedy),
         cmocka_unit_test(every_status_has_a_name_and_a_text),
     };
     return test_run_group(tests);

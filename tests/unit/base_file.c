@@ -87,6 +87,51 @@ static void a_change_under_the_map_is_noticed(void **state) {
     (void)unlink(path);
 }
 
+static void a_map_keeps_no_descriptor(void **state) {
+    (void)state;
+    const char *path = test_path_of("mapped");
+    thr_map map;
+    thr_error err;
+    test_write_file(path, "0123456789", 10);
+    const int before = dup(0);
+    (void)close(before);
+    assert_ok(thr_map_open(path, &map, &err), &err);
+    const int after = dup(0);
+    (void)close(after);
+    assert_int_equal(after, before);
+    thr_map_close(&map);
+    (void)unlink(path);
+}
+
+static void a_deleted_or_replaced_file_is_read_through_its_map(void **state) {
+    (void)state;
+    const char *path = test_path_of("mapped");
+    char bytes[16];
+    size_t got;
+    int fd;
+    thr_map map;
+    thr_error err;
+    test_write_file(path, "0123456789", 10);
+    assert_ok(thr_map_open(path, &map, &err), &err);
+    assert_ok(thr_map_reopen(&map, path, &fd, &err), &err);
+    assert_true(fd >= 0);
+    (void)close(fd);
+    assert_int_equal(unlink(path), 0);
+    for (int replaced = 0; replaced < 2; replaced++) {
+        if (replaced)
+            test_write_file(path, "other", 5);
+        assert_ok(thr_map_check(&map, path, &err), &err);
+        assert_false(thr_map_is_at(&map, path));
+        assert_ok(thr_map_reopen(&map, path, &fd, &err), &err);
+        assert_int_equal(fd, -1);
+        assert_ok(thr_map_read(&map, fd, path, 6, bytes, sizeof bytes, &got, &err), &err);
+        assert_int_equal(got, 4);
+        assert_memory_equal(bytes, "6789", 4);
+    }
+    thr_map_close(&map);
+    (void)unlink(path);
+}
+
 static void directories_are_made_once(void **state) {
     (void)state;
     thr_error err;
@@ -117,6 +162,8 @@ int main(void) {
         cmocka_unit_test(an_empty_file_is_a_map_of_no_bytes),
         cmocka_unit_test(what_is_missing_or_no_plain_file_is_refused_by_name),
         cmocka_unit_test(a_change_under_the_map_is_noticed),
+        cmocka_unit_test(a_map_keeps_no_descriptor),
+        cmocka_unit_test(a_deleted_or_replaced_file_is_read_through_its_map),
         cmocka_unit_test(directories_are_made_once),
     };
     return cmocka_run_group_tests(tests, make_directory, test_directory_remove);

@@ -17,51 +17,50 @@ static int64_t time_ns(struct timespec t) {
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
+static thr_status map_descriptor(int fd, const char *path, thr_map *map, thr_error *err) {
+    struct stat st;
+    if (fstat(fd, &st) != 0)
+        return thr_fail_errno(err, errno, "stat", path);
+    if (S_ISDIR(st.st_mode))
+        return thr_fail(err, THR_EFORMAT, "%s: is a directory (an index?), not a plain file", path);
+    if (!S_ISREG(st.st_mode))
+        return thr_fail(err, THR_EFORMAT, "%s: not a plain file", path);
+    void *data = st.st_size > 0 ? mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0) : NULL;
+    if (data == MAP_FAILED)
+        return thr_fail_errno(err, errno, "map", path);
+    *map = (thr_map){.data = data,
+                     .size = (uint64_t)st.st_size,
+                     .mtime_ns = time_ns(st.st_mtim),
+                     .ctime_ns = time_ns(st.st_ctim),
+                     .device = (uint64_t)st.st_dev,
+                     .inode = (uint64_t)st.st_ino};
+    return THR_OK;
+}
+
 thr_status thr_map_open(const char *path, thr_map *map, thr_error *err) {
     /* O_NONBLOCK avoids waiting for the writer of a pipe. It has no effect on regular files. */
-    *map = (thr_map){.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
-    if (map->fd < 0)
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    *map = (thr_map){.data = NULL};
+    if (fd < 0)
         return thr_fail_errno(err, errno, "open", path);
-    struct stat st;
-    thr_status status = THR_OK;
-    if (fstat(map->fd, &st) != 0) {
-        status = thr_fail_errno(err, errno, "stat", path);
-        goto out;
-    }
-    if (S_ISDIR(st.st_mode)) {
-        status = thr_fail(err, THR_EFORMAT, "%s: is a directory (an index?), not a plain file", path);
-        goto out;
-    }
-    if (!S_ISREG(st.st_mode)) {
-        status = thr_fail(err, THR_EFORMAT, "%s: not a plain file", path);
-        goto out;
-    }
-    map->size = (uint64_t)st.st_size;
-    map->mtime_ns = time_ns(st.st_mtim);
-    map->ctime_ns = time_ns(st.st_ctim);
-    map->device = (uint64_t)st.st_dev;
-    map->inode = (uint64_t)st.st_ino;
-    if (map->size > 0) {
-        void *data = mmap(NULL, map->size, PROT_READ, MAP_SHARED, map->fd, 0);
-        if (data == MAP_FAILED) {
-            status = thr_fail_errno(err, errno, "map", path);
-            goto out;
-        }
-        map->data = data;
-    }
-out:
-    if (status != THR_OK)
-        thr_map_close(map);
+    const thr_status status = map_descriptor(fd, path, map, err);
+    (void)close(fd);
     return status;
+}
+
+static bool is_mapped_file(const thr_map *map, const struct stat *st) {
+    return (uint64_t)st->st_dev == map->device && (uint64_t)st->st_ino == map->inode;
+}
+
+static bool is_unchanged(const thr_map *map, const struct stat *st) {
+    return (uint64_t)st->st_size == map->size && time_ns(st->st_mtim) == map->mtime_ns;
 }
 
 thr_status thr_map_check(const thr_map *map, const char *path, thr_error *err) {
     struct stat st;
-    if (map->fd < 0)
+    if (map->inode == 0)
         return THR_OK;
-    if (fstat(map->fd, &st) != 0)
-        return thr_fail_errno(err, errno, "stat", path);
-    if ((uint64_t)st.st_size != map->size || time_ns(st.st_mtim) != map->mtime_ns)
+    if (stat(path, &st) == 0 && is_mapped_file(map, &st) && !is_unchanged(map, &st))
         return thr_fail(err, THR_ECHANGED, "%s: changed since it was opened (%llu bytes then, %llu now): %s", path,
                         (unsigned long long)map->size, (unsigned long long)st.st_size,
                         (uint64_t)st.st_size < map->size ? "it was truncated; restore or rebuild it, then open it again"
@@ -73,8 +72,30 @@ thr_status thr_map_check(const thr_map *map, const char *path, thr_error *err) {
 
 bool thr_map_is_at(const thr_map *map, const char *path) {
     struct stat st;
-    return stat(path, &st) == 0 && (uint64_t)st.st_dev == map->device && (uint64_t)st.st_ino == map->inode &&
-           (uint64_t)st.st_size == map->size && time_ns(st.st_mtim) == map->mtime_ns;
+    return stat(path, &st) == 0 && is_mapped_file(map, &st) && is_unchanged(map, &st);
+}
+
+thr_status thr_map_reopen(const thr_map *map, const char *path, int *fd, thr_error *err) {
+    struct stat st;
+    *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (*fd < 0)
+        return errno == ENOENT || errno == ENOTDIR ? THR_OK : thr_fail_errno(err, errno, "open", path);
+    if (fstat(*fd, &st) == 0 && is_mapped_file(map, &st))
+        return THR_OK;
+    (void)close(*fd);
+    *fd = -1;
+    return THR_OK;
+}
+
+thr_status thr_map_read(const thr_map *map, int fd, const char *path, uint64_t at, void *bytes, size_t size,
+                        size_t *got, thr_error *err) {
+    if (fd >= 0)
+        return thr_read_at(fd, path, at, bytes, size, got, err);
+    const uint64_t left = at < map->size ? map->size - at : 0;
+    *got = left < size ? (size_t)left : size;
+    if (*got > 0)
+        memcpy(bytes, map->data + at, *got);
+    return THR_OK;
 }
 
 void thr_map_guard(thr_map *map) {
@@ -99,9 +120,7 @@ void thr_map_close(thr_map *map) {
     thr_guard_end(map->guard);
     if (map->data != NULL)
         (void)munmap((void *)(uintptr_t)map->data, map->size);
-    if (map->fd >= 0)
-        (void)close(map->fd);
-    *map = (thr_map){.fd = -1};
+    *map = (thr_map){.data = NULL};
 }
 
 thr_status thr_read_at(int fd, const char *path, uint64_t at, void *bytes, size_t size, size_t *got, thr_error *err) {

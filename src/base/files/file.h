@@ -6,11 +6,13 @@
 
 #include "base/memory.h"
 
-/* A read-only map of a whole file. Keeps the descriptor open to detect changes. */
+/*
+ * A read-only map of a whole file. It keeps no descriptor, so an open index of many files is not limited by their number.
+ * The map keeps the inode in use: no other file can be taken for it. All zeros: no file is open.
+ */
 typedef struct thr_map {
     const uint8_t *data; /* NULL when size is 0 */
     uint64_t size;
-    int fd;
     int64_t mtime_ns, ctime_ns;
     uint64_t device, inode;
     uint32_t guard; /* base/files/guard.h; 0: not guarded */
@@ -21,15 +23,23 @@ thr_status thr_map_open(const char *path, thr_map *map, thr_error *err);
 
 /*
  * Return THR_ECHANGED if the file's size or modification time differs from that at thr_map_open, or a read of a guarded
- * map failed. THR_OK for a map that could not be opened. Costs one fstat.
+ * map failed. THR_OK if no file is open, and for a file that was deleted, replaced or renamed: the map still has its
+ * bytes. Costs one stat.
  */
 thr_status thr_map_check(const thr_map *map, const char *path, thr_error *err);
 
-/*
- * Whether path is still the file that was mapped, as it was then. Costs one stat. Another file cannot be taken for it:
- * the open descriptor keeps its inode in use.
- */
+/* Whether path is still the file that was mapped, as it was then. Costs one stat. */
 bool thr_map_is_at(const thr_map *map, const char *path);
+
+/* Open the mapped file again, to read it through a descriptor. *fd is -1 if it is not at path any more. THR_EIO. */
+thr_status thr_map_reopen(const thr_map *map, const char *path, int *fd, thr_error *err);
+
+/*
+ * Read size bytes of a mapped file from `at` on, or as many as it has: *got. fd: from thr_map_reopen. Through the
+ * descriptor, an unreadable sector is an error instead of SIGBUS; if it is -1, the map is read. THR_EIO.
+ */
+thr_status thr_map_read(const thr_map *map, int fd, const char *path, uint64_t at, void *bytes, size_t size,
+                        size_t *got, thr_error *err);
 
 /*
  * Guard the map if the program asked for it (thresher/guard.h). Whoever calls this checks the map before and, where

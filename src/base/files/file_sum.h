@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * file_sum.h - checksums of file contents, read through the descriptor and not through a map: an unreadable sector is
- * then an error instead of SIGBUS. Reports progress.
+ * file_sum.h - checksums of mapped files, read through a descriptor and not through the map: an unreadable sector is
+ * then an error instead of SIGBUS. A file that was deleted or replaced is read through the map. Reports progress.
  */
 #pragma once
 
+#include "base/files/file.h"
 #include "base/progress.h"
 
 typedef struct thr_file_sum {
@@ -23,5 +24,5 @@ void thr_file_sum_end(thr_file_sum *sum);
 thr_status thr_file_sum_step(thr_file_sum *sum, thr_error *err);
 
 /* Return the checksum of n bytes. THR_EIO; THR_ECHANGED if the file ends before them; THR_ECANCELED. */
-thr_status thr_file_sum_bytes(thr_file_sum *sum, const char *path, int fd, uint64_t offset, uint64_t n,
+thr_status thr_file_sum_bytes(thr_file_sum *sum, const char *path, const thr_map *map, uint64_t offset, uint64_t n,
                               uint64_t *checksum, thr_error *err);

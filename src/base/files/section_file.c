@@ -184,7 +184,7 @@ thr_status thr_section_file_verify(const thr_section_file *file, const thr_map *
     for (uint32_t i = 0; i < file->n_sections; i++) {
         const thr_section *section = &file->sections[i];
         uint64_t checksum = 0;
-        THR_TRY(thr_file_sum_bytes(sum, file->path, map->fd, section->offset, section->size, &checksum, err));
+        THR_TRY(thr_file_sum_bytes(sum, file->path, map, section->offset, section->size, &checksum, err));
         if (checksum != section->checksum)
             return thr_fail(err, THR_ECORRUPT,
                             "%s: section %s, offset %" PRIu64 " to %" PRIu64 ": the checksum is wrong: %s", file->path,

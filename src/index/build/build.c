@@ -197,7 +197,7 @@ thr_status thr_index_build(thr_context *context, const char *dir, thr_reader *ve
     thr_index_build_options complete;
     thr_index_build_options_init(&complete);
     builder b = {.context = context, .options = &complete};
-    b.dir.fd = b.model.map.fd = -1;
+    b.dir.fd = -1;
     b.source.context = b.ids.context = context;
     b.stream = (thr_segment_stream){.context = context,
                                     .title = "build",

@@ -95,29 +95,44 @@ static thr_status mend_header(thr_journal *j, thr_error *err) {
     return THR_OK;
 }
 
+thr_status thr_index_journal_open_file(thr_journal *journal, thr_error *err) {
+    const int access = journal->appends ? O_RDWR : O_RDONLY;
+    struct stat st;
+    while (journal->fd < 0) {
+        journal->fd = open(journal->path, access | O_CLOEXEC | O_NONBLOCK); /* a pipe must not block */
+        if (journal->fd < 0 && errno != EINTR)
+            return thr_fail_errno(err, errno, "open", journal->path);
+    }
+    if (fstat(journal->fd, &st) == 0 && S_ISREG(st.st_mode))
+        return THR_OK;
+    thr_index_journal_close_file(journal);
+    return thr_fail(err, THR_ECORRUPT, "%s: is not a plain file: restore it, or build the index again", journal->path);
+}
+
+void thr_index_journal_close_file(thr_journal *journal) {
+    if (journal->path != NULL && journal->fd >= 0)
+        (void)close(journal->fd);
+    journal->fd = -1;
+}
+
 thr_status thr_index_journal_open(thr_context *context, const char *path, const thr_journal_kind *kind, bool append,
                                   thr_journal *journal, thr_error *err) {
-    struct stat st;
-    *journal = (thr_journal){.context = context, .fd = -1, .kind = *kind};
+    *journal = (thr_journal){.context = context, .fd = -1, .appends = append, .kind = *kind};
     THR_TRY(thr_path_append(context, path, "", &journal->path, err));
-    do
-        journal->fd = open(path, (append ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK, 0); /* a pipe must not block */
-    while (journal->fd < 0 && errno == EINTR);
-    if (journal->fd < 0)
-        return thr_fail_errno(err, errno, "open", path);
-    if (fstat(journal->fd, &st) != 0 || !S_ISREG(st.st_mode))
-        return thr_fail(err, THR_ECORRUPT, "%s: is not a plain file: restore it, or build the index again", path);
+    THR_TRY(thr_index_journal_open_file(journal, err));
     journal->last = journal->end = THR_JOURNAL_HEADER;
-    THR_TRY(read_header(journal, err));
-    return append && journal->header_damaged ? mend_header(journal, err) : THR_OK;
+    thr_status status = read_header(journal, err);
+    if (status == THR_OK && append && journal->header_damaged)
+        status = mend_header(journal, err);
+    if (!append)
+        thr_index_journal_close_file(journal);
+    return status;
 }
 
 void thr_index_journal_close(thr_journal *journal) {
-    if (journal->path != NULL && journal->fd >= 0)
-        (void)close(journal->fd);
+    thr_index_journal_close_file(journal);
     thr_release(journal->context, journal->path);
     journal->path = NULL;
-    journal->fd = -1;
 }
 
 /* ------------------------------------------------------------------------------------------------ append */

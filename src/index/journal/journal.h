@@ -33,7 +33,8 @@ typedef struct thr_journal_kind {
 typedef struct thr_journal {
     thr_context *context;
     char *path;
-    int fd; /* -1: closed */
+    int fd;       /* -1: closed; that of a journal opened to read is open during a read only */
+    bool appends; /* opened to append */
     thr_journal_kind kind;
     bool header_damaged; /* in the file; nothing is lost */
     uint64_t last, end;  /* where the last whole frame begins and ends */
@@ -50,7 +51,7 @@ thr_status thr_index_journal_create(thr_context *context, const char *path, cons
                                     thr_error *err);
 
 /*
- * Open a journal, to read it, or also to append. The header of an index's journal follows from the index. So a damaged
+ * Open a journal, to read it, or also to append, which keeps the descriptor. The header of an index's journal follows from the index. So a damaged
  * one is no error if the first frame follows the right one, or if there is no frame; append mends it in the file.
  * THR_ECORRUPT if the header is damaged otherwise, or another index's; THR_EVERSION; THR_ENOTFOUND; THR_EIO;
  * THR_ENOMEM. Close it in any case.
@@ -62,13 +63,18 @@ void thr_index_journal_close(thr_journal *journal);
 typedef thr_status thr_journal_visit(void *arg, const thr_journal_change *change, thr_error *err);
 
 /*
- * Visit the changes of all frames after journal->end, and advance it. A torn frame at the end of the file is left, as
+ * Visit the changes of all frames after journal->end, and advance it, in the file that is at the path now if the journal
+ * was opened to read: the checksums of its frames prove that it is the same, or a copy. A torn frame at the end of the file is left, as
  * are zeros there. Once a frame was read, a frame whose header is zeros ends the journal, whatever follows.
  *
  * THR_ECORRUPT if a whole frame follows a damaged one, or the file no longer holds the last frame that was read;
- * THR_EIO; THR_ENOMEM; and what visit returns.
+ * THR_ENOTFOUND if it was deleted; THR_EIO; THR_ENOMEM; and what visit returns.
  */
 thr_status thr_index_journal_read(thr_journal *journal, thr_journal_visit *visit, void *arg, thr_error *err);
+
+/* Open the descriptor, if it is closed: for replay.c. THR_ECORRUPT if it is no plain file; THR_ENOTFOUND; THR_EIO. */
+thr_status thr_index_journal_open_file(thr_journal *journal, thr_error *err);
+void thr_index_journal_close_file(thr_journal *journal);
 
 /* In replay.c: whether the file has no frame, or a first one that is whole and follows a header of this checksum. */
 thr_status thr_index_journal_follows(const thr_journal *journal, uint64_t checksum, bool *follows, thr_error *err);

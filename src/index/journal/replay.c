@@ -151,7 +151,7 @@ static thr_status visit_frames(thr_journal *j, const bytes *b, size_t *at, thr_j
     return THR_OK;
 }
 
-thr_status thr_index_journal_read(thr_journal *journal, thr_journal_visit *visit, void *arg, thr_error *err) {
+static thr_status read_on(thr_journal *journal, thr_journal_visit *visit, void *arg, thr_error *err) {
     enum { FIRST_PIECE = 4096, GROWTH = 16 };
     size_t most = journal->last == journal->end ? SIZE_MAX : FIRST_PIECE, at;
     thr_status status = THR_OK;
@@ -166,5 +166,13 @@ thr_status thr_index_journal_read(thr_journal *journal, thr_journal_visit *visit
             status = check_torn(journal, &b, at, err);
         thr_release(journal->context, b.data);
     }
+    return status;
+}
+
+thr_status thr_index_journal_read(thr_journal *journal, thr_journal_visit *visit, void *arg, thr_error *err) {
+    THR_TRY(thr_index_journal_open_file(journal, err));
+    const thr_status status = read_on(journal, visit, arg, err);
+    if (!journal->appends)
+        thr_index_journal_close_file(journal);
     return status;
 }

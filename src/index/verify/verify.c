@@ -17,7 +17,7 @@ static thr_status verify_model(thr_file_sum *sum, const thr_index *index, thr_er
     const thr_index_model *model = &index->model;
     uint64_t checksum = 0;
     THR_TRY(thr_map_check(&model->map, model->path, err));
-    THR_TRY(thr_file_sum_bytes(sum, model->path, model->map.fd, 0, model->map.size, &checksum, err));
+    THR_TRY(thr_file_sum_bytes(sum, model->path, &model->map, 0, model->map.size, &checksum, err));
     return checksum == index->manifest.model.checksum ? THR_OK : thr_index_model_damaged(model->path, err);
 }
 
@@ -26,7 +26,7 @@ static thr_status verify_live(thr_file_sum *sum, const thr_index *index, thr_err
     const thr_live *live = &index->live;
     uint64_t checksum = 0;
     THR_TRY(thr_map_check(&live->map, live->path, err));
-    THR_TRY(thr_file_sum_bytes(sum, live->path, live->map.fd, 0, live->map.size, &checksum, err));
+    THR_TRY(thr_file_sum_bytes(sum, live->path, &live->map, 0, live->map.size, &checksum, err));
     return checksum == index->manifest.live.checksum
                ? THR_OK
                : thr_fail(err, THR_ECORRUPT, "%s: its checksum is not the MANIFEST's: " THR_SEGMENT_REMEDY, live->path);
