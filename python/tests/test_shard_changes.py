@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -70,6 +71,49 @@ class Changes(Case):
             self.same(x[left], ids[left], metric=metric, keep=keep)
             self.assertEqual(len(shards.compact(self.path("many")).shards), 1)
             self.same(x[left], ids[left], metric=metric, keep=keep)
+
+    def test_a_copied_shard_is_on_the_disk_before_the_list_that_names_it(self) -> None:
+        x, ids = shifted(300), np.arange(300)
+        shards.build(self.path("many"), [(x[:150], ids[:150]), (x[150:], ids[150:])]).close()
+        old = [shard.directory for shard in shards.read(self.path("many")).shards]
+        flushed: set[str] = set()
+        fsync, replace = os.fsync, os.replace
+
+        def flush(fd: int) -> None:
+            flushed.add(os.readlink(f"/proc/self/fd/{fd}"))
+            fsync(fd)
+
+        def publish(new: str, place: str) -> None:
+            for shard in set(os.listdir(self.path("many"))) - set(old) - {"shards.json", "shards.json.new"}:
+                made = os.path.join(self.path("many"), shard)
+                self.assertLessEqual({made, *(os.path.join(made, name) for name in os.listdir(made))}, flushed)
+            self.assertLessEqual({new, self.path("many")}, flushed)
+            self.assertLessEqual(set(old), set(os.listdir(self.path("many"))))
+            flushed.clear()
+            replace(new, place)
+
+        with mock.patch("os.fsync", flush), mock.patch("os.replace", publish):
+            shards.remove(self.path("many"), [3, 200])
+        self.assertIn(self.path("many"), flushed)
+        left = np.setdiff1d(ids, [3, 200])
+        self.same(x[left], left)
+
+    def test_a_file_system_that_cannot_be_written_is_a_file_error_with_the_path(self) -> None:
+        x, ids = shifted(300), np.arange(300)
+        shards.build(self.path("many"), [(x[:150], ids[:150]), (x[150:], ids[150:])]).close()
+        before = shards.read(self.path("many"))
+        for what in ("mkdir", "replace", "fsync"):
+            for number, text in ((errno.EROFS, "Read-only file system"), (errno.ENOSPC, "No space left on device")):
+                failure = OSError(number, os.strerror(number))
+                with mock.patch(f"os.{what}", side_effect=failure), self.assertRaises(thresher.FileError) as raised:
+                    shards.remove(self.path("many"), [3])
+                self.assertEqual(raised.exception.errno, number)
+                self.assertEqual(raised.exception.status, "ENOSPACE" if number == errno.ENOSPC else "EIO")
+                self.assertRegex(str(raised.exception), f"^{self.path('many')}.*: {text}$")
+                self.assertEqual(shards.read(self.path("many")), before)
+        shards.remove(self.path("many"), [3])
+        left = np.setdiff1d(ids, [3])
+        self.same(x[left], left)
 
     def test_ids_in_a_row_are_removed_again_and_again(self) -> None:
         x, ids = shifted(300), np.arange(300)

@@ -430,7 +430,7 @@ class Damaged(Case):
         os.symlink("link", os.path.join(self.path(), "link"))
         for name in ("file", "link", "shards.json"):
             self.edit(lambda d, name=name: d["shards"][1].update(directory=name))
-            self.refused(thresher.FormatError, "shard 1 of the collection cannot be opened")
+            self.refused(thresher.FormatError, "shard 1 of the collection is missing")
 
     def test_a_shard_twice(self) -> None:
         self.edit(lambda d: d["shards"].append(d["shards"][0]))

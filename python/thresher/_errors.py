@@ -5,7 +5,10 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from ctypes import byref
 from typing import Any
 
@@ -114,6 +117,41 @@ _CLASSES: dict[str, type[Error]] = {
 _NAMES = {number: name for name, number in STATUS.items()}
 _TO_REPLACE = {"EEXIST": "give replace=True", "EDUPLICATE": "use upsert()"}
 _ERRNO = {"ENOSPACE": errno.ENOSPC, "ENOTFOUND": errno.ENOENT, "EEXIST": errno.EEXIST, "EBUSY": errno.EBUSY}
+
+
+_OF_ERRNO = {
+    errno.ENOENT: "ENOTFOUND",
+    errno.ENOTDIR: "ENOTFOUND",
+    errno.EEXIST: "EEXIST",
+    errno.ENOSPC: "ENOSPACE",
+    errno.EDQUOT: "ENOSPACE",
+    errno.ENOMEM: "ENOMEM",
+}
+
+
+def of_os(raised: OSError, path: str, what: str = "") -> Error:
+    """The exception for an OSError of a file, or else of path, as the library would raise it. what: "cannot be read: "."""
+    name = _OF_ERRNO.get(raised.errno or 0, "EIO")
+    why = raised.strerror or str(raised)
+    if raised.errno == errno.EMFILE:
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        why = f"too many open files, this process may have {most}: raise the limit with 'ulimit -n'"
+    place = raised.filename if isinstance(raised.filename, str) else path
+    made = (FileMissingError if name == "ENOTFOUND" else _CLASSES[name])(f"{place}: {what}{why}", name)
+    if isinstance(made, OSError):
+        made.errno, made.strerror, made.filename = raised.errno, raised.strerror, place
+    return made
+
+
+@contextmanager
+def os_errors(path: str) -> Iterator[None]:
+    """Raise OSErrors of the block, which works on the files of path, as exceptions of the library."""
+    try:
+        yield
+    except OSError as raised:
+        if isinstance(raised, Error) or raised.errno is None:
+            raise
+        raise of_os(raised, path) from None
 
 
 class _Slot(threading.local):

@@ -29,7 +29,7 @@ from ._ids import ids_of
 from ._manifest import Manifest, Shard, read
 from ._parts import load
 from ._shard import build_shard, described, new_name
-from ._publish import build_directory, forget, publish
+from ._publish import build_directory, flush_shard, forget, publish
 
 SMALL = 100_000
 """Shards with fewer items take longer for each of them (docs/many-machines.md)."""
@@ -40,7 +40,7 @@ def _changing(path: str | os.PathLike[str]) -> Iterator[tuple[str, Manifest]]:
     """Lock the collection against other changes and builds; delete what a change that fails has made."""
     directory = os.fspath(path)
     read(directory)
-    with build_directory(directory, True):
+    with _errors.os_errors(directory), build_directory(directory, True):
         manifest = read(directory)
         try:
             yield directory, manifest
@@ -171,10 +171,13 @@ def _without(directory: str, manifest: Manifest, number: int, ids: Any) -> Shard
     name = new_name(number)
     target = os.path.join(directory, name)
     with _sound(directory, manifest, number) as index:
-        shutil.copytree(index.path, target)
+        os.mkdir(target)
+        for own in os.listdir(index.path):
+            shutil.copyfile(os.path.join(index.path, own), os.path.join(target, own))
     with Index(target) as index:
         index.remove(ids=ids)
         index._rewrite()
+        flush_shard(target)
         return described(index, name, 0)
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -73,16 +74,14 @@ def _open_shard(path: str, manifest: Manifest, number: int, threads: int | None,
             index.close()
             raise
         return index
-    except FileNotFoundError:
+    except OSError as raised:
+        if isinstance(raised, _errors.Error) and not isinstance(raised, FileNotFoundError):
+            raise
+        if raised.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
+            raise _errors.of_os(raised, place) from None
         raise _errors.FormatError(
             f"{place}: shard {number} of the collection is missing: restore it or build the collection again",
             "ECORRUPT",
-        ) from None
-    except OSError as raised:
-        if isinstance(raised, _errors.Error):
-            raise
-        raise _errors.FormatError(
-            f"{place}: shard {number} of the collection cannot be opened: {raised.strerror}", "ECORRUPT"
         ) from None
 
 

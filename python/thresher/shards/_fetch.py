@@ -10,7 +10,7 @@ from typing import Any
 from .. import _errors
 from ._collection import open_shard
 from ._manifest import NAME, Manifest, Shard, parse, wrong
-from ._publish import build_directory, clean, forget, is_shard_name, write
+from ._publish import build_directory, clean, flush_shard, forget, is_shard_name, write
 
 
 def _copy(fs: Any, source: str, directory: str, number: int, shard: Shard) -> str:
@@ -20,25 +20,16 @@ def _copy(fs: Any, source: str, directory: str, number: int, shard: Shard) -> st
     if not files:
         place = os.path.join(directory, shard.directory)
         raise _errors.FormatError(f"{place}: shard {number} of the collection is missing at the source", "ECORRUPT")
-    os.mkdir(os.path.join(directory, name))
+    with _errors.os_errors(directory):
+        os.mkdir(os.path.join(directory, name))
     for file in files:
         own = os.path.basename(file)
         if own in ("", ".", "..") or not file.endswith(f"/{shard.directory}/{own}"):
             raise _errors.FormatError(f"{file}: is in a folder of shard {number}: a shard has none", "ECORRUPT")
         place = os.path.join(directory, name, own)
         fs.get_file(file, place)
-        _flush(place)
-    _flush(os.path.join(directory, name))
+    flush_shard(os.path.join(directory, name))
     return name
-
-
-def _flush(place: str) -> None:
-    """Write a file or directory to the disk: the list that names it follows."""
-    handle = os.open(place, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _is_there(directory: str, manifest: Manifest, number: int) -> bool:
@@ -100,8 +91,9 @@ def fetch(
             names = [shard._replace(directory=copied.get(shard.directory, shard.directory)) for shard in manifest.shards]
             for number in range(len(names)):
                 open_shard(directory, manifest._replace(shards=tuple(names)), number, None, None).close()
-            _put(directory, copied)
-            write(directory, text)
+            with _errors.os_errors(directory):
+                _put(directory, copied)
+                write(directory, text)
         except BaseException:
             forget(directory)
             raise

@@ -256,9 +256,5 @@ def read(path: str | os.PathLike[str]) -> Manifest:
             "EFORMAT",
         ) from None
     except OSError as raised:
-        if isinstance(raised, _errors.Error):
-            raise
-        failure = _errors.FileError(f"{place}: cannot be read: {raised.strerror}", "EIO")
-        failure.errno = raised.errno
-        raise failure from None
+        raise raised if isinstance(raised, _errors.Error) else _errors.of_os(raised, place, "cannot be read: ") from None
     return parse(directory, text)

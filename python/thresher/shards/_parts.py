@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .. import _errors
 from .._core import arrays
 
 
@@ -59,11 +60,13 @@ def spooled(parts: Iterable[Any], directory: str) -> Sequence[Any]:
         raise TypeError("parts: one array or file was given: expected a list of them, one a shard")
     if isinstance(parts, Sequence):
         return parts
-    os.mkdir(directory)
+    with _errors.os_errors(directory):
+        os.mkdir(directory)
     listed: list[Any] = []
     for number, part in enumerate(parts):
         given = load(part, number)
         name = os.path.join(directory, f"{number:06d}.npy")
-        np.save(name, given.vectors)
+        with _errors.os_errors(name):
+            np.save(name, given.vectors)
         listed.append(name if given.ids is None else (name, copy(given.ids)))  # which the iterator may change
     return listed

@@ -24,33 +24,41 @@ def is_shard_name(name: str) -> bool:
     return re.fullmatch(r"\d{6}-[0-9a-f]{8}", name) is not None
 
 
+def _claim(path: str, lock: int, replace: bool) -> None:
+    """Lock the directory against other builds, if a collection may be built there."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise _errors.BusyError(
+            f"{path}: another build is at work in this directory: wait until it has ended", "EBUSY"
+        ) from None
+    others = [name for name in os.listdir(path) if not _OURS.fullmatch(name)]
+    if others:
+        raise _errors.ExistsError(f"{path}: holds other files, such as {others[0]}: name a new directory", "EEXIST")
+    if os.path.exists(os.path.join(path, NAME)) and not replace:
+        raise _errors.ExistsError(f"{path}: holds a collection already: give replace=True to replace it", "EEXIST")
+
+
 @contextmanager
 def build_directory(path: str, replace: bool) -> Iterator[None]:
     """Make the directory, and lock it against other builds; remove it again if it was made and nothing is in it."""
     place = os.path.realpath(path)  # of a link, what it names
-    made = not os.path.lexists(place)
-    try:
-        os.makedirs(place, exist_ok=True)
-    except FileExistsError:
-        raise _errors.ExistsError(f"{path}: is a file, not a directory: choose another name", "EEXIST") from None
-    lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
+    with _errors.os_errors(path):
+        made = not os.path.lexists(place)
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise _errors.BusyError(
-                f"{path}: another build is at work in this directory: wait until it has ended", "EBUSY"
-            ) from None
-        others = [name for name in os.listdir(path) if not _OURS.fullmatch(name)]
-        if others:
-            raise _errors.ExistsError(f"{path}: holds other files, such as {others[0]}: name a new directory", "EEXIST")
-        if os.path.exists(os.path.join(path, NAME)) and not replace:
-            raise _errors.ExistsError(f"{path}: holds a collection already: give replace=True to replace it", "EEXIST")
+            os.makedirs(place, exist_ok=True)
+        except FileExistsError:
+            raise _errors.ExistsError(f"{path}: is a file, not a directory: choose another name", "EEXIST") from None
+        lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        with _errors.os_errors(path):
+            _claim(path, lock, replace)
         yield
     finally:
-        if made and not os.listdir(path):
-            os.rmdir(place)
         os.close(lock)
+        if made:
+            with suppress(OSError):
+                os.rmdir(place)
 
 
 def _differ(path: str, number: int, shard: Shard, key: str, one: object, other: object) -> _errors.MismatchError:
@@ -109,28 +117,42 @@ def publish(
     manifest = Manifest(**common, has_ids=given_ids, n_items=n_items, shards=tuple(shards), cells=cells, n_cells=n_cells)
     text = to_json(manifest)
     parse(directory, text)  # names that no reader would accept, gaps and overlaps
-    if manifest.has_ids:
-        check_ids(directory, manifest.shards, scratch=directory)
-    if manifest.has_names and not distinct_names:
-        check_ids(directory, manifest.shards, names=True, scratch=directory)
-    write(directory, text)
+    with _errors.os_errors(directory):
+        if manifest.has_ids:
+            check_ids(directory, manifest.shards, scratch=directory)
+        if manifest.has_names and not distinct_names:
+            check_ids(directory, manifest.shards, names=True, scratch=directory)
+        write(directory, text)
     clean(directory, {shard.directory for shard in shards})
     return manifest
 
 
-def write(directory: str, text: str) -> None:
-    new = os.path.join(directory, NAME + ".new")
-    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+def flush(place: str) -> None:
+    """Write a file or directory to the disk."""
+    handle = os.open(place, os.O_RDONLY)
     try:
-        with open(new, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.fsync(handle)  # the shards' own names
-        os.replace(new, os.path.join(directory, NAME))
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def flush_shard(place: str) -> None:
+    """Write a shard that was copied to the disk; the library does so with what it writes."""
+    for name in os.listdir(place):
+        flush(os.path.join(place, name))
+    flush(place)
+
+
+def write(directory: str, text: str) -> None:
+    """Publish the text of a list, after the names of its shards are on the disk."""
+    new = os.path.join(directory, NAME + ".new")
+    with open(new, "w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    flush(directory)
+    os.replace(new, os.path.join(directory, NAME))
+    flush(directory)
 
 
 def clean(directory: str, named: set[str]) -> None:
@@ -148,6 +170,7 @@ def clean(directory: str, named: set[str]) -> None:
 def forget(directory: str) -> None:
     """Delete what a build or change that failed, before or after its commit, has left beside the collection, if there is one."""
     try:
+        flush(directory)  # the list may have been renamed, but not be on the disk
         named = {shard.directory for shard in read(directory).shards}
     except (_errors.Error, OSError):
         if os.path.lexists(os.path.join(directory, NAME)):
