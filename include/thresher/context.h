@@ -47,7 +47,7 @@ typedef enum thr_isa {
 
 typedef struct thr_context_options {
     thr_allocator allocator; /* all NULL: malloc and free */
-    uint32_t n_threads;      /* 0: as many as the process may use */
+    uint32_t n_threads;      /* 0: a thread per CPU that it may use, by affinity and quota of its cgroup */
     thr_isa isa;             /* the highest level to use; the environment variable THR_ISA can lower it further */
     thr_progress_fn progress;
     void *progress_user;
@@ -60,7 +60,7 @@ typedef struct thr_context_options {
     const char *device;
 } thr_context_options;
 
-/* Defaults: malloc, all CPUs, the best level, no progress, no GPU. */
+/* Defaults: malloc, all CPUs that the process may use, the best level, no progress, no GPU. */
 THR_API void thr_context_options_init(thr_context_options *options);
 
 /*
@@ -71,7 +71,7 @@ THR_API void thr_context_options_init(thr_context_options *options);
  *                     THR_KERNEL (way.h)
  *   THR_EUNSUPPORTED  this CPU does not have the level
  *   THR_EDEVICE       "cuda", and no GPU can be used (err has the reason; device.h)
- *   THR_ENOMEM
+ *   THR_ENOMEM        or fewer than options->n_threads threads could be started; with 0 those that start are used
  */
 THR_API thr_status thr_context_create(const thr_context_options *options, thr_context **context, thr_error *err);
 

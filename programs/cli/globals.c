@@ -7,8 +7,9 @@ static const char *const devices[] = {"auto", "cpu", "cuda", NULL};
 const char *const prog_generators[] = {"man", "markdown", "bash-completion", "zsh-completion", "fish-completion", NULL};
 
 const prog_option prog_global_options[] = {
-    {PROG_COUNT_OPTION("threads", "N", offsetof(prog_globals, threads),
-                       "threads to work with (default: all CPUs the process may use)"),
+    {PROG_COUNT_OPTION(
+         "threads", "N", offsetof(prog_globals, threads),
+         "threads to work with (default: all CPUs the process may use, at most the CPU quota of its cgroup)"),
      .least = 1, .most = 1024},
     {.name = "device",
      .kind = PROG_DEVICE,

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/normal.h"
+#include "context/cpu_quota.h"
 #include "context/way_rates.h"
 #include "device/gpus.h"
 #include "kernel/kernel.h"
@@ -40,12 +41,22 @@ void thr_context_options_init(thr_context_options *options) {
     *options = (thr_context_options){.isa = THR_ISA_BEST};
 }
 
-/* CPUs this process may use. */
+/* The CPUs that this process may use, by its affinity and the quota of its cgroup. */
 static uint32_t count_cpus(void) {
     cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0)
-        return (uint32_t)CPU_COUNT(&set);
-    return 1;
+    const bool known = sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0;
+    const uint32_t n = known ? (uint32_t)CPU_COUNT(&set) : 1, most = thr_context_cpu_quota("");
+    return n < most ? n : most;
+}
+
+/* By default the threads that could be started are enough; of a number that was asked for all are. */
+static thr_status start_threads(thr_context *context, uint32_t wanted, thr_error *err) {
+    THR_TRY(thr_parallel_pool_create(context, context->n_threads, &context->pool, err));
+    context->n_threads = thr_parallel_pool_threads(context->pool);
+    return context->n_threads >= wanted
+               ? THR_OK
+               : thr_fail(err, THR_ENOMEM, "only %u of %u threads could be started: ask for fewer", context->n_threads,
+                          wanted);
 }
 
 /* Values of THR_ISA. */
@@ -120,7 +131,7 @@ thr_status thr_context_create(const thr_context_options *options, thr_context **
     users->context = made;
     atomic_init(&users->n, 1);
     thr_context *context = &users->context;
-    thr_status status = thr_parallel_pool_create(context, made.n_threads, &context->pool, err);
+    thr_status status = start_threads(context, options->n_threads, err);
     if (status == THR_OK)
         status = thr_context_way_rates_create(context, &context->way_rates, err);
     if (status == THR_OK)

@@ -66,13 +66,12 @@ thr_status thr_parallel_pool_create(thr_context *context, uint32_t n_threads, th
     while (pool->n_workers < started)
         (void)pthread_cond_wait(&pool->done, &pool->lock);
     (void)pthread_mutex_unlock(&pool->lock);
-    if (started < n_workers) {
-        thr_parallel_pool_free(context, pool);
-        return thr_fail(err, THR_ENOMEM, "only %u of %u threads could be started: ask for fewer", started + 1,
-                        n_threads);
-    }
     *pool_out = pool;
     return THR_OK;
+}
+
+uint32_t thr_parallel_pool_threads(const thr_pool *pool) {
+    return pool->n_workers + 1;
 }
 
 void thr_parallel_pool_free(thr_context *context, thr_pool *pool) {

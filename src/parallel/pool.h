@@ -11,8 +11,14 @@
 
 typedef struct thr_pool thr_pool;
 
-/* Start n_threads - 1 threads, which sleep; the caller of thr_parallel_for is the last worker. */
+/*
+ * Start n_threads - 1 threads, which sleep, or as many as the system allows; the caller of thr_parallel_for is the last
+ * worker.
+ */
 thr_status thr_parallel_pool_create(thr_context *context, uint32_t n_threads, thr_pool **pool, thr_error *err);
+
+/* The number of threads that were started, and 1 for the caller. */
+uint32_t thr_parallel_pool_threads(const thr_pool *pool);
 void thr_parallel_pool_free(thr_context *context, thr_pool *pool);
 
 /*

@@ -5,6 +5,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static void *some_allocate(void *user, size_t size) {
     (void)user;
@@ -56,6 +59,38 @@ static void more_than_1024_threads_are_refused(void **state) {
     refused(&options, THR_EINVAL, "1025");
     options.n_threads = UINT32_MAX;
     refused(&options, THR_EINVAL, "4294967295");
+}
+
+/* In a process that can start no thread, as a user other than root: the default is one thread, and 2 are refused. */
+static int without_threads(void) {
+    const struct rlimit limit = {1, 1};
+    thr_context_options options;
+    thr_context *context = NULL;
+    thr_error err;
+    if ((geteuid() == 0 && setuid(65533) != 0) || setrlimit(RLIMIT_NPROC, &limit) != 0)
+        return 77;
+    if (thr_context_create(NULL, &context, &err) != THR_OK || thr_context_threads(context) != 1)
+        return 1;
+    thr_context_free(context);
+    thr_context_options_init(&options);
+    options.n_threads = 2;
+    return thr_context_create(&options, &context, &err) == THR_ENOMEM && context == NULL &&
+                   strstr(err.text, "only 1 of 2 threads could be started") != NULL
+               ? 0
+               : 2;
+}
+
+static void the_default_is_the_threads_that_can_be_started(void **state) {
+    (void)state;
+    int status = 0;
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0)
+        _exit(without_threads());
+    assert_int_equal(waitpid(child, &status, 0), child);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+        skip();
+    assert_int_equal(status, 0);
 }
 
 static void the_requested_level_is_the_level_in_use(void **state) {
@@ -195,6 +230,7 @@ int main(void) {
         cmocka_unit_test(no_options_mean_the_best_level_and_all_threads),
         cmocka_unit_test(half_an_allocator_is_refused),
         cmocka_unit_test(more_than_1024_threads_are_refused),
+        cmocka_unit_test(the_default_is_the_threads_that_can_be_started),
         cmocka_unit_test(the_requested_level_is_the_level_in_use),
         cmocka_unit_test(a_level_that_is_none_is_refused),
         cmocka_unit_test(thr_isa_lowers_the_level_and_never_raises_it),

@@ -74,7 +74,7 @@ class Context:
 
 
 def shared_context(threads: int | None, device: str | None = None) -> Context:
-    """The context with this number of threads (None: as many as the process may use) and device (None: "cpu")."""
+    """The context with this number of threads (None: as many as CPUs that the process may use) and device (None: "cpu")."""
     wanted = (0 if threads is None else whole(threads, "threads", 1, 1024), device_words(device))
     with _lock:
         context = _shared.get(wanted)
