@@ -40,6 +40,13 @@ def _nan(n: int) -> Any:
     return x
 
 
+def _shrinking(x: Any, counter: str, n_passes: int) -> Any:
+    """x in the first passes, fewer rows then; counter is a file with a byte a pass."""
+    with open(counter, "ab") as file:
+        file.write(b".")
+        return x if file.tell() <= n_passes else x[:70]
+
+
 def ranking(n: int) -> Any:
     """Rows of queries of 15, whose rows are not adjacent, and labels that features predict in part."""
     x = random_vectors(n, 12)
@@ -234,6 +241,15 @@ class OnWorkers(Case):
             with self.assertRaisesRegex(kind, words):
                 collections.build(self.path(), parts, client=self.client)
             self.assertFalse(os.path.exists(self.path()))
+
+    def test_a_part_that_differs_between_passes_is_named(self) -> None:
+        x = random_vectors(100, DIMS)
+        wanted = "part 1: has 70 rows of 16 dimensions, and had 100 rows of 16 dimensions when the build began"
+        for n_passes in (1, 2):
+            parts = [x, dask.delayed(_shrinking)(x, self.path(f"passes{n_passes}"), n_passes)]
+            with self.assertRaisesRegex(ValueError, wanted):
+                collections.build(self.path("many"), parts, client=self.client)
+            self.assertFalse(os.path.exists(self.path("many")))
 
     def test_a_worker_killed_in_a_search(self) -> None:
         x, index, many = self.both()

@@ -295,6 +295,24 @@ class Refused(Case):
             shards.build(self.path(), parts, **options)
         self.assertFalse(os.path.exists(self.path()))
 
+    def test_a_part_that_differs_between_passes_is_named(self) -> None:
+        x = shifted(100)
+
+        class Shrinking(list):  # type: ignore[type-arg]
+            n_passes = 0
+
+            def __getitem__(self, number: Any) -> Any:
+                self.n_passes += number == 1
+                return x if number == 0 or self.n_passes < last else fewer
+
+            def __iter__(self) -> Any:
+                return (self[number] for number in range(2))
+
+        for last in (2, 3):
+            for fewer, words in ((x[:70], f"70 rows of {x.shape[1]}"), ((x, np.arange(100)), "has ids in one pass"), (x[:, :5], "of 5")):
+                with self.assertRaisesRegex(ValueError, f"part 1: .*{words}.* when the build began: give the same part"):
+                    shards.build(self.path(), Shrinking([x, x]))
+
     def test_parts(self) -> None:
         x = shifted(300)
         self.refused(TypeError, "expected a list", x)

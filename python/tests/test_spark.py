@@ -96,6 +96,7 @@ class OnSpark(Case):
         words = [[f"f={number}" for number in own] for own in numbers]
         values = {"multipliers": bids.astype(np.float32), "offsets": pacing.astype(np.float32)}
         for kind, features in (("int", numbers), ("string", words)):
+            self.session.conf.set("spark.sql.execution.arrow.useLargeVarTypes", str(kind == "string").lower())
             asked = [{features[i][0]: 0.5, features[3 * i][-1]: 2.0} for i in range(1, 40, 4)]
             rows = [
                 (int(i), v.tolist(), own, float(a), float(b))
@@ -122,6 +123,7 @@ class OnSpark(Case):
             for by in ("queries", "shards"):
                 options = {"by": by, "exact": True, "features": "asked", "value": "sigmoid"}
                 self.check(spark.search(queries, self.path("many"), K, **options), *wanted, range(10))
+        self.session.conf.unset("spark.sql.execution.arrow.useLargeVarTypes")
         for error, message, options in (
             (TypeError, "partition 0, rows from 0: features of type .*double", {"features": "bid"}),
             (ValueError, "no column 'none'", {"features": "none"}),

@@ -69,9 +69,18 @@ def run_tasks(session: Any, function: Callable[..., Any], calls: list[tuple[Any,
 # ------------------------------------------------------------------------------------------------ columns
 
 
+def _has_lengths(kind: Any) -> bool:
+    """Whether it is a type of lists whose lengths differ. Spark's are large with spark.sql.execution.arrow.useLargeVarTypes."""
+    return bool(pyarrow.types.is_list(kind) or pyarrow.types.is_large_list(kind))
+
+
+def _is_text(kind: Any) -> bool:
+    return bool(pyarrow.types.is_string(kind) or pyarrow.types.is_large_string(kind))
+
+
 def vectors_of(column: Any, what: str) -> Any:
     """Vectors [n, n_dims] of a column of lists of numbers; what names the partition and rows in messages."""
-    if not (pyarrow.types.is_list(column.type) or pyarrow.types.is_fixed_size_list(column.type)):
+    if not (_has_lengths(column.type) or pyarrow.types.is_fixed_size_list(column.type)):
         raise TypeError(
             f"{what}: a column of {column.type} was given: expected arrays of numbers; convert vectors of pyspark.ml by "
             "pyspark.ml.functions.vector_to_array"
@@ -79,7 +88,7 @@ def vectors_of(column: Any, what: str) -> Any:
     values = column.flatten()
     if column.null_count or values.null_count:
         raise ValueError(f"{what}: holds null: drop these rows first")
-    lengths = np.diff(column.offsets.to_numpy()) if pyarrow.types.is_list(column.type) else np.array([])
+    lengths = np.diff(column.offsets.to_numpy()) if _has_lengths(column.type) else np.array([])
     if len(column) and len(lengths) and (lengths != lengths[0]).any():
         raise ValueError(
             f"{what}: holds vectors of {lengths.min()} and of {lengths.max()} numbers: give all rows as many, or drop rows"
@@ -112,8 +121,8 @@ def _numbers_of(column: Any, what: str, kind: str) -> Any:
 
 def _check_features(column: Any, what: str) -> None:
     types = pyarrow.types
-    inner = column.type.value_type if types.is_list(column.type) else column.type
-    if inner is column.type or not (types.is_string(inner) or types.is_integer(inner)):
+    inner = column.type.value_type if _has_lengths(column.type) else column.type
+    if inner is column.type or not (_is_text(inner) or types.is_integer(inner)):
         raise TypeError(f"{what}: features of type {column.type}: expected arrays of words, or of whole numbers")
     if column.null_count or column.flatten().null_count:
         raise ValueError(f"{what}: a feature is null, or an item's features are: give empty arrays for none")
@@ -123,7 +132,7 @@ def _features_of(file: str) -> Any:
     """The features of a file of Arrow batches: lists of words, or offsets and numbers."""
     with pyarrow.memory_map(file) as mapped:
         chunks = pyarrow.ipc.open_stream(mapped).read_all().column(0).chunks
-        if pyarrow.types.is_string(chunks[0].type.value_type):
+        if _is_text(chunks[0].type.value_type):
             return [words for chunk in chunks for words in chunk.to_pylist()]
         lengths = np.concatenate([[0], *(np.diff(chunk.offsets.to_numpy().astype(np.int64)) for chunk in chunks)])
         return np.cumsum(lengths), np.concatenate([chunk.flatten().to_numpy() for chunk in chunks])

@@ -55,6 +55,8 @@ def rows_of(features: Any) -> Any:
         return features.indptr, features.indices
     if _is_pair(features):
         return features[0], features[1]
+    if hasattr(features, "to_pylist"):  # an array of pyarrow
+        features = features.to_pylist()
     if isinstance(features, Mapping):
         raise TypeError(f"features: {shown(features)} was given: items' features have no weights: {_WANTED}")
     if not isinstance(features, Iterable):

@@ -27,7 +27,7 @@ def encode_texts(function: Any, pointer: int | None, side: int, n_floats: int, t
     """thr_tower_encode, or a function like it, of a text or a list of texts: n_floats numbers each."""
     if isinstance(texts, (bytes, bytearray)):
         raise TypeError(f"texts: an object of type {type(texts).__name__} was given: expected str")
-    given = [texts] if isinstance(texts, str) else list(texts)
+    given = [texts] if isinstance(texts, str) else texts.to_pylist() if hasattr(texts, "to_pylist") else list(texts)
     out = np.empty((len(given), n_floats), np.float32)
     for first in range(0, len(given), AT_ONCE):
         some = [

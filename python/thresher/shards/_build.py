@@ -20,7 +20,7 @@ from .._tower import Tower
 from ._collection import Shards
 from ._manifest import Shard, cells_of_share
 from ._shard import build_shard
-from ._parts import directory_of, load, spooled
+from ._parts import Loaded, directory_of, load, spooled
 from ._publish import build_directory, forget, publish
 from ._sample import SAMPLE_ROWS, build_quantiser, sample, sampled_rows
 
@@ -100,15 +100,24 @@ def _shape(part: Any, number: int, path: str) -> tuple[PartShape, str]:
     return shape_of(part, number), __version__
 
 
-def _sampled(part: Any, number: int, rows: Any) -> Any:
-    vectors, _, what = load(part, number)
+def _again(part: Any, number: int, before: PartShape) -> Loaded:
+    """Read a part again, which must have the rows, dimensions and ids that it had before."""
+    loaded = load(part, number)
+    had, has = (before.n_rows, before.n_dims), loaded.vectors.shape
+    if has != had or (loaded.ids is not None) != before.has_ids:
+        now, then = (f"{n_rows} rows of {n_dims} dimensions" for n_rows, n_dims in (has, had))
+        what = f"has {now}, and had {then}" if has != had else "has ids in one pass, and none in another"
+        raise ValueError(f"{loaded.what}: {what} when the build began: give the same part every time")
+    return loaded
+
+
+def _sampled(part: Any, number: int, shape: PartShape, rows: Any) -> Any:
+    vectors, _, what = _again(part, number, shape)
     return sample(vectors, rows, what)
 
 
-def _built(part: Any, number: int, path: str, n_rows: int, options: dict[str, Any]) -> Shard:
-    vectors, ids, what = load(part, number)
-    if len(vectors) != n_rows:
-        raise ValueError(f"{what}: has {len(vectors)} rows, and had {n_rows} when the build began")
+def _built(part: Any, number: int, path: str, shape: PartShape, options: dict[str, Any]) -> Shard:
+    vectors, ids, what = _again(part, number, shape)
     return build_shard(path, number, vectors, ids=ids, what=what, **options)
 
 
@@ -146,14 +155,14 @@ def build_by(
     learned = not is_binary(common.get("model"))
     try:
         cells = _checked_cells(given.get("cells"))
-        found = run(_shape, [(part, number, directory) for number, part in enumerate(parts)])
-        sizes, row_bytes = common_sizes(list(_same_version(found)))
+        shapes = list(_same_version(run(_shape, [(part, number, directory) for number, part in enumerate(parts)])))
+        sizes, row_bytes = common_sizes(shapes)
         if isinstance(cells, int) and cells > sum(sizes):
             raise ValueError(f"cells {cells} exceeds the number of items, {sum(sizes)}")
         if learned:
             wanted = rows_by_part(sizes, sampled_rows(sum(sizes), row_bytes, given["sample_rows"]))
             some = [number for number, rows in enumerate(wanted) if len(rows)]
-            samples = list(run(_sampled, [(parts[number], number, wanted[number]) for number in some]))
+            samples = list(run(_sampled, [(parts[number], number, shapes[number], wanted[number]) for number in some]))
             build_quantiser(quantiser, samples, **{name: given[name] for name in _OF_QUANTISER})
         calls: list[tuple[Any, ...]] = []
         first_row = 0
@@ -162,7 +171,7 @@ def build_by(
             options.update({name: values[number] for name, values in by_part.items()})
             if n:
                 options["cells"] = cells_of_share(cells, n, sum(sizes))
-                calls.append((parts[number], number, directory, n, options))
+                calls.append((parts[number], number, directory, shapes[number], options))
             first_row += n
         publish(directory, list(run(_built, calls)), cells=cells)
     except BaseException:
@@ -261,7 +270,7 @@ def build(
     options = locals()
 
     def run(function: Callable[..., Any], calls: list[tuple[Any, ...]]) -> Iterator[Any]:
-        n_done, n_items = 0, sum(call[3] for call in calls) if function is _built else 0
+        n_done, n_items = 0, sum(call[3].n_rows for call in calls) if function is _built else 0
         for call in calls:
             result = function(*call)
             yield result
