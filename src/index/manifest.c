@@ -504,6 +504,8 @@ static thr_status parse_body(thr_context *context, parser *p, thr_manifest *m) {
     m->quantiser.unit = m->metric == THR_METRIC_COSINE || m->model.n_inputs != 0;
     m->quantiser.fixed = m->model.codes;
     m->lead = (uint32_t)lead;
+    if (m->journal.there && !thr_manifest_takes_journal(m))
+        return wrong(p, "a journal only with vectors that are kept, and without features and codes of a model");
     if (m->model.there && !model_fits(m))
         return wrong(p, "for a model cosine, for a dual one ip; for codes that they are flat, with ranges of 2 and "
                         "without centre, rotation, vectors and tuning; for those of given vectors, these may be kept");
@@ -631,57 +633,79 @@ static thr_status check_numbers(const thr_manifest *m, thr_error *err) {
     return THR_OK;
 }
 
-thr_status thr_index_manifest_print(thr_context *context, const thr_manifest *m, char **text, size_t *size,
-                                    thr_error *err) {
-    enum { HEAD_MAX = 4096, SEGMENT_LINE_MAX = 128 };
-    THR_TRY(check_numbers(m, err));
-    printer out = {.capacity = HEAD_MAX + (size_t)m->n_segments * SEGMENT_LINE_MAX};
-    THR_TRY(thr_alloc(context, out.capacity, 1, &out.text, "the manifest", err));
-    add(&out, "%s%" PRIu32 "\nmetric %s\ndims %" PRIu32 "\nbits %" PRIu32 "\n", FIRST_WORD, m->version,
+enum { HEAD_MAX = 4096, SEGMENT_LINE_MAX = 128 };
+
+/* out has HEAD_MAX bytes, and SEGMENT_LINE_MAX a segment. */
+static void print(const thr_manifest *m, printer *out) {
+    add(out, "%s%" PRIu32 "\nmetric %s\ndims %" PRIu32 "\nbits %" PRIu32 "\n", FIRST_WORD, m->version,
         thr_metric_name(m->metric), m->quantiser.n_dims, m->quantiser.item_bits);
     if (m->version > 1)
-        add(&out, "lead %" PRIu32 "\n", m->lead);
-    add(&out, "keep %s\nitems %" PRIu64 "\n", thr_dtype_name(m->keep), m->n_items);
-    add_floats(&out, "ranges", m->quantiser.ranges, THR_MAX_BITS);
-    add(&out, "centre %s\n", m->centred ? "yes" : "no");
+        add(out, "lead %" PRIu32 "\n", m->lead);
+    add(out, "keep %s\nitems %" PRIu64 "\n", thr_dtype_name(m->keep), m->n_items);
+    add_floats(out, "ranges", m->quantiser.ranges, THR_MAX_BITS);
+    add(out, "centre %s\n", m->centred ? "yes" : "no");
     if (m->has_origins)
-        add(&out, "origins yes\n");
+        add(out, "origins yes\n");
     if (m->version > 1)
-        add_version_2(&out, m);
-    add(&out, "ids %s\nnames %s\n", m->has_ids ? "yes" : "no", m->has_names ? "yes" : "no");
+        add_version_2(out, m);
+    add(out, "ids %s\nnames %s\n", m->has_ids ? "yes" : "no", m->has_names ? "yes" : "no");
     if (m->model.there)
-        add_model(&out, &m->model);
-    add_hits(&out, THR_INDEX_FILE_HITS, &m->hits);
-    add_hits(&out, THR_INDEX_FILE_ADDED, &m->added);
+        add_model(out, &m->model);
+    add_hits(out, THR_INDEX_FILE_HITS, &m->hits);
+    add_hits(out, THR_INDEX_FILE_ADDED, &m->added);
     if (m->version > 2)
-        add(&out, "commits %" PRIu64 "\nnext %" PRIu64 "\n", m->n_commits, m->next_id);
+        add(out, "commits %" PRIu64 "\nnext %" PRIu64 "\n", m->n_commits, m->next_id);
     if (m->version > 2 && range_is_good(m->code_error))
-        add_floats(&out, "error", &m->code_error, 1);
+        add_floats(out, "error", &m->code_error, 1);
     if (m->live.there) {
         char name[THR_INDEX_FILE_NAME_SIZE];
         thr_index_file_name_print(THR_INDEX_FILE_LIVE, m->live.build, name);
-        add(&out, "live %s %016" PRIx64 "\n", name, m->live.checksum);
+        add(out, "live %s %016" PRIx64 "\n", name, m->live.checksum);
     }
     if (m->journal.there) {
         char name[THR_INDEX_FILE_NAME_SIZE];
         thr_index_file_name_print(THR_INDEX_FILE_JOURNAL, m->journal.build, name);
-        add(&out, "journal %s\n", name);
+        add(out, "journal %s\n", name);
     }
-    add(&out, "segments %" PRIu32 "\n", m->n_segments);
+    add(out, "segments %" PRIu32 "\n", m->n_segments);
     for (uint32_t i = 0; i < m->n_segments; i++) {
         const thr_manifest_segment *segment = &m->segments[i];
         char name[THR_SEGMENT_NAME_SIZE];
         thr_index_segment_name_print(segment->number, segment->build, name);
-        add(&out, "segment %s %" PRIu32 " %" PRIu64 " %016" PRIx64, name, segment->n_items, segment->file_bytes,
+        add(out, "segment %s %" PRIu32 " %" PRIu64 " %016" PRIx64, name, segment->n_items, segment->file_bytes,
             segment->header_checksum);
         if (m->version > 2 && segment->has_ids)
-            add(&out, " ids");
+            add(out, " ids");
         else if (m->version > 2)
-            add(&out, " from %" PRIu64, segment->first_id);
-        add(&out, "\n");
+            add(out, " from %" PRIu64, segment->first_id);
+        add(out, "\n");
     }
-    uint64_t checksum = thr_checksum_of(out.text, out.used);
-    add(&out, "checksum %016" PRIx64 "\n", checksum);
+    uint64_t checksum = thr_checksum_of(out->text, out->used);
+    add(out, "checksum %016" PRIx64 "\n", checksum);
+}
+
+/* What a writer publishes is what the parser accepts. */
+static thr_status check_readable(thr_context *context, const printer *out, thr_error *err) {
+    thr_manifest read = {0};
+    thr_error why = {.status = THR_OK};
+    const thr_status status = thr_index_manifest_parse(context, "MANIFEST", out->text, out->used, &read, &why);
+    thr_index_manifest_free(context, &read);
+    if (status == THR_OK || status == THR_ENOMEM)
+        return thr_pass_on(status, &why, err);
+    return thr_fail(err, THR_EINVAL, "nothing was changed, since the result could not be opened: %s", why.text);
+}
+
+thr_status thr_index_manifest_print(thr_context *context, const thr_manifest *m, char **text, size_t *size,
+                                    thr_error *err) {
+    printer out = {.capacity = HEAD_MAX + (size_t)m->n_segments * SEGMENT_LINE_MAX};
+    THR_TRY(check_numbers(m, err));
+    THR_TRY(thr_alloc(context, out.capacity, 1, &out.text, "the manifest", err));
+    print(m, &out);
+    const thr_status status = check_readable(context, &out, err);
+    if (status != THR_OK) {
+        thr_release(context, out.text);
+        return status;
+    }
     *text = out.text;
     *size = out.used;
     return THR_OK;

@@ -125,6 +125,14 @@ static inline uint32_t thr_manifest_vector_dims(const thr_manifest *m) {
     return m->model.n_inputs != 0 ? m->model.n_inputs : m->quantiser.n_dims;
 }
 
+/*
+ * Whether an index can have a journal: a frame has no features, its items are scored by their vectors, which the index
+ * then keeps, and these are what codes are made from. A writer and the parser of manifests both ask this.
+ */
+static inline bool thr_manifest_takes_journal(const thr_manifest *m) {
+    return m->keep != THR_DTYPE_NONE && !m->hits.there && !m->model.codes;
+}
+
 /* Whether an index can keep vectors of this type. */
 static inline bool thr_keep_is_known(thr_dtype keep) {
     return keep == THR_DTYPE_NONE || keep == THR_DTYPE_F32 || keep == THR_DTYPE_F16 || keep == THR_DTYPE_I8;
@@ -150,8 +158,8 @@ thr_status thr_index_manifest_parse(thr_context *context, const char *name, cons
                                     thr_manifest *manifest, thr_error *err);
 
 /*
- * Print a manifest to *text, which the caller releases to the context. THR_EINVAL for numbers that no manifest holds;
- * THR_ENOMEM.
+ * Print a manifest to *text, which the caller releases to the context. What is printed can be parsed: THR_ERANGE or
+ * THR_EINVAL for a manifest that no reader accepts; THR_ENOMEM.
  */
 thr_status thr_index_manifest_print(thr_context *context, const thr_manifest *manifest, char **text, size_t *size,
                                     thr_error *err);

@@ -5,6 +5,7 @@
 #include "emulator.h"
 
 #include <thresher/index_change.h>
+#include <thresher/index_writer.h>
 
 static thr_error error;
 static const char DIR_I[] = "index-inputs", MODEL[] = "index-inputs.safetensors";
@@ -291,6 +292,33 @@ static void items_come_and_go(void **state) {
     free(more);
 }
 
+/* A journal has no codes of a model: each call is a commit. */
+static void a_writers_changes_can_be_opened(void **state) {
+    static const thr_dtype keeps[] = {THR_DTYPE_NONE, THR_DTYPE_F32, THR_DTYPE_I8};
+    float *rows = random_rows(N, DIMS, 1), *more = random_rows(QUERIES, DIMS, 2);
+    const thr_matrix added = thr_matrix_f32(more, QUERIES, DIMS);
+    const uint64_t gone = 700;
+    for (size_t i = 0; i < 3; i++) {
+        thr_index *index = make_index(*state, rows, THR_METRIC_COSINE, keeps[i]);
+        thr_index_writer *writer = NULL;
+        thr_index_free(index);
+        expect_ok(thr_index_writer_open(*state, DIR_I, NULL, &writer, &error));
+        expect_ok(thr_index_writer_add(writer, &added, NULL, NULL, NULL, &error));
+        expect_ok(thr_index_writer_remove(writer, &gone, 1, NULL, &error));
+        expect_ok(thr_index_writer_flush(writer, &error));
+        thr_index_writer_free(writer);
+        expect_ok(thr_index_open(*state, DIR_I, &index, &error));
+        assert_int_equal(thr_index_get_info(index).n_items, N + QUERIES - 1);
+        expect_ok(thr_index_verify(index, &error));
+        const answer got = ask(index, more, NULL);
+        for (size_t q = 0; q < QUERIES && keeps[i] != THR_DTYPE_NONE; q++)
+            assert_int_equal(got.ids[q * K], N + q);
+        thr_index_free(index);
+    }
+    free(rows);
+    free(more);
+}
+
 static void what_does_not_fit_is_refused(void **state) {
     float *rows = random_rows(N, DIMS, 1);
     thr_index_build_options options = options_for(THR_METRIC_COSINE, THR_DTYPE_F32);
@@ -382,6 +410,7 @@ int main(void) {
         cmocka_unit_test(codes_alone_take_the_same_queries),
         cmocka_unit_test(gpus_screen_for_the_same_answers),
         cmocka_unit_test(items_come_and_go),
+        cmocka_unit_test(a_writers_changes_can_be_opened),
         cmocka_unit_test(what_does_not_fit_is_refused),
         cmocka_unit_test(every_allocation_may_fail),
     };

@@ -507,6 +507,30 @@ static void what_is_no_number_is_not_printed(void **state) {
     }
 }
 
+/* Each is one that no reader accepts. */
+static void what_could_not_be_opened_is_not_printed(void **state) {
+    thr_manifest_segment segments[2];
+    char *text;
+    size_t size;
+    for (int i = 0; i < 7; i++) {
+        thr_manifest m = i < 2 ? example_of_model(segments, true) : example(segments, THR_FORMAT_VERSION);
+        m.version = THR_FORMAT_VERSION;
+        m.next_id = m.n_items;
+        m.journal.there = i < 4;
+        m.hits.there = i == 2;
+        m.model.n_inputs = i < 2 ? 300 : 0;
+        m.keep = i == 1 || i == 3 ? THR_DTYPE_NONE : THR_DTYPE_F32;
+        if (i == 4)
+            m.next_id = 63; /* the first segment has the ids 0 to 63 */
+        if (i == 5)
+            m.n_items = 101;
+        if (i == 6)
+            segments[1].number = 0;
+        expect_status(thr_index_manifest_print(*state, &m, &text, &size, &error), THR_EINVAL);
+        assert_non_null(strstr(error.text, "nothing was changed"));
+    }
+}
+
 static void segment_names_are_strict(void **state) {
     static const char *const bad[] = {"",
                                       "000000-0000000.seg",
@@ -557,6 +581,7 @@ int main(void) {
         cmocka_unit_test(newer_foreign_and_empty_files_have_errors_of_their_own),
         cmocka_unit_test(a_line_that_is_unknown_is_a_newer_writers),
         cmocka_unit_test(what_is_no_number_is_not_printed),
+        cmocka_unit_test(what_could_not_be_opened_is_not_printed),
         cmocka_unit_test(segment_names_are_strict),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -21,9 +21,9 @@ static thr_status read_settings(thr_index_writer *w, uint32_t journal_rows, thr_
     thr_status status = THR_OK;
     if (m->version < 2)
         status = thr_fail(err, THR_EUNSUPPORTED, "%s: an index of format 1 cannot be changed: build it again", w->dir);
-    w->n_dims = m->quantiser.n_dims;
+    w->n_dims = thr_manifest_vector_dims(m);
     w->has_names = m->has_names;
-    w->has_journal = m->keep != THR_DTYPE_NONE && index->hits == NULL;
+    w->has_journal = thr_manifest_takes_journal(m);
     w->most_rows = thr_tail_capacity(w->n_dims);
     if (journal_rows > 0 && journal_rows < w->most_rows)
         w->most_rows = journal_rows;

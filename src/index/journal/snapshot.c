@@ -82,9 +82,6 @@ thr_status thr_index_snapshot_open(thr_index *index, const char *dir, thr_error 
     index->n_base_commits = m->n_commits;
     if (!m->journal.there)
         return THR_OK;
-    if (m->keep == THR_DTYPE_NONE || m->hits.there || m->model.codes)
-        return thr_fail(err, THR_ECORRUPT, "%s: a journal needs vectors that are kept, and no features",
-                        index->manifest_path);
     thr_index_file_name_print(THR_INDEX_FILE_JOURNAL, m->journal.build, name);
     THR_TRY(thr_path_join(index->context, dir, name, &path, err));
     THR_TRY_OUT(thr_index_tail_create(index->context, m, index->live.words, &index->tail, err));
