@@ -92,7 +92,8 @@ THR_API void thr_index_writer_free(thr_index_writer *writer);
  * journal are written as a segment. change may be NULL.
  *
  * Returns as thr_index_add; THR_EDUPLICATE if an id or a name occurs twice, or, unless upserting, is in the index;
- * THR_ECHANGED if the directory was moved and another one has its path now. Other calls return that, too.
+ * THR_ECHANGED if the directory was moved or deleted, or another one has its path now; THR_EBUSY from a callback of the
+ * context that runs in a call of this writer, or in its merging thread. Other calls return these, too.
  */
 THR_API thr_status thr_index_writer_add(thr_index_writer *writer, const thr_matrix *vectors, const uint64_t *ids,
                                         const char *const *names, thr_index_change *change, thr_error *err);

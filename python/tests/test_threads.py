@@ -10,6 +10,7 @@ import signal
 import threading
 import unittest
 import warnings
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -109,7 +110,7 @@ class Forks(Case):
         self.index = Index.build(self.path(), random_vectors(N, DIMS), threads=2, calibration_queries=0)
         self.wanted = self.index.search(self.queries, 5)[0]
 
-    def fork(self, work: str) -> None:
+    def fork(self, work: str | Callable[[], object]) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 warns of threads
             child = os.fork()
@@ -117,7 +118,10 @@ class Forks(Case):
             status = 1
             try:
                 signal.alarm(60)
-                if work == "search":
+                if callable(work):
+                    work()
+                    status = 0
+                elif work == "search":
                     status = int(not (self.index.search(self.queries, 5)[0] == self.wanted).all())
                 elif work == "build":
                     status = int(len(Index.build(self.path("b"), self.queries, threads=2)) != 200)
@@ -139,6 +143,59 @@ class Forks(Case):
     def test_a_child_drops_what_it_cannot_free(self) -> None:
         self.fork("drop")
         np.testing.assert_array_equal(self.index.search(self.queries, 5)[0], self.wanted)
+
+    def fork_beside_threads(self, work: Callable[[], object], child: Callable[[], object], times: int) -> None:
+        """Fork while three threads do work; each child does its part, and ends in time."""
+        ending = threading.Event()
+
+        def loop() -> None:
+            while not ending.is_set():
+                work()
+
+        with ThreadPoolExecutor(3) as pool:
+            workers = [pool.submit(loop) for _ in range(3)]
+            try:
+                for _ in range(times):
+                    self.fork(child)
+            finally:
+                ending.set()
+            for worker in workers:
+                worker.result()
+
+    def test_a_child_of_searching_threads_searches_a_fresh_index(self) -> None:
+        with Index.open(self.path(), refresh="auto") as index:
+            self.fork_beside_threads(
+                lambda: index.search(self.queries[:3], 5),
+                lambda: np.testing.assert_array_equal(index.search(self.queries, 5)[0], self.wanted),
+                12,
+            )
+
+    def test_a_child_of_refreshing_threads_refreshes(self) -> None:
+        self.fork_beside_threads(self.index.refresh, lambda: self.assertFalse(self.index.refresh()), 12)
+
+    def test_a_child_of_changing_threads_changes(self) -> None:
+        lists = thresher.Hits.build(self.path("h"), [[1], [2]])
+
+        def change_in_child() -> None:
+            lists.add([[3]], ids=[7])
+            self.assertEqual(len(lists), 3)
+
+        self.fork_beside_threads(lambda: lists.remove([9]), change_in_child, 12)
+
+    def test_a_childs_length_and_searches_are_of_one_snapshot(self) -> None:
+        lists = thresher.Hits.build(self.path("h"), [[1], [2]])
+        lists.add([[1]], ids=[7])
+        with Index.open(self.path()) as other:
+            other.add(self.queries)
+
+        def check() -> None:
+            found = self.index.search(self.queries[0], 2 * N)[0]
+            self.assertEqual(len(self.index), (found != thresher.NO_ID).sum())
+            self.assertEqual(len(self.index), N + len(self.queries))
+            self.assertEqual(len(lists), 2)  # changes of lists are their process's own
+
+        self.fork(check)
+        self.assertEqual(len(self.index), N)
 
     def test_processes_that_share_nothing_get_the_path(self) -> None:
         with multiprocessing.get_context("spawn").Pool(1) as pool:

@@ -138,9 +138,14 @@ class Dual(TextModel):
     _kind = DualHandle
     lines_reader, reads_vectors, encodes_vectors = "thr_dual_reader", False, False
 
+    @property
+    def info(self) -> DualInfo:
+        """The shape of the model."""
+        info: DualInfo = self._current_info()
+        return info
+
     def __init__(self, path: str | os.PathLike[str], *, threads: int | None = None) -> None:
         super().__init__(path, threads=threads)
-        self.info: DualInfo = self.handle().info()
         self.report: DualReport | None = None
         """How the training went that made the model; None of one that was opened."""
 

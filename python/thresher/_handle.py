@@ -70,10 +70,23 @@ class Opened:
         self._threads = threads
         self._device = device
         self._closed = False
+        self._info: Any = None
         self._handle: Any = self._open()
 
     def _open(self) -> Any:
-        return self._kind(self._path, self._threads, self._device)
+        return self._measured(self._kind(self._path, self._threads, self._device))
+
+    def _measured(self, handle: Any) -> Any:
+        """The handle, after self._info was set to what it holds."""
+        if hasattr(handle, "info"):
+            self._info = handle.info()
+        return handle
+
+    def _current_info(self) -> Any:
+        """What the handle that calls use holds; a forked child's may hold more than its parent's."""
+        if not self._closed:
+            self.handle()
+        return self._info
 
     def handle(self) -> Any:
         """The open handle; opens it again in a forked child."""

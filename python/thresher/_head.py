@@ -186,9 +186,11 @@ class Head(Model):
     source: HeadSource | None = None
     """What build took from a file; None for other heads."""
 
-    def __init__(self, path: str | os.PathLike[str], *, threads: int | None = None) -> None:
-        super().__init__(path, threads=threads)
-        self.info: HeadInfo = self.handle().info()
+    @property
+    def info(self) -> HeadInfo:
+        """What the head holds."""
+        info: HeadInfo = self._current_info()
+        return info
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, threads: int | None = None) -> Head:
@@ -273,8 +275,7 @@ class Head(Model):
     def _of(cls, make: Callable[[Any, Any, Any], int], threads: int | None) -> Head:
         head = cls.__new__(cls)
         head._path, head._threads, head._closed = b"", threads, False
-        handle = MadeHandle(threads, make)
-        head._handle, head.info = handle, handle.info()
+        head._handle = head._measured(MadeHandle(threads, make))
         return head
 
     @property
@@ -442,7 +443,7 @@ class Head(Model):
             raise ValueError(f"{self.path or 'a head in memory'}: the head is closed")
         if handle is None or handle.pointer is None:
             self._need_file("is not there after a fork")
-            handle = self._handle = HeadHandle(self._path, self._threads)
+            handle = self._handle = self._open()
         return handle
 
     def _need_file(self, what: str) -> None:
@@ -454,7 +455,7 @@ class Head(Model):
         return super().__reduce__()
 
     def __repr__(self) -> str:
-        i = self.info
+        i = self._info
         state = ", closed" if self._closed else ""
         place = repr(self.path) if self._path else "in memory"
         return f"<thresher.Head {place}: {i.n_words} words of {i.n_dims} dimensions, {i.dtype}{state}>"

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Mapping, Sequence
 from ctypes import addressof, byref, c_char_p, c_uint64, c_void_p
 from typing import Any, NamedTuple
@@ -19,6 +18,7 @@ from ._core.context import shared_context
 from ._core.feature_queries import Asked, Queries, Query, is_one_query
 from ._core.jobs import Job
 from ._core.library import defaults, lib, read
+from ._core.locks import Lock
 from ._core.notes import note
 from ._core.tables import are_words, note_weighed, rows_of, words_table
 from ._filters import Filter
@@ -91,6 +91,18 @@ def _at(array: Any) -> int | None:
     return None if array is None else arrays.address(array)
 
 
+class HitsHandle(Handle):
+    """A thr_hits."""
+
+    __slots__ = ()
+    opens, frees = "thr_hits_open", "thr_hits_free"
+
+    def info(self) -> HitsInfo:
+        i = lib.thr_hits_get_info(self.pointer)
+        orders = {code: name for name, code in abi.HITS_ORDER.items()}
+        return read(HitsInfo, i, order=orders[i.order])
+
+
 class Hits(Opened):
     """
     An open file of posting lists, with the items added and removed since. Several threads may search it at once, also
@@ -101,11 +113,11 @@ class Hits(Opened):
     Lists with changes are searched on the CPU.
     """
 
-    _noun = "the posting lists are"
+    _kind, _noun = HitsHandle, "the posting lists are"
 
     def __init__(self, path: str | os.PathLike[str], *, threads: int | None = None, device: str | None = None) -> None:
         super().__init__(path, threads=threads, device=device)
-        self._changing = threading.Lock()
+        self._changing = Lock(f"{self.path}: the posting lists are being changed")
 
     @classmethod
     def build(
@@ -263,7 +275,7 @@ class Hits(Opened):
 
         Raises ArgumentError, FormatError, FileMissingError.
         """
-        with self._changing:
+        with self._changing():
             handle = self.handle()
             self._replace(UpdatedHandle(handle, added(handle.info(), features, ids, names, multipliers, offsets)))
 
@@ -272,7 +284,7 @@ class Hits(Opened):
         Remove items by id, by name if they have names, or by a text file with either, one per line. Returns the number
         of items that did not exist, which is no error.
         """
-        with self._changing:
+        with self._changing():
             handle = self.handle()
             info = handle.info()
             changes = removed(info, items)
@@ -287,9 +299,14 @@ class Hits(Opened):
                 ) from None
             return changes.n_missing
 
+    @property
+    def info(self) -> HitsInfo:
+        """What the lists hold."""
+        info: HitsInfo = self._current_info()
+        return info
+
     def _replace(self, handle: HitsHandle) -> None:
-        self._handle = handle
-        self.info = handle.info()
+        self._handle = self._measured(handle)
         if self._closed:  # meanwhile
             self._handle = None
 
@@ -315,7 +332,7 @@ class Hits(Opened):
 
     def asked(self, handle: HitsHandle, queries: Queries) -> Asked:
         """Queries of these features, with the numbers that words have in these lists."""
-        return queries.asked(handle.pointer, self.info.has_words)
+        return queries.asked(handle.pointer, self._info.has_words)
 
     def __len__(self) -> int:
         return self.info.n_items
@@ -329,11 +346,6 @@ class Hits(Opened):
             return bool(lib.thr_hits_row(handle.pointer, whole(item, "id", 0, abi.NO_ID), byref(found)))
         except (TypeError, ValueError):
             return False
-
-    def _open(self) -> HitsHandle:
-        handle = HitsHandle(self._path, self._threads, self._device)
-        self.info = handle.info()
-        return handle
 
     def __repr__(self) -> str:
         i = self.info
@@ -349,7 +361,10 @@ class IndexHits(Hits):
         self._pinned = handle if of_one_search else None
         self._path = os.fsencode(index.path)
         self._closed = False
-        self.info = HitsView(handle).info()
+        self._measured(HitsView(handle))
+
+    def _current_info(self) -> HitsInfo:
+        return self.handle().info()
 
     def handle(self) -> HitsHandle:
         """The lists of the index's current handle, or of the one that a search uses."""
@@ -415,18 +430,6 @@ class HitsTarget:
     def __len__(self) -> int:
         """The number of items it selects."""
         return int(lib.thr_hits_target_count(self.opened()))
-
-
-class HitsHandle(Handle):
-    """A thr_hits."""
-
-    __slots__ = ()
-    opens, frees = "thr_hits_open", "thr_hits_free"
-
-    def info(self) -> HitsInfo:
-        i = lib.thr_hits_get_info(self.pointer)
-        orders = {code: name for name, code in abi.HITS_ORDER.items()}
-        return read(HitsInfo, i, order=orders[i.order])
 
 
 class UpdatedHandle(HitsHandle):

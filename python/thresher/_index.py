@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Sequence
 from ctypes import byref, c_uint64
 from typing import TYPE_CHECKING, Any, Literal, overload
@@ -19,6 +18,7 @@ from ._core.checks import choice, encoded, whole
 from ._core.feature_queries import Queries, is_one_query
 from ._core.jobs import Change, Job, Progress
 from ._core.library import lib
+from ._core.locks import Lock
 from ._core.notes import note
 from ._core.readers import Vectors
 from ._dual import DualInfo, dual_info, encode_users, hits_of
@@ -66,27 +66,21 @@ class Index(Opened):
         device: str | None = None,
         refresh: str = "manual",
     ) -> None:
-        self._changing, self._refreshing = threading.Lock(), threading.Lock()
         self._behind = False  # its writer has made a change since the last refresh
         self._auto = choice(refresh, "refresh", {"manual": False, "auto": True})
         super().__init__(path, threads=threads, device=device)
-        self._info: IndexInfo = self.handle().info()
-
-    def _open(self) -> IndexHandle:
-        handle = IndexHandle(self._path, self._threads, self._device)
-        self._info = handle.info()
-        return handle
+        self._changing = Lock(f"{self.path}: the index is being changed")
+        self._refreshing = Lock(f"{self.path}: the index is being refreshed")
 
     @property
     def info(self) -> IndexInfo:
         """What the index holds and how it was built."""
-        if (self._auto or self._behind) and not self._closed:
-            self.refresh()
-        return self._info
+        info: IndexInfo = self._current_info()
+        return info
 
     def handle(self) -> Any:
         """The open handle, of the newest commit if the index refreshes itself, or its writer has made one."""
-        if self._auto or self._behind:
+        if (self._auto or self._behind) and not self._refreshing.is_mine:  # else a signal handler interrupts refresh()
             self.refresh()
         return super().handle()
 
@@ -560,7 +554,7 @@ class Index(Opened):
 
     def _change(self, change: Callable[[Change], None], progress: Progress | None) -> IndexChange:
         """Make a change, then refresh. Nothing fails once its commit is made."""
-        with self._changing, Change(progress) as job:
+        with self._changing(), Change(progress) as job:
             change(job)
             self.refresh()
         made: IndexChange = job.report(self.path)
@@ -644,7 +638,7 @@ class Index(Opened):
 
         Raises FileMissingError, FormatError or FileError; the index then stays as it is.
         """
-        with self._refreshing:
+        with self._refreshing():
             older = super().handle()
             before, self._behind = self._behind, False
             try:

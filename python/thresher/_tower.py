@@ -84,6 +84,9 @@ class TowerHandle(Handle):
     __slots__ = ()
     opens, frees = "thr_tower_open", "thr_tower_free"
 
+    def info(self) -> TowerInfo:
+        return tower_info(self.pointer)
+
 
 class Tower(TextModel):
     """
@@ -93,6 +96,12 @@ class Tower(TextModel):
 
     _kind = TowerHandle
     lines_reader = "thr_tower_reader"
+
+    @property
+    def info(self) -> TowerInfo:
+        """The shape of the model."""
+        info: TowerInfo = self._current_info()
+        return info
 
     @property
     def reads_vectors(self) -> bool:
@@ -106,7 +115,6 @@ class Tower(TextModel):
 
     def __init__(self, path: str | os.PathLike[str], *, threads: int | None = None) -> None:
         super().__init__(path, threads=threads)
-        self.info = tower_info(self.handle().pointer)
         self.report: TowerReport | None = None
         """How the training went that made the model; None of one that was opened."""
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Iterable
 from ctypes import POINTER, addressof, byref, c_char_p, c_size_t, c_uint64, c_void_p, cast
 from typing import Any, NamedTuple
@@ -15,6 +14,7 @@ from ._core.checks import choice, encoded, encoded_path, whole
 from ._core.context import shared_context
 from ._core.jobs import Job
 from ._core.library import defaults, lib, read
+from ._core.locks import Lock
 from ._handle import Handle, Model
 
 _BATCHES = 32
@@ -65,7 +65,7 @@ class _TranslatorHandle(Handle):
 
     def __init__(self, path: bytes, threads: int | None, settings: dict[str, Any]) -> None:
         self._begin(shared_context(threads, None))
-        self.lock = threading.Lock()
+        self.lock = Lock(f"{os.fsdecode(path)}: the translator is used")
         self.times = TranslationTimes()
         query, options = defaults("thr_head_query_options_init"), defaults("thr_translator_options_init")
         for name, value in settings.items():
@@ -248,7 +248,7 @@ class Translator(Model):
         handle = self.handle()
         made: list[list[Translation]] = []
         step = self._batch * _BATCHES
-        with handle.lock:
+        with handle.lock():
             handle.times = TranslationTimes()
             for first in range(0, len(texts_of), step):
                 made.extend(_translate(handle, texts_of[first : first + step]))

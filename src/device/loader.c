@@ -13,7 +13,17 @@
 static const char LIBRARY[] = "libthresher_cuda.so";
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t forks_are_watched = PTHREAD_ONCE_INIT;
 static const thr_backend *loaded;
+
+/* The thread that held the lock may exist in the parent only. */
+static void unlock_in_child(void) {
+    (void)pthread_mutex_init(&lock, NULL);
+}
+
+static void watch_forks(void) {
+    (void)pthread_atfork(NULL, NULL, unlock_in_child);
+}
 
 /* Load the library of this name from the directory that contains this library. */
 static void *open_beside(void) {
@@ -53,6 +63,7 @@ static thr_status load(const thr_backend **backend, thr_error *err) {
 
 thr_status thr_device_backend_load(const thr_backend **backend, thr_error *err) {
     thr_status status = THR_OK;
+    (void)pthread_once(&forks_are_watched, watch_forks);
     (void)pthread_mutex_lock(&lock);
     if (loaded == NULL)
         status = load(&loaded, err);

@@ -36,12 +36,28 @@ typedef struct hdf5_state {
 
 static pthread_mutex_t hdf5_lock = PTHREAD_MUTEX_INITIALIZER;
 
+static pthread_once_t forks_are_watched = PTHREAD_ONCE_INIT;
+
+/* A fork waits for the call that is running, so that the child finds libhdf5 in a whole state. */
+static void lock_for_fork(void) {
+    (void)pthread_mutex_lock(&hdf5_lock);
+}
+
+static void unlock_after_fork(void) {
+    (void)pthread_mutex_unlock(&hdf5_lock);
+}
+
+static void watch_forks(void) {
+    (void)pthread_atfork(lock_for_fork, unlock_after_fork, unlock_after_fork);
+}
+
 typedef struct hdf5_printing {
     H5E_auto2_t function;
     void *data;
 } hdf5_printing;
 
 static hdf5_printing hdf5_enter(void) {
+    (void)pthread_once(&forks_are_watched, watch_forks);
     (void)pthread_mutex_lock(&hdf5_lock);
     hdf5_printing before = {NULL, NULL};
     (void)H5Eget_auto2(H5E_DEFAULT, &before.function, &before.data);

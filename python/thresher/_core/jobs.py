@@ -99,6 +99,7 @@ class Job:
         self._progress = progress
         self._raised: BaseException | None = None
         self._deferred = _Deferred()
+        self._calling = False
         self._outer: Job | None = None
 
     def __enter__(self) -> Job:
@@ -120,6 +121,7 @@ class Job:
         """
         if self._raised is not None:
             return failed
+        self._calling = True
         try:
             self._deferred.run()
             self._deferred.at_once = True
@@ -129,10 +131,14 @@ class Job:
             self._deferred.at_once = False
             self._raised = raised
             return failed
+        finally:
+            self._calling = False
         return value
 
     def poll(self, what: str, done: int, total: int) -> bool:
-        """Returns True to continue."""
+        """Returns True to continue. Calls of the library that a callback makes are not this job's to report."""
+        if self._calling:
+            return True
         progress = self._progress
         return bool(self.call_back(lambda: progress is None or progress(what, done, total) is not False, False))
 

@@ -27,11 +27,24 @@ static thr_write *take_all(thr_index_writer *w) {
     return first;
 }
 
+/* A progress function runs in the middle of a write, in its thread, which would wait for itself. The mutex is held. */
+static bool is_in_a_callback(const thr_index_writer *w, const thr_write *write) {
+    const bool is_merge = write->kind == THR_WRITE_MERGE_BEGIN || write->kind == THR_WRITE_MERGE_END;
+    return (w->busy && pthread_equal(w->at_work, pthread_self()) != 0) ||
+           (w->has_merger && !is_merge && pthread_equal(w->merger, pthread_self()) != 0);
+}
+
 thr_status thr_index_writer_run(thr_index_writer *w, thr_write *write, thr_index_change *change, thr_error *err) {
     if (w->lock.owner != getpid())
         return thr_fail(err, THR_EINVAL,
                         "%s: the writer belongs to the process that opened it: open one in this process", w->dir);
     (void)pthread_mutex_lock(&w->mutex);
+    if (is_in_a_callback(w, write)) {
+        (void)pthread_mutex_unlock(&w->mutex);
+        return thr_fail(err, THR_EBUSY,
+                        "%s: the writer is at work in this thread: a callback of that call must wait until it has ended",
+                        w->dir);
+    }
     if (write->kind == THR_WRITE_ADD)
         thr_index_writer_wait_for_merger(w);
     *w->last = write;
@@ -43,6 +56,7 @@ thr_status thr_index_writer_run(thr_index_writer *w, thr_write *write, thr_index
             continue;
         }
         w->busy = true;
+        w->at_work = pthread_self();
         thr_write *first = take_all(w);
         (void)pthread_mutex_unlock(&w->mutex);
         thr_index_writer_work(w, first);

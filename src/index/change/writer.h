@@ -56,6 +56,7 @@ struct thr_index_writer {
     pthread_cond_t changed;      /* writes are done, and no thread is at work */
     pthread_cond_t merge_wanted; /* merge_due or closing was set; only the merger waits on it */
     bool busy;
+    pthread_t at_work; /* while busy */
     thr_write *first, **last;
     uint32_t n_waiting, n_last; /* writes in the list; writes of the last flush */
     bool merge_due, merging, closing;
