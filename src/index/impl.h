@@ -91,6 +91,12 @@ thr_status thr_index_check_unchanged(const thr_index *index, thr_error *err);
 thr_status thr_index_check_after(const thr_index *index, thr_status status, thr_error *err);
 
 /*
+ * In change/follow.c: whether the MANIFEST in the directory of a root is the one that it was opened from, or a copy of
+ * that. Costs one stat if it is. THR_ENOTFOUND; THR_EIO; and as thr_index_manifest_parse.
+ */
+thr_status thr_index_is_newest_manifest(const thr_index *root, bool *same, thr_error *err);
+
+/*
  * Turn options' recall into survivors and candidates for k, or into the exact scan. Counts that the options give are
  * kept.
  */

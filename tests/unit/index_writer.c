@@ -453,32 +453,6 @@ static void a_childs_writes_are_refused(void **state) {
     thr_index_writer_free(writer);
 }
 
-/* It goes on in its own directory where it can, and touches no other one, whose lock it does not hold. */
-static void a_writer_whose_directory_was_moved_leaves_another_one_alone(void **state) {
-    static const char moved[] = "index-writer-moved";
-    float rows[JOURNAL * DIMS] = {1};
-    const thr_matrix one = thr_matrix_f32(rows, 1, DIMS), many = thr_matrix_f32(rows, JOURNAL, DIMS);
-    thr_index *index = NULL;
-    test_remove_directory(moved);
-    create_empty(*state, DIR_A, THR_METRIC_COSINE, THR_DTYPE_F32, false);
-    thr_index_writer *writer = open_writer(*state, DIR_A, JOURNAL);
-    expect_ok(thr_index_writer_add(writer, &one, NULL, NULL, NULL, &error));
-    assert_int_equal(rename(DIR_A, moved), 0);
-    expect_status(thr_index_writer_add(writer, &many, NULL, NULL, NULL, &error), THR_ENOTFOUND);
-    create_empty(*state, DIR_A, THR_METRIC_COSINE, THR_DTYPE_F32, false);
-    expect_status(thr_index_writer_add(writer, &one, NULL, NULL, NULL, &error), THR_ECHANGED);
-    expect_status(thr_index_writer_add(writer, &many, NULL, NULL, NULL, &error), THR_ECHANGED);
-    expect_status(thr_index_writer_compact(writer, NULL, &error), THR_ECHANGED);
-    thr_index_writer_free(writer);
-    expect_ok(thr_index_open(*state, DIR_A, &index, &error));
-    assert_int_equal(thr_index_get_info(index).n_items, 0);
-    thr_index_free(index);
-    expect_ok(thr_index_open(*state, moved, &index, &error));
-    assert_int_equal(thr_index_get_info(index).n_items, 1);
-    thr_index_free(index);
-    test_remove_directory(moved);
-}
-
 static void items_are_removed_by_name(void **state) {
     float vectors[3 * DIMS] = {1};
     const char *const names[] = {"a", "b", "c"}, *const gone[] = {"c", "nobody", "a", "c"}, *const empty[] = {""};
@@ -592,7 +566,6 @@ int main(void) {
         cmocka_unit_test(wrong_writes_are_refused),
         cmocka_unit_test(a_writer_releases_its_lock_though_a_child_lives),
         cmocka_unit_test(a_childs_writes_are_refused),
-        cmocka_unit_test(a_writer_whose_directory_was_moved_leaves_another_one_alone),
         cmocka_unit_test(items_are_removed_by_name),
         cmocka_unit_test(many_threads_write_while_one_reads),
         cmocka_unit_test(random_changes_of_a_built_index),

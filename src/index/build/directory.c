@@ -208,12 +208,14 @@ thr_status thr_index_build_dir_change(thr_context *context, const char *path, th
 
 thr_status thr_index_build_dir_check(const thr_build_dir *dir, thr_error *err) {
     struct stat locked, named;
-    if (fstat(dir->fd, &locked) != 0 || stat(dir->path, &named) != 0)
+    if (fstat(dir->fd, &locked) != 0)
         return thr_fail_errno(err, errno, "open the directory", dir->path);
-    if (named.st_dev == locked.st_dev && named.st_ino == locked.st_ino)
+    const bool there = stat(dir->path, &named) == 0;
+    if (there && named.st_dev == locked.st_dev && named.st_ino == locked.st_ino)
         return THR_OK;
-    return thr_fail(err, THR_ECHANGED, "%s: the directory was moved, and another one is in its place: open it again",
-                    dir->path);
+    return thr_fail(err, THR_ECHANGED,
+                    "%s: the directory was moved or deleted%s, and nothing was written: open it again", dir->path,
+                    there ? ", and another one is in its place" : "");
 }
 
 /* A duplicate of the descriptor has the same lock, which lasts until both are closed. */
@@ -295,18 +297,49 @@ static bool holds(const char *path, const char *text, size_t size) {
     return same;
 }
 
+/* Files that a commit lists are there: another program may have deleted those that it has written. */
+static thr_status check_listed(const thr_build_dir *dir, const thr_manifest *m, thr_error *err) {
+    const struct {
+        bool there;
+        thr_index_file file;
+        uint32_t build;
+    } others[] = {{m->model.there, THR_INDEX_FILE_MODEL, m->model.build},
+                  {m->hits.there, THR_INDEX_FILE_HITS, m->hits.build},
+                  {m->added.there, THR_INDEX_FILE_ADDED, m->added.build},
+                  {m->live.there, THR_INDEX_FILE_LIVE, m->live.build},
+                  {m->journal.there, THR_INDEX_FILE_JOURNAL, m->journal.build}};
+    char name[THR_INDEX_FILE_NAME_SIZE];
+    for (uint32_t i = 0; i < m->n_segments + sizeof others / sizeof others[0]; i++) {
+        if (i < m->n_segments)
+            thr_index_segment_name_print(m->segments[i].number, m->segments[i].build, name);
+        else if (others[i - m->n_segments].there)
+            thr_index_file_name_print(others[i - m->n_segments].file, others[i - m->n_segments].build, name);
+        else
+            continue;
+        if (faccessat(dir->fd, name, F_OK, 0) != 0)
+            return thr_fail(err, THR_ECHANGED,
+                            "%s: another program has deleted %s meanwhile, and nothing was changed: restore the index, "
+                            "or repeat the call",
+                            dir->path, name);
+    }
+    return THR_OK;
+}
+
 thr_status thr_index_build_dir_publish(thr_build_dir *dir, const thr_manifest *manifest, thr_error *err) {
     char *path = NULL, *text = NULL;
     size_t size = 0;
     thr_out out = {.context = NULL};
     thr_status status = THR_OK;
     THR_TRY_OUT(thr_index_build_dir_check(dir, err));
+    THR_TRY_OUT(check_listed(dir, manifest, err));
     THR_TRY_OUT(thr_index_manifest_print(dir->context, manifest, &text, &size, err));
     THR_TRY_OUT(thr_path_join(dir->context, dir->path, MANIFEST, &path, err));
     THR_TRY_OUT(thr_out_open(dir->context, path, &out, err));
     THR_TRY_OUT(thr_out_write(&out, text, size, err));
     THR_TRY_OUT(thr_dir_sync(dir->path, err)); /* the names of the files that the manifest lists */
     status = thr_out_publish(&out, err);
+    if (status == THR_OK)
+        status = thr_index_build_dir_check(dir, err);
     dir->committed = status == THR_OK || holds(path, text, size);
     if (status == THR_OK) {
         sweep old = {.keep = manifest, .dir = dir};

@@ -42,7 +42,7 @@ thr_status thr_index_build_dir_change(thr_context *context, const char *path, th
  */
 thr_status thr_index_build_dir_share(const thr_build_dir *held, thr_build_dir *dir, thr_error *err);
 
-/* THR_ECHANGED if the directory was moved, and its path is another one's; THR_ENOTFOUND if it is none's. */
+/* THR_ECHANGED if the directory was moved or deleted, so that its path is another one's or none's. */
 thr_status thr_index_build_dir_check(const thr_build_dir *dir, thr_error *err);
 
 /* The path of this build's segment `number`. The caller releases it, as the one below. */
@@ -53,7 +53,8 @@ thr_status thr_index_build_dir_file_path(const thr_build_dir *dir, thr_index_fil
 
 /*
  * Flush the names of the build's files, write and publish the manifest, then delete all files of builds that it does
- * not name, but those of merge_build. As thr_index_build_dir_check; THR_EIO; THR_ENOSPACE; THR_ENOMEM.
+ * not name, but those of merge_build. As thr_index_build_dir_check; THR_ECHANGED also if a file that it names is not
+ * there; THR_EIO; THR_ENOSPACE; THR_ENOMEM.
  */
 thr_status thr_index_build_dir_publish(thr_build_dir *dir, const thr_manifest *manifest, thr_error *err);
 

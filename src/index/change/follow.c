@@ -11,8 +11,7 @@
 
 #include <pthread.h>
 
-/* Whether the MANIFEST of the directory is the one that index was opened from. */
-static thr_status is_same(const thr_index *root, bool *same, thr_error *err) {
+thr_status thr_index_is_newest_manifest(const thr_index *root, bool *same, thr_error *err) {
     thr_manifest now = {0};
     uint64_t checksum = 0;
     *same = thr_map_is_at(&root->manifest_map, root->manifest_path);
@@ -29,7 +28,7 @@ thr_status thr_index_refresh(const thr_index *index, thr_index **newer, thr_erro
     if (index == NULL || newer == NULL)
         return thr_fail(err, THR_EINVAL, "a refresh needs an index and a pointer for the newer one");
     *newer = NULL;
-    THR_TRY(is_same(index->root, &same, err));
+    THR_TRY(thr_index_is_newest_manifest(index->root, &same, err));
     if (same && thr_index_snapshot_refresh(index, newer, NULL) == THR_OK)
         return THR_OK;
     return thr_index_open(index->context, index->dir, newer, err);

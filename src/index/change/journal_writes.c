@@ -68,20 +68,48 @@ static thr_status open_index(thr_index_writer *w, thr_error *err) {
     return status;
 }
 
+/*
+ * Whether readers of the index find what was appended to the journal: its directory may have been deleted, or another
+ * program may have put other files in it. Another MANIFEST may be the same one, touched or copied: then the next write
+ * opens the index again.
+ */
+static thr_status check_place(thr_index_writer *w, bool *reopen, thr_error *err) {
+    bool same;
+    THR_TRY(thr_index_journal_check_there(&w->journal, err));
+    *reopen = !thr_map_is_at(&w->index->root->manifest_map, w->index->root->manifest_path);
+    if (!*reopen)
+        return THR_OK;
+    THR_TRY(thr_index_build_dir_check(&w->lock, err));
+    THR_TRY(thr_index_is_newest_manifest(w->index->root, &same, err));
+    return same ? THR_OK
+                : thr_fail(err, THR_ECHANGED,
+                           "%s: another program has replaced the MANIFEST of an open writer, and nothing was written: "
+                           "open the index again",
+                           w->dir);
+}
+
 /* Flush the frame. All writes of the list that are in it have its status. */
 static void commit_frame(thr_index_writer *w, thr_write *first) {
     thr_error why = {.status = THR_OK};
+    bool reopen = false;
     if (w->frame.n_changes == 0)
         return;
-    const thr_status status = thr_index_journal_append(&w->journal, &w->frame, &why);
+    thr_status status = thr_index_journal_check_there(&w->journal, &why);
+    if (status == THR_OK)
+        status = thr_index_journal_append(&w->journal, &w->frame, &why);
+    if (status == THR_OK) {
+        status = check_place(w, &reopen, &why);
+        if (status != THR_OK)
+            thr_index_journal_take_back(&w->journal);
+    }
     for (thr_write *write = first; write != NULL; write = write->next) {
         if (write->in_frame && status != THR_OK)
             write->status = thr_pass_on(status, &why, &write->error);
         write->in_frame = false;
     }
     thr_index_frame_begin(&w->frame);
-    if (status != THR_OK)
-        thr_index_writer_close_index(w); /* it shows changes that the journal does not have */
+    if (status != THR_OK || reopen)
+        thr_index_writer_close_index(w); /* it may show changes that the journal does not have */
 }
 
 /* ------------------------------------------------------------------------------------------------ into the frame */

@@ -41,9 +41,9 @@ thr_status thr_index_writer_run(thr_index_writer *w, thr_write *write, thr_index
     (void)pthread_mutex_lock(&w->mutex);
     if (is_in_a_callback(w, write)) {
         (void)pthread_mutex_unlock(&w->mutex);
-        return thr_fail(err, THR_EBUSY,
-                        "%s: the writer is at work in this thread: a callback of that call must wait until it has ended",
-                        w->dir);
+        return thr_fail(
+            err, THR_EBUSY,
+            "%s: the writer is at work in this thread: a callback of that call must wait until it has ended", w->dir);
     }
     if (write->kind == THR_WRITE_ADD)
         thr_index_writer_wait_for_merger(w);

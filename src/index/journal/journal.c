@@ -153,6 +153,24 @@ thr_status thr_index_journal_trim(const thr_journal *journal, thr_error *err) {
     return flush(journal, err);
 }
 
+void thr_index_journal_take_back(thr_journal *journal) {
+    journal->end = journal->last;
+    journal->room_end = 0;
+    (void)cut(journal, NULL);
+}
+
+thr_status thr_index_journal_check_there(const thr_journal *journal, thr_error *err) {
+    struct stat st;
+    if (fstat(journal->fd, &st) != 0)
+        return thr_fail_errno(err, errno, "stat", journal->path);
+    return st.st_nlink > 0 && st.st_size >= (off_t)journal->end
+               ? THR_OK
+               : thr_fail(err, THR_ECHANGED,
+                          "%s: another program has %s the journal of an open writer, and nothing was written: restore "
+                          "the index, and open it again",
+                          journal->path, st.st_nlink > 0 ? "cut" : "deleted");
+}
+
 void thr_index_journal_give_back_room(thr_journal *journal) {
     if (journal->room_end > journal->end)
         (void)cut(journal, NULL);

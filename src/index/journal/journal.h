@@ -106,3 +106,9 @@ thr_status thr_index_frame_add(thr_frame *frame, const thr_journal_change *chang
  * before. THR_ENOSPACE; THR_EIO.
  */
 thr_status thr_index_journal_append(thr_journal *journal, const thr_frame *frame, thr_error *err);
+
+/* Cut the frame that was appended last off again. Close the journal afterwards. */
+void thr_index_journal_take_back(thr_journal *journal);
+
+/* THR_ECHANGED if the file was deleted or cut since it was opened: what is appended to it is lost. */
+thr_status thr_index_journal_check_there(const thr_journal *journal, thr_error *err);
