@@ -19,7 +19,8 @@ extern "C" {
  * items) or an open file of posting lists is cut or cannot be read, its bytes read as zeros, and the call returns
  * THR_ECHANGED with the file's name, as do all later calls on the index or the lists; look-ups without a status find
  * nothing. So does opening a file that is cut meanwhile. A change of the index fails before it commits. Every other
- * SIGBUS goes to the handler that was installed before.
+ * SIGBUS goes to the handler that was installed before. If another handler is found in its place when a file is opened
+ * or a search begins, this one is installed again, before the other one.
  *
  * Call it before indexes are opened; files that are mapped already are not guarded. May be called again, from any
  * thread. Heads, models, also that of an index, and files that a build or a training reads are not guarded. At most

@@ -18,7 +18,9 @@ N, DIMS = 60_000, 64
 
 # Searches by two threads until an exception; prints "ready" before, and the exception's status and text.
 CHILD = """
-import sys, threading, numpy as np, thresher
+import faulthandler, signal, sys, threading, numpy as np, thresher
+before, after = (sys.argv[3:] + ["", ""])[:2]
+exec(before)
 index = thresher.Index.open(sys.argv[1], threads=2)
 queries = np.random.default_rng(2).standard_normal((64, %d)).astype(np.float32)
 how = {"exact": sys.argv[2] == "exact", "features": [{7: 0.5}] * 64 if sys.argv[2] == "features" else None}
@@ -31,6 +33,7 @@ def search():
     except thresher.FileError as failure:
         raised.append(failure)
 threads = [threading.Thread(target=search) for _ in range(2)]
+exec(after)
 [thread.start() for thread in threads]
 print("ready", flush=True)
 [thread.join() for thread in threads]
@@ -52,9 +55,10 @@ class CutFiles(Case):
         with Index.build(self.path(), vectors, **options) as index:
             index.remove([4])  # a bitmap of live items is there, too
 
-    def while_searching(self, how: str, ending: str, size: int | None) -> str:
+    def while_searching(self, how: str, ending: str, size: int | None, *handlers: str) -> str:
+        """handlers: Python code to run before the index is opened, and after a search."""
         place = next(name for name in sorted(os.listdir(self.path())) if name.endswith(ending))
-        words = [sys.executable, "-c", CHILD, self.path(), how]
+        words = [sys.executable, "-c", CHILD, self.path(), how, *handlers]
         with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
             assert child.stdout is not None
             self.assertEqual(child.stdout.readline(), "ready\n")
@@ -76,6 +80,14 @@ class CutFiles(Case):
                     with self.subTest(how=how, ending=ending, size=size):
                         self.setUp()
                         self.assertIn("['ECHANGED'] 6 ", self.while_searching(how, ending, size))
+
+    def test_a_file_is_cut_in_a_process_with_other_handlers(self) -> None:
+        on, off = "faulthandler.enable();", "faulthandler.disable();"
+        quiet = "signal.signal(signal.SIGBUS, lambda *_: None);"
+        for before, after in (("", on), (on, off + on + off), (quiet, on)):
+            with self.subTest(before=before, after=after):
+                self.setUp()
+                self.assertIn("['ECHANGED'] 6 ", self.while_searching("exact", ".seg", 4096, before, after))
 
     def test_posting_lists_are_cut_while_threads_search(self) -> None:
         for size in (0, 4096):

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/files/guard.h"
 #include "hits/hits.h"
 #include "lists/validate.h"
 
@@ -216,6 +217,7 @@ thr_status thr_hits_parse(const char *path, const void *data, uint64_t size, thr
 /* ------------------------------------------------------------------------------------------------ changes on disk */
 
 thr_status thr_hits_check_unchanged(const thr_hits *hits, thr_error *err) {
+    thr_guard_renew();
     const thr_status status = thr_map_check(&hits->map, hits->path, err);
     const thr_hits *more = hits->delta == NULL ? NULL : hits->delta->from;
     return status != THR_OK || more == NULL ? status : thr_map_check(&more->map, more->path, err);

@@ -6,6 +6,7 @@
 #include "base/files/guard.h"
 
 thr_status thr_index_check_unchanged(const thr_index *index, thr_error *err) {
+    thr_guard_renew();
     for (uint32_t i = 0; i < index->n_segments; i++)
         THR_TRY(thr_map_check(&index->mapped[i].map, index->mapped[i].path, err));
     THR_TRY(thr_index_live_check_unchanged(&index->live, err));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A mapped file that is cut: guarded maps read as zeros and are reported; every other SIGBUS is passed on. */
+#define _DEFAULT_SOURCE /* SA_ONSTACK */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -136,6 +137,137 @@ static int fill_places(void) {
     return 0;
 }
 
+/* ------------------------------------------------------------------------------------------------ other handlers */
+
+static struct sigaction replaced;
+static volatile sig_atomic_t n_noted;
+
+/* As Python's faulthandler: it puts back what it has replaced, and raises the signal again. */
+static void put_back_and_raise(int number) {
+    if (n_noted++ > 3)
+        _exit(43);
+    (void)sigaction(number, &replaced, NULL);
+    (void)raise(number);
+}
+
+/* It calls what it has replaced, with the signal's arguments. */
+static void call_replaced(int number, siginfo_t *info, void *where) {
+    if (n_noted++ > 3)
+        _exit(43);
+    if ((replaced.sa_flags & SA_SIGINFO) != 0)
+        replaced.sa_sigaction(number, info, where);
+    else
+        _exit(42);
+}
+
+/* As one that was switched off, but is still called. */
+static void do_nothing(int number) {
+    (void)number;
+}
+
+static void install(void (*plain)(int), void (*with_info)(int, siginfo_t *, void *), int flags) {
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_flags = flags | (with_info != NULL ? SA_SIGINFO : 0);
+    if (with_info != NULL)
+        action.sa_sigaction = with_info;
+    else
+        action.sa_handler = plain;
+    (void)sigaction(SIGBUS, &action, &replaced);
+}
+
+enum { PLAIN, NODEFER, CALLS, IDLE, N_KINDS };
+
+static void install_kind(int kind) {
+    switch (kind) {
+    case PLAIN:
+        install(put_back_and_raise, NULL, 0);
+        break;
+    case NODEFER:
+        install(put_back_and_raise, NULL, SA_NODEFER);
+        break;
+    case CALLS:
+        install(NULL, call_replaced, SA_ONSTACK);
+        break;
+    default:
+        install(do_nothing, NULL, SA_ONSTACK);
+    }
+}
+
+static int kind, guards_file;
+
+/* The guard, then the other handler. */
+static int after(void) {
+    if (thr_guard_files(NULL) != THR_OK)
+        return 5;
+    install_kind(kind);
+    return read_past_the_end(guards_file != 0);
+}
+
+/* The other handler, then the guard; then the other one is switched off, and puts back the default. */
+static int before_and_switched_off(void) {
+    install_kind(kind);
+    if (thr_guard_files(NULL) != THR_OK)
+        return 5;
+    (void)sigaction(SIGBUS, &replaced, NULL);
+    return read_past_the_end(guards_file != 0);
+}
+
+/* On and off again and again, and files are opened meanwhile. */
+static int again_and_again(void) {
+    for (int i = 0; i < 100; i++) {
+        struct sigaction off;
+        if (thr_guard_files(NULL) != THR_OK)
+            return 5;
+        install_kind(i % N_KINDS);
+        off = replaced;
+        thr_guard_renew();
+        if (i % 3 != 0)
+            (void)sigaction(SIGBUS, &off, NULL);
+    }
+    install_kind(kind);
+    return read_past_the_end(guards_file != 0);
+}
+
+static void a_guarded_map_survives_other_handlers_in_every_order(void **state) {
+    int (*const orders[])(void) = {after, before_and_switched_off, again_and_again};
+    (void)state;
+    guards_file = 1;
+    for (kind = 0; kind < N_KINDS; kind++)
+        for (size_t i = 0; i < sizeof orders / sizeof orders[0]; i++) {
+            write_file();
+            assert_int_equal(in_child(orders[i]), 0);
+        }
+}
+
+/* The guard is on top of a handler that is on top of the guard. */
+static int sent_in_a_ring(void) {
+    const int status = thr_guard_files(NULL) != THR_OK ? 5 : 0;
+    install_kind(kind);
+    thr_guard_renew();
+    (void)raise(SIGBUS);
+    return status;
+}
+
+static int read_in_a_ring(void) {
+    if (thr_guard_files(NULL) != THR_OK)
+        return 5;
+    install_kind(kind);
+    thr_guard_renew();
+    return read_past_the_end(false);
+}
+
+static void a_signal_that_is_not_ours_ends_the_process_in_every_order(void **state) {
+    (void)state;
+    guards_file = 0;
+    for (kind = 0; kind < N_KINDS; kind++) {
+        write_file();
+        assert_int_equal(in_child(read_in_a_ring), 256 + SIGBUS);
+        if (kind != IDLE) /* which takes signals that are sent */
+            assert_int_equal(in_child(sent_in_a_ring), 256 + SIGBUS);
+    }
+}
+
 static void places_are_used_again(void **state) {
     (void)state;
     assert_int_equal(in_child(fill_places), 0);
@@ -151,6 +283,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_guarded_map_reads_as_zeros_and_is_reported),
         cmocka_unit_test(other_signals_are_passed_on),
+        cmocka_unit_test(a_guarded_map_survives_other_handlers_in_every_order),
+        cmocka_unit_test(a_signal_that_is_not_ours_ends_the_process_in_every_order),
         cmocka_unit_test(places_are_used_again),
     };
     return cmocka_run_group_tests(tests, NULL, teardown);

@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * guard.c - a handler of SIGBUS. It replaces the rest of the map, from the page that could not be read, by zero pages
- * and returns, so that the read succeeds. It uses atomics and two system calls only.
+ * and returns, so that the read succeeds. It uses atomics and async-signal-safe calls only.
+ *
+ * Other parts of the process install handlers of SIGBUS, too, and some put back the one that they found when they are
+ * switched off. So the handler is installed again where a map or a search begins and another one is found. Those found
+ * are kept in a list, the newest last. A signal that is not ours goes to the newest. It goes to the next older one if
+ * the newest calls the handler that it has replaced, which is ours, if it raises the signal again, or if the read fails
+ * again and again; and after the oldest to the default action.
  */
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 #include "base/files/guard.h"
@@ -16,7 +22,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { MOST_MAPS = 4096, FREE = 0, CLAIMED = 1 };
+enum { MOST_MAPS = 4096, FREE = 0, CLAIMED = 1, MOST_HANDLERS = 8, NOBODY = MOST_HANDLERS, MOST_REPEATS = 100 };
 
 /* begin: the address, or FREE, or CLAIMED while end is not set yet. */
 typedef struct guarded_map {
@@ -27,8 +33,17 @@ typedef struct guarded_map {
 static guarded_map maps[MOST_MAPS];
 static atomic_bool installed, fired;
 static uintptr_t page_size;
-static struct sigaction before;
 static pthread_mutex_t installing = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t forks_are_watched = PTHREAD_ONCE_INIT;
+
+/* Handlers that were found, the newest last. */
+static struct sigaction found[MOST_HANDLERS];
+static atomic_int n_found;
+
+/* The one that a signal was passed on to, or NOBODY, and the address of that signal. */
+static atomic_int passed_to = NOBODY;
+static atomic_uintptr_t passed_address;
+static atomic_int n_repeats; /* of this address, in a row */
 
 /* ------------------------------------------------------------------------------------------------ handler */
 
@@ -45,48 +60,138 @@ static bool give_zeros(uintptr_t address) {
     return false;
 }
 
+static bool is_sent(const siginfo_t *info) {
+    return info->si_code <= 0; /* by kill or raise; there is no address */
+}
+
+/* Whether a handler to which a signal was passed on passes it on, too. */
+static bool comes_back(const siginfo_t *info) {
+    if (atomic_load(&passed_to) == NOBODY)
+        return false;
+    return is_sent(info) ? info->si_pid == getpid() : (uintptr_t)info->si_addr == atomic_load(&passed_address);
+}
+
+/* The read is repeated when the handler returns, and ends the process; a signal that was sent is sent again. */
+static void act_by_default(int number, const siginfo_t *info) {
+    (void)signal(number, SIG_DFL);
+    if (is_sent(info))
+        (void)raise(number);
+}
+
+static void call(const struct sigaction *action, int number, siginfo_t *info, void *where) {
+    if ((action->sa_flags & SA_SIGINFO) != 0)
+        action->sa_sigaction(number, info, where);
+    else if (action->sa_handler == SIG_DFL || (action->sa_handler == SIG_IGN && !is_sent(info)))
+        act_by_default(number, info);
+    else if (action->sa_handler != SIG_IGN)
+        action->sa_handler(number);
+}
+
 /* A signal that is not ours: do what would have been done without us. */
 static void pass_on(int number, siginfo_t *info, void *where) {
-    if ((before.sa_flags & SA_SIGINFO) != 0) {
-        before.sa_sigaction(number, info, where);
-    } else if (before.sa_handler == SIG_DFL || (before.sa_handler == SIG_IGN && info->si_code > 0)) {
-        /* The read is repeated when this returns, and ends the process; a signal that was sent is sent again. */
-        (void)signal(number, SIG_DFL);
-        if (info->si_code <= 0)
-            (void)raise(number);
-    } else if (before.sa_handler != SIG_IGN) {
-        before.sa_handler(number);
+    const uintptr_t address = is_sent(info) ? 0 : (uintptr_t)info->si_addr;
+    sigset_t waiting;
+    int to = atomic_load(&n_found) - 1;
+    if (comes_back(info))
+        to = atomic_load(&passed_to) - 1;
+    else if (address == 0 || address != atomic_load(&passed_address))
+        atomic_store(&n_repeats, 0);
+    else
+        to -= atomic_fetch_add(&n_repeats, 1) / MOST_REPEATS;
+    if (to < 0) {
+        act_by_default(number, info);
+        return;
     }
+    if (!is_sent(info))
+        atomic_store(&passed_address, address);
+    atomic_store(&passed_to, to);
+    call(&found[to], number, info, where);
+    /* One that it has raised again, while it is blocked, comes when this handler returns. */
+    if (sigpending(&waiting) != 0 || sigismember(&waiting, number) == 0)
+        atomic_store(&passed_to, NOBODY);
 }
 
 static void handle(int number, siginfo_t *info, void *where) {
     const int why = errno;
-    if (info->si_code <= 0 || !give_zeros((uintptr_t)info->si_addr))
+    if (is_sent(info) || !give_zeros((uintptr_t)info->si_addr))
         pass_on(number, info, where);
     errno = why;
 }
 
-thr_status thr_guard_files(thr_error *err) {
-    struct sigaction action;
-    bool failed = false;
+/* ------------------------------------------------------------------------------------------------ install */
+
+static bool is_ours(const struct sigaction *action) {
+    return (action->sa_flags & SA_SIGINFO) != 0 && action->sa_sigaction == handle;
+}
+
+static bool is_same(const struct sigaction *a, const struct sigaction *b) {
+    const bool info = (a->sa_flags & SA_SIGINFO) != 0;
+    if (info != ((b->sa_flags & SA_SIGINFO) != 0))
+        return false;
+    return info ? a->sa_sigaction == b->sa_sigaction : a->sa_handler == b->sa_handler;
+}
+
+/* Append a handler to the list. One that is in it already was put back: those after it are switched off. */
+static void note(const struct sigaction *action) {
+    int n = 0;
+    const int all = atomic_load(&n_found);
+    while (n < all && !is_same(&found[n], action))
+        n++;
+    if (n == MOST_HANDLERS)
+        n--;
+    found[n] = *action;
+    atomic_store(&n_found, n + 1);
+}
+
+/* Install the handler where another one is found. The mutex is held. */
+static bool install(void) {
+    struct sigaction action, now;
+    memset(&action, 0, sizeof action);
+    action.sa_sigaction = handle;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+    (void)sigemptyset(&action.sa_mask);
+    if (sigaction(SIGBUS, NULL, &now) != 0)
+        return false;
+    if (is_ours(&now))
+        return true;
+    note(&now);
+    return sigaction(SIGBUS, &action, NULL) == 0;
+}
+
+static void lock_for_fork(void) {
     (void)pthread_mutex_lock(&installing);
-    if (!atomic_load(&installed)) {
-        page_size = (uintptr_t)sysconf(_SC_PAGESIZE);
-        memset(&action, 0, sizeof action);
-        action.sa_sigaction = handle;
-        action.sa_flags = SA_SIGINFO | SA_ONSTACK;
-        (void)sigemptyset(&action.sa_mask);
-        failed = sigaction(SIGBUS, NULL, &before) != 0 || sigaction(SIGBUS, &action, NULL) != 0;
-        atomic_store(&installed, !failed);
-    }
+}
+
+static void unlock_after_fork(void) {
     (void)pthread_mutex_unlock(&installing);
-    return failed ? thr_fail(err, THR_EUNSUPPORTED, "no handler of SIGBUS can be installed here: %s", strerror(errno))
-                  : THR_OK;
+}
+
+static void watch_forks(void) {
+    (void)pthread_atfork(lock_for_fork, unlock_after_fork, unlock_after_fork);
+}
+
+thr_status thr_guard_files(thr_error *err) {
+    (void)pthread_once(&forks_are_watched, watch_forks);
+    (void)pthread_mutex_lock(&installing);
+    page_size = (uintptr_t)sysconf(_SC_PAGESIZE);
+    const bool done = install();
+    atomic_store(&installed, done || atomic_load(&installed));
+    (void)pthread_mutex_unlock(&installing);
+    return done ? THR_OK
+                : thr_fail(err, THR_EUNSUPPORTED, "no handler of SIGBUS can be installed here: %s", strerror(errno));
+}
+
+void thr_guard_renew(void) {
+    struct sigaction now;
+    if (atomic_load_explicit(&installed, memory_order_acquire) &&
+        (sigaction(SIGBUS, NULL, &now) != 0 || !is_ours(&now)))
+        (void)thr_guard_files(NULL);
 }
 
 /* ------------------------------------------------------------------------------------------------ maps */
 
 uint32_t thr_guard_begin(const void *data, size_t size) {
+    thr_guard_renew();
     if (!atomic_load(&installed) || size == 0)
         return 0;
     for (uint32_t i = 0; i < MOST_MAPS; i++) {

@@ -9,6 +9,12 @@
 #include <stdint.h>
 
 /*
+ * Install the handler again if another one is installed now. Call it before maps are read, once a call of the library.
+ * Costs one system call.
+ */
+void thr_guard_renew(void);
+
+/*
  * Guard size bytes at data, a read-only map of whole pages. Returns a number for the functions below; 0: not guarded,
  * because there is no guard or no place.
  */
