@@ -96,10 +96,12 @@ class HitsCase(Case):
         np.testing.assert_array_equal(scores, values[wanted])
         self.assertEqual(len(hits), kept.sum())
         self.assertEqual(hits.info.n_rows, N + hits.info.n_added)
-        allowed = np.zeros(hits.info.n_rows, bool)
-        allowed[N:] = True
+        allowed = np.setdiff1d(new_ids, gone)
         found, _ = hits.search(query, 500, filter=allowed)
-        self.assertEqual((found != 2**64 - 1).sum(), hits.info.n_added)
+        self.assertEqual(sorted(found[found != thresher.NO_ID].tolist()), allowed.tolist())
+        for rows in (np.ones(hits.info.n_rows, bool), thresher.Filter(hits.info.n_rows, allowed[:3])):
+            with self.assertRaisesRegex(ValueError, "was changed"):
+                hits.search(query, 5, filter=rows)
         again = thresher.Hits(self.path("x.hits")).search(self.query, 20)  # the file is as it was
         np.testing.assert_array_equal(before[0], again[0])
 

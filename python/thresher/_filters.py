@@ -22,23 +22,26 @@ class Filter:
     """
     A set of rows, one bit per item. Make one to share it among searches; a search converts other arguments itself.
 
-    Filter(n_items, allowed) takes a mask (bool [n_items]), row numbers (integers [m], in any order), or a Roaring
-    bitmap of row numbers: an object with serialize(), as of pyroaring, or its bytes. Filter.from_words takes packed
-    bits, Index.filter_ids(ids) ids.
+    Index.filter_ids(ids) makes one of ids or names, for any index. Filter(n_items, allowed) takes a mask (bool
+    [n_items]), row numbers (integers [m], in any order), or a Roaring bitmap of row numbers: an object with
+    serialize(), as of pyroaring, or its bytes. Filter.from_words takes packed bits. These are of rows in the order of
+    the build: an index that was changed or has cells refuses them, and one that has ids refuses row numbers.
 
-    Integers are always row numbers. Integers that are all 0 or 1, with a repetition, raise an error, because they are
-    almost certainly a mask.
+    Integers that are all 0 or 1, with a repetition, raise an error, because they are almost certainly a mask.
     """
 
-    __slots__ = ("_n_items", "_pointer", "_words", "ids", "snapshot")
+    __slots__ = ("_n_items", "_pointer", "_words", "ids", "of_rows", "snapshot")
     snapshot: Any
-    """The open index that the rows are of, if Index.filter_ids made it; else None."""
+    """What the rows are of, an open index or the manifest of a collection, if filter_ids made it; else None."""
     ids: Any
     """What Index.filter_ids made it from; else None."""
+    of_rows: bool
+    """Whether it was made of row numbers."""
 
     def __init__(self, n_items: int, allowed: Any) -> None:
         n = whole(n_items, "n_items", 0, _MOST_ITEMS)
         self._set(n, _bits(n, allowed))
+        self.of_rows = not is_mask(allowed)
 
     @classmethod
     def from_words(cls, n_items: int, words: Any) -> Filter:
@@ -57,6 +60,7 @@ class Filter:
 
     def _set(self, n_items: int, words: Words) -> None:
         self.snapshot = self.ids = None
+        self.of_rows = False
         self._n_items = n_items
         self._words = words
         self._pointer = arrays.address(words)
@@ -165,11 +169,29 @@ def filter_of_roaring_ids(pointer: int | None, n_items: int, roaring: bytes) -> 
     return Filter.from_words(n_items, words)
 
 
-def refuse_rows(path: str) -> ValueError:
-    """The exception for a mask or row numbers, where rows are not the items as they were given."""
+SHARE = "the share of a shard"
+"""The snapshot of a collection's Filter that was cut to a shard: the collection has checked it."""
+
+
+def is_mask(allowed: Any) -> bool:
+    """Whether allowed has a bool for each item."""
+    if isinstance(allowed, (str, bytes, bytearray, memoryview)) or hasattr(allowed, "serialize"):
+        return False
+    return bool(arrays.as_numpy(allowed, "filter").dtype == np.bool_)
+
+
+def check_hand_made(path: str, filter: Filter, rows_in_order: bool, has_ids: bool, remedy: str) -> None:
+    """Raise ValueError for a Filter without snapshot whose rows may be other items."""
+    if not rows_in_order:
+        raise refuse_rows(path, remedy)
+    if filter.of_rows and has_ids:
+        raise ValueError(f"filter: made of row numbers, but the items of {path} have ids: give {remedy}")
+
+
+def refuse_rows(path: str, remedy: str) -> ValueError:
+    """The exception for a mask, where rows are not the items as they were given."""
     return ValueError(
-        f"filter: {path} was changed or has cells, so its rows are not in the order of its items: give "
-        "index.filter_ids(ids)"
+        f"filter: {path} was changed or has cells, so its rows are not in the order of its items: give {remedy}"
     )
 
 

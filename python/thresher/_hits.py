@@ -21,8 +21,9 @@ from ._core.library import defaults, lib, read
 from ._core.locks import Lock
 from ._core.notes import note
 from ._core.tables import are_words, note_weighed, rows_of, words_table
-from ._filters import Filter
+from ._filters import Filter, as_filter, check_hand_made, is_mask, refuse_rows, roaring_bytes
 from ._handle import Handle, Opened
+from ._items import Items, as_items, filter_of_items
 
 
 class HitsInfo(NamedTuple):
@@ -192,7 +193,8 @@ class Hits(Opened):
                 words if the file has words, else numbers. Unknown features are ignored; a query of unknown features
                 gives a warning
         value   "sum": multiplier x sum + offset, or "sigmoid": multiplier / (1 + exp(-sum)) + offset
-        filter  rows that may be returned, as in Index.search
+        filter  items that may be returned: ids [m] (integers, or names), a Roaring bitmap of ids, or, in lists without
+                changes, a mask, bool [n] in the order of the build, or a Filter of one
         target  items that may be returned, by their features, such as "category=12 AND NOT brand=7"
         model   fingerprint of the model of the weights; 0: unchecked
 
@@ -212,7 +214,7 @@ class Hits(Opened):
         options = defaults("thr_hits_search_options_init")
         options.value = choice(value, "value", abi.HITS_VALUE)
         if filter is not None:
-            kept = filter if isinstance(filter, Filter) else Filter(handle.info().n_rows, filter)
+            kept = self._allow(handle, filter)
             options.filter, options.filter_bits = kept.pointer, kept.n_items
         options.model = whole(model, "model", 0, abi.NO_ID)
         if made is not None:
@@ -227,6 +229,38 @@ class Hits(Opened):
             arrays.address(values),
         )
         return (ids[0], values[0]) if one else (ids, values)
+
+    def _allow(self, handle: Any, filter: Any) -> Filter:
+        """The filter as one of the rows. Integers are ids."""
+        info = handle.info()
+        in_order = info.n_added + info.n_removed == 0
+        has_ids = info.has_ids or info.has_names or not in_order
+        if isinstance(filter, Filter):
+            if filter.snapshot is not None:
+                raise ValueError(f"filter: was made for an index, not for {self.path}: give ids")
+            check_hand_made(self.path, filter, in_order, has_ids, "ids")
+            return as_filter(info.n_rows, filter)
+        if has_ids and roaring_bytes(filter) is not None:
+            raise ValueError(f"filter: the items of {self.path} have ids: give list(bitmap) for a Roaring bitmap of them")
+        if has_ids and not is_mask(filter):
+            items = as_items(filter)
+            return filter_of_items(self.path, info.n_rows, items, self._rows(handle, items), "raise")
+        if not in_order:
+            raise refuse_rows(self.path, "ids")
+        return Filter(info.n_rows, filter)
+
+    def _rows(self, handle: Any, items: Items) -> npt.NDArray[np.uint64]:
+        """The rows of items by ids, or by names; NO_ID where there is none."""
+        given = items if isinstance(items, list) else items.reshape(-1).tolist()
+        rows, id, row = np.full(len(given), abi.NO_ID, np.uint64), c_uint64(), c_uint64()
+        for i, item in enumerate(given):
+            if isinstance(item, str):
+                there = lib.thr_hits_find(handle.pointer, encoded(item, f"name {i}"), byref(id))
+            else:
+                there, id.value = True, item
+            if there and lib.thr_hits_row(handle.pointer, id, byref(row)):
+                rows[i] = row.value
+        return rows
 
     def explain(self, id: int, query: Query) -> dict[Any, float]:
         """The query's features that the item with this id has, and the weight of each."""
@@ -369,6 +403,10 @@ class IndexHits(Hits):
     def handle(self) -> HitsHandle:
         """The lists of the index's current handle, or of the one that a search uses."""
         return HitsView(self._index.handle() if self._pinned is None else self._pinned)
+
+    def _allow(self, handle: Any, filter: Any) -> Filter:
+        allowed: Filter = self._index._allow(handle._index, filter)
+        return allowed
 
     def _replace(self, handle: HitsHandle) -> None:
         raise _errors.UnsupportedError(

@@ -22,7 +22,16 @@ from ._core.locks import Lock
 from ._core.notes import note
 from ._core.readers import Vectors
 from ._dual import DualInfo, dual_info, encode_users, hits_of
-from ._filters import Filter, as_filter, filter_of_roaring_ids, refuse_rows, roaring_bytes
+from ._filters import (
+    SHARE,
+    Filter,
+    as_filter,
+    check_hand_made,
+    filter_of_roaring_ids,
+    is_mask,
+    refuse_rows,
+    roaring_bytes,
+)
 from ._handle import Opened
 from ._hits import HitsTarget, IndexHits
 from ._index_change import IndexChange, NewItems
@@ -255,8 +264,8 @@ class Index(Opened):
                       without a centre, and for codes of a model of vectors it holds for queries like those of the
                       calibration. With cells, recalls below 0.9 may be missed by far
         exact         score stored vectors, without codes: recall, n_survivors and query_bits then have no effect
-        filter        rows that may be returned: bool [n_rows], row numbers [m], a Roaring bitmap, or a Filter. In an
-                      index that was changed or has cells only a Filter: filter_ids() makes one
+        filter        items that may be returned: ids [m] (integers, or names), a Roaring bitmap of ids, or a Filter;
+                      in an index that was not changed and has no cells also a mask, bool [n] in the order of the build
         certified     also return bool [n]: whether each answer is proven to be the exact one
         n_candidates  items that get exact scores, instead of what recall requires
         n_survivors   items that pass the leading planes and have their other planes read, instead of what recall
@@ -357,7 +366,7 @@ class Index(Opened):
         recall        the probability to find an item whose score equals least_score; better ones are found more often.
                       None: 0.99. With 1 nothing is missed
         exact         score stored vectors, without codes: recall and query_bits then have no effect
-        filter        rows that may be returned, as for search()
+        filter        items that may be returned, as for search()
         certified     also return bool [n]: whether each answer is proven to be complete
         query_bits    bits per dimension of the query's code, 1 to 8
 
@@ -393,17 +402,30 @@ class Index(Opened):
         handle = self.handle()
         return IndexHits(self, handle) if lib.thr_index_hits(handle.pointer) is not None else None
 
-    def _allow(self, handle: IndexHandle, filter: Any) -> Any:
-        """The filter by the handle's rows."""
+    def _allow(self, handle: IndexHandle, filter: Any) -> Filter | None:
+        """The filter as one of the handle's rows. Integers and Roaring bitmaps are of ids, which may be rows."""
         if filter is None:
             return None
-        if not isinstance(filter, Filter):
-            if not handle.rows_in_order:
-                raise refuse_rows(self.path)
-            return filter
+        if isinstance(filter, Filter):
+            return as_filter(handle.n_rows, self._of_handle(handle, filter))
+        if not handle.rows_are_ids and not is_mask(filter):
+            return self._filter_of(handle, filter, "raise")
+        if not handle.rows_in_order:
+            raise refuse_rows(self.path, "index.filter_ids(ids)")
+        return Filter(handle.n_rows, filter)
+
+    def _of_handle(self, handle: IndexHandle, filter: Filter) -> Filter:
+        """A Filter that is of the handle's rows, or is made again of its ids."""
         made_for = filter.snapshot
-        if made_for is None or made_for is handle:
+        if made_for is handle or made_for == SHARE:
             return filter
+        if made_for is None:
+            check_hand_made(
+                self.path, filter, handle.rows_in_order, not handle.rows_are_ids, "index.filter_ids(ids)"
+            )
+            return filter
+        if not isinstance(made_for, IndexHandle):
+            raise ValueError(f"filter: was made for a collection of shards, not for {self.path}: make it again")
         same = (made_for.n_commits, made_for.n_rows) == (handle.n_commits, handle.n_rows)
         if filter.ids is not None and (self._auto or same):  # of the same commit, it may be another index's
             return self._filter_of(handle, filter.ids, "ignore" if self._auto else "raise")
@@ -451,8 +473,8 @@ class Index(Opened):
     def filter_ids(self, ids: Any, *, missing: str = "raise") -> Filter:
         """
         Make a Filter of the items with these ids: integers [m], names (a sequence of str), or a Roaring bitmap of ids
-        (an object with serialize(), or its bytes). In an index built without ids and never changed, rows are ids, and
-        search() takes them directly. The filter is for the items that the index holds now: make it again after a change,
+        (an object with serialize(), or its bytes). search() takes all of these directly, too, and makes the filter each
+        time. The filter is for the items that the index holds now: make it again after a change,
         or a search raises ValueError. With refresh="auto" searches do that themselves, unless it is a Roaring bitmap;
         ids and names that were removed meanwhile are left out.
 
@@ -580,7 +602,7 @@ class Index(Opened):
 
     def _selected(self, handle: IndexHandle, where: Any) -> tuple[Any, Any]:
         """The ids, or the names where items have some, of the items that a filter selects."""
-        ids = all_ids(handle, as_filter(handle.n_rows, self._allow(handle, where)))
+        ids = all_ids(handle, self._allow(handle, where))
         return (None, names_of(handle, ids)) if handle.info().has_names else (ids, None)
 
     def compact(self, *, recode: bool = False, progress: Progress | None = None) -> IndexChange:

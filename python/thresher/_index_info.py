@@ -82,7 +82,7 @@ def _free_in_thread(pointer: int) -> None:
 class IndexHandle(Handle):
     """A thr_index."""
 
-    __slots__ = ("encodes_vectors", "n_cells", "n_commits", "n_rows", "rows_in_order")
+    __slots__ = ("encodes_vectors", "n_cells", "n_commits", "n_rows", "rows_are_ids", "rows_in_order")
     opens, frees = "thr_index_open", "thr_index_free"
 
     def __init__(self, path: bytes, threads: int | None, device: str | None = None) -> None:
@@ -95,6 +95,9 @@ class IndexHandle(Handle):
         self.n_cells = int(lib.thr_index_get_cells(self.pointer).n_cells)
         #: Whether rows are the places of items in the build's source.
         self.rows_in_order = self.n_commits == 0 and self.n_cells == 0
+        info = lib.thr_index_get_info(self.pointer)
+        #: Whether ids are row numbers, and items have no names.
+        self.rows_are_ids = not info.has_ids and not info.has_names and self.n_commits == 0
         tower = lib.thr_index_tower(self.pointer)
         #: Whether queries as vectors must be encoded first; a search encodes them for codes of a model.
         self.encodes_vectors = tower is not None and encodes_vectors(tower)

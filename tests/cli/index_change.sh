@@ -212,6 +212,9 @@ matches '"new"' out
 works "$THRESHER" index remove f.index --name item300 -q
 works "$THRESHER" index compact f.index -q
 works "$THRESHER" index verify f.index
+random_rows 349 1 3 | to_fvecs >numbers.fvecs
+fails 1 'items were removed, added or moved, so numbers cannot be matched to them by row: give .tsv' \
+    "$THRESHER" index search f.index one.fvecs --features asks.txt --multipliers numbers.fvecs
 works "$THRESHER" index search f.index one.fvecs -k 350 --target 'NOT old' --json -q
 [ "$(grep -o '"item[0-9]*"' out | wc -l)" -eq 99 ] || die "not 99 items are new"
 printf 'item349\t9\n' >bid.tsv

@@ -148,6 +148,11 @@ for kind in rows ids names; do
     [ "$(grep -c '"certified":\(true\|false\)}$' out)" -eq 20 ] || die "not all answers have the flag \"certified\""
     fails 1 'mask.npy: a mask has one value per item in the order of the build, and this collection .* has cells' \
         "$THRESHER" shards search cells queries.npy --filter mask.npy
+    cp -r many moved
+    sed -i 's/"n_items": 900,$/"n_items": 900, "has_removed": true,/' moved/shards.json
+    fails 1 'mask.npy: a mask has one value per item in the order of the build, and this collection was changed' \
+        "$THRESHER" shards search moved queries.npy --filter mask.npy
+    rm -r moved
 done
 works "$THRESHER" shards info cells
 matches '^cells           [34][0-9] in all shards, of [0-9]* to [0-9]* items, 2[0-9] on average$' out

@@ -33,6 +33,7 @@ typedef struct field {
     size_t size; /* of a text */
     uint64_t low, high;
     uint64_t since; /* the first format that has the key */
+    bool optional;
     bool seen;
 } field;
 
@@ -172,7 +173,7 @@ static int wrong_key(const parser *p, const char *key, bool is_unknown) {
 /* A key of the format that the object lacks; NULL: it has all. */
 static const field *missing_field(const parser *p, const field *fields, size_t n) {
     for (size_t i = 0; i < n; i++)
-        if (!fields[i].seen && fields[i].since <= p->format)
+        if (!fields[i].seen && !fields[i].optional && fields[i].since <= p->format)
             return &fields[i];
     return NULL;
 }
@@ -301,6 +302,7 @@ static int take_document(parser *p) {
         COUNT("n_items", s->n_items, 1, INT64_MAX),
         {.key = "cells", .kind = FIELD_COUNT_OR_AUTO, .low = 1, .high = UINT32_MAX, .since = CELLS_FORMAT},
         {.key = "n_cells", .kind = FIELD_COUNT, .place = &s->n_cells, .high = UINT32_MAX, .since = CELLS_FORMAT},
+        {.key = "has_removed", .kind = FIELD_FLAG, .place = &s->has_removed, .optional = true},
         {.key = "shards", .kind = FIELD_SHARDS},
     };
     int rc = find_format(p);

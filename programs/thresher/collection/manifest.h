@@ -25,6 +25,7 @@ typedef struct prog_shards {
     char keep[17];
     uint64_t n_dims, bits, lead_bits, quantiser, model, index_format;
     bool has_ids, has_names;
+    bool has_removed; /* items were removed, so rows are not the places of the build */
     uint64_t n_items;
     bool counts_cells; /* n_cells is there: format 2 */
     uint64_t n_cells;  /* of all shards */

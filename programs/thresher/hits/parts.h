@@ -15,6 +15,7 @@ typedef struct prog_hits_part {
 typedef struct prog_hits_parts {
     const prog_hits_part *parts;
     size_t n;
+    const char *disorder; /* why rows are not in the order of items (input/items.h); NULL: they are */
 } prog_hits_parts;
 
 /* The items, and the rows, of all parts. */

@@ -108,7 +108,7 @@ static int prepare(hits_search *s) {
     search->words = values->queries == NULL ? &values->words : NULL;
     search->search_batch = search_batch;
     s->part = (prog_hits_part){.hits = s->hits};
-    const prog_hits_parts parts = {&s->part, 1};
+    const prog_hits_parts parts = {&s->part, 1, NULL};
     rc = prog_features_open(&search->features, search->run, &values->features, &parts);
     if (rc == PROG_DONE)
         rc = prog_features_from(&search->features, search->run, values->queries, "--features", search->words, NULL);

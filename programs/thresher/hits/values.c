@@ -193,12 +193,8 @@ static int read_numbers(program *run, uint64_t n, const char *path, float *value
 
 /* Why rows are not in the order of items; NULL: they are. */
 static const char *reason_for_no_order(const prog_hits_parts *parts) {
-    if (prog_hits_parts_n_items(parts) != prog_hits_parts_n_rows(parts))
-        return "items of the index were removed or added";
-    for (size_t i = 0; i < parts->n; i++)
-        if (parts->parts[i].index != NULL && thr_index_get_cells(parts->parts[i].index).n_cells > 0)
-            return "cells reorder items";
-    return NULL;
+    return prog_hits_parts_n_items(parts) != prog_hits_parts_n_rows(parts) ? "items were removed, added or moved"
+                                                                           : parts->disorder;
 }
 
 static int read_values(program *run, lookup *l, const char *path, float fallback, float **values) {

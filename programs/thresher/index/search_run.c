@@ -60,7 +60,9 @@ static thr_status search_batch(prog_search *search, const thr_matrix *queries, t
 
 static int open_features(prog_vector_search *s) {
     s->part = (prog_hits_part){.hits = thr_index_hits(s->index), .index = s->index};
-    const prog_hits_parts parts = {&s->part, s->part.hits != NULL ? 1 : 0};
+    prog_items_part part;
+    const prog_items items = prog_items_of_index(s->index, "", &part);
+    const prog_hits_parts parts = {&s->part, s->part.hits != NULL ? 1 : 0, prog_items_disorder(&items)};
     const int rc =
         prog_search_values_features(&s->values->common, &s->search, &parts, "thresher index build --features");
 

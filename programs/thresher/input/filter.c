@@ -110,19 +110,12 @@ static int wrong_mask(const char *path, thr_reader_shape shape, const prog_items
     return PROG_FAILED;
 }
 
-/* Whether row numbers are the places of items in the build's source, which a mask is written in. */
-static bool rows_are_in_order(const prog_items *items) {
-    const thr_index *first = items->parts[0].index; /* only a single index can have changes */
-    return thr_index_n_rows(first) == thr_index_get_info(first).n_items && thr_index_n_commits(first) == 0 &&
-           !prog_items_have_cells(items);
-}
-
 static int read_any(prog_filter *filter, thr_reader *reader, const char *path) {
     thr_reader_shape shape = thr_reader_get_shape(reader);
     bool is_mask = shape.dtype == THR_DTYPE_U8 && shape.n_rows != THR_ROWS_UNKNOWN &&
                    (shape.n_dims == 1 || shape.n_rows == 1) && shape.n_rows * shape.n_dims == filter->n_bits;
 
-    if (shape.dtype == THR_DTYPE_U8 && !rows_are_in_order(filter->items)) {
+    if (shape.dtype == THR_DTYPE_U8 && prog_items_disorder(filter->items) != NULL) {
         prog_error("%s: a mask has one value per item in the order of the build, and this %s was changed or has cells: "
                    "give ids or names",
                    path, filter->items->what);

@@ -16,15 +16,18 @@ prog_items prog_items_of_index(const thr_index *index, const char *dir, prog_ite
                         .n_rows = part->n_rows,
                         .has_names = info.has_names,
                         .has_ids = info.has_ids,
+                        .is_moved = thr_index_n_commits(index) > 0,
                         .n_parts = 1,
                         .parts = part};
 }
 
-bool prog_items_have_cells(const prog_items *items) {
+const char *prog_items_disorder(const prog_items *items) {
+    if (items->is_moved)
+        return "items were removed, added or moved";
     for (size_t i = 0; i < items->n_parts; i++)
         if (thr_index_get_cells(items->parts[i].index).n_cells > 0)
-            return true;
-    return false;
+            return "cells reorder items";
+    return NULL;
 }
 
 /* Ranges of given ids may overlap, so every part whose range has the id is searched. */

@@ -17,7 +17,8 @@ typedef struct prog_items {
     const char *dir;  /* and its directory */
     uint64_t n_rows;
     bool has_names;
-    bool has_ids; /* given ids, which are not the rows */
+    bool has_ids;  /* given ids, which are not the rows */
+    bool is_moved; /* a change may have moved rows; cells, too, reorder them */
     size_t n_parts;
     const prog_items_part *parts;
 } prog_items;
@@ -25,8 +26,8 @@ typedef struct prog_items {
 /* The items of one index; *part is filled, and borrowed as the index is. */
 prog_items prog_items_of_index(const thr_index *index, const char *dir, prog_items_part *part);
 
-/* Whether any part has cells, which reorder its items: rows are then not in the order of the build. */
-bool prog_items_have_cells(const prog_items *items);
+/* Why rows are not in the order of the items as they were given; NULL: they are. */
+const char *prog_items_disorder(const prog_items *items);
 
 /* The part with the item that has this id, and its row in the whole; NULL if there is none. */
 const prog_items_part *prog_items_find_id(const prog_items *items, uint64_t id, uint64_t *row);

@@ -335,12 +335,11 @@ static int allocate(prog_rerank *r, uint64_t n_items, uint64_t most) {
 
 /* Whether rows of a file without a column of items are those of the items. */
 static int check_order(const prog_items *items, const char *path) {
-    const bool changed = n_items_of(items) != items->n_rows;
+    const char *reason = prog_items_disorder(items);
 
-    if (!changed && !prog_items_have_cells(items))
+    if (reason == NULL)
         return PROG_DONE;
-    prog_error("%s: %s, so rows cannot be matched to them: name the column of items with --rank-items", path,
-               changed ? "items of the index were removed or added" : "cells reorder items");
+    prog_error("%s: %s, so rows cannot be matched to them: name the column of items with --rank-items", path, reason);
     return PROG_FAILED;
 }
 

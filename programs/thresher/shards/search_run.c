@@ -256,6 +256,7 @@ static int open_all(prog_shards_search *s) {
                             .n_rows = s->shards.n_items,
                             .has_names = s->shards.has_names,
                             .has_ids = s->shards.has_ids,
+                            .is_moved = s->shards.has_removed,
                             .n_parts = (size_t)s->shards.n_shards,
                             .parts = s->parts};
     return PROG_DONE;
@@ -293,7 +294,8 @@ static int find_items(prog_shards_search *s) {
 /* Open the features of queries. Without any, shards need not stay open. users: queries are words, not vectors. */
 static int open_features(prog_shards_search *s, bool users) {
     const prog_search_values *values = s->values;
-    const prog_hits_parts parts = {s->lists, have_features(s) ? (size_t)s->shards.n_shards : 0};
+    const prog_hits_parts parts = {s->lists, have_features(s) ? (size_t)s->shards.n_shards : 0,
+                                   prog_items_disorder(&s->items)};
     const thr_dual *dual = users ? thr_index_dual(s->parts[0].index) : NULL;
     int rc = prog_search_values_features(values, &s->search, &parts, "features= of thresher.shards.build");
 

@@ -133,10 +133,12 @@ class Changes(VectorCase):
         self.assertGreaterEqual(n_rows, len(self.index))
         rows = self.index.rows([1, 1001])
         by_ids = self.index.filter_ids([1, 1001])
-        for allowed in (thresher.Filter(n_rows, rows), by_ids):
+        for allowed in ([1, 1001], np.array([1001, 1], np.uint16), by_ids):
             found = self.index.search(self.queries, 3, filter=allowed)[0]
             self.assertTrue((np.sort(found[:, :2]) == [1, 1001]).all() and (found[:, 2] == thresher.NO_ID).all())
-        for unordered in (np.ones(n_rows, bool), rows):
+        words = np.full(-(-n_rows // 64), 2**64 - 1, np.uint64)
+        hand_made = thresher.Filter(n_rows, rows), thresher.Filter.from_words(n_rows, words)
+        for unordered in (np.ones(n_rows, bool), *hand_made):
             for search in (self.index.search, self.index.search_radius):
                 with self.assertRaisesRegex(ValueError, "not in the order of its items: give index.filter_ids"):
                     search(self.queries, 1, filter=unordered)

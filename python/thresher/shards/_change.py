@@ -61,7 +61,14 @@ def _publish(directory: str, manifest: Manifest, shards: Sequence[Shard]) -> Man
         if not manifest.has_ids:
             moved[-1] = moved[-1]._replace(least_id=row, greatest_id=end - 1)
         row = end
-    return publish(directory, moved, distinct_names=True, given_ids=manifest.has_ids, cells=manifest.cells_of(row))
+    return publish(
+        directory,
+        moved,
+        distinct_names=True,
+        given_ids=manifest.has_ids,
+        cells=manifest.cells_of(row),
+        has_removed=manifest.has_removed or row < manifest.n_items,
+    )
 
 
 def _part_like(directory: str, manifest: Manifest, number: int, vectors: Any, **options: Any) -> Shard:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from .. import _errors
 from .._core import abi, arrays
 from .._core.checks import choice, encoded, whole
-from .._filters import Filter
+from .._filters import Filter, roaring_bytes
 from .._index import Index
 from .._index_info import IndexCells
 from .._items import IdArray, as_items, check_found, each_name, filter_of_items, find_items, shaped
@@ -192,16 +192,24 @@ class Shards(Searcher):
 
     def filter_ids(self, ids: Any, *, missing: str = "raise") -> Filter:
         """
-        Make a Filter of the items with these ids, integers [m], or names, for search(), as Index.filter_ids. In a
-        collection built without ids, rows are ids, and search() takes them directly.
+        Make a Filter of the items with these ids, integers [m], or names, for search(), as Index.filter_ids. search()
+        takes these directly, too, and makes the filter each time. It is for the shards that the collection has now.
 
         missing       "raise" for an id or name that no item has, or "ignore"
 
         Raises NotFoundError (an unknown id or name); ValueError or TypeError.
         """
         choice(missing, "missing", {"raise": 0, "ignore": 1})
+        roaring = roaring_bytes(ids)
+        if roaring is not None:
+            raise ValueError("ids: a Roaring bitmap was given: give list(bitmap)")
         items = as_items(ids)
-        return filter_of_items(self.path, self.info.n_items, items, self._find(items)[1], missing)
+        made = filter_of_items(self.path, self.info.n_items, items, self._find(items)[1], missing)
+        made.snapshot = self.info
+        return made
+
+    def _filter_of_ids(self, ids: Any, remedy: str) -> Filter:
+        return self.filter_ids(ids)
 
     # ------------------------------------------------------------------------------------------- items
 

@@ -41,7 +41,8 @@ class Shard(NamedTuple):
 class Manifest(NamedTuple):
     """
     A collection. quantiser is Index.quantiser_fingerprint of every shard; model is that of their model, or 0. cells is
-    what build() was given, scaled to the items that there are now; n_cells counts the cells of all shards.
+    what build() was given, scaled to the items that there are now; n_cells counts the cells of all shards. has_removed:
+    items were removed, so rows are not the places of the build.
     """
 
     metric: str
@@ -58,6 +59,12 @@ class Manifest(NamedTuple):
     shards: tuple[Shard, ...]
     cells: int | str | None = None
     n_cells: int = 0
+    has_removed: bool = False
+
+    @property
+    def rows_in_order(self) -> bool:
+        """Whether rows are the places of items as the collection was built, and added to."""
+        return self.n_cells == 0 and not self.has_removed
 
     def first_id(self, shard: Shard) -> int:
         """What is added to the ids that the index of a shard returns, where no ids were given."""
@@ -107,6 +114,8 @@ def to_json(manifest: Manifest) -> str:
     document["quantiser"] = f"{manifest.quantiser:016x}"
     document["model"] = f"{manifest.model:016x}"
     listed = document.pop("shards")
+    if not manifest.has_removed:
+        del document["has_removed"]
     if manifest.cells is None:
         del document["cells"], document["n_cells"]
     head = json.dumps(document, indent=2)[:-2]
@@ -162,6 +171,9 @@ _CELLS: dict[str, _Check] = {
     ),
     "n_cells": _whole(0, _MOST_CELLS),
 }
+
+
+_REMOVED: dict[str, _Check] = {"has_removed": _FLAG}  # optional
 
 
 def _fields(path: str, where: str, found: Any, keys: dict[str, _Check], format: int) -> dict[str, Any]:
@@ -224,7 +236,8 @@ def parse(path: str, text: str) -> Manifest:
             "newer version",
             "EVERSION",
         )
-    values = _fields(path, "", document, _COLLECTION if number == FORMAT else {**_COLLECTION, **_CELLS}, number)
+    keys = _COLLECTION if number == FORMAT else {**_COLLECTION, **_CELLS}
+    values = _fields(path, "", document, {**keys, **_REMOVED} if "has_removed" in document else keys, number)
     entries = enumerate(values.pop("shards"))
     shards = tuple(Shard(**_fields(path, f"shard {i}: ", entry, _SHARD, number)) for i, entry in entries)
     made = Manifest(**values, shards=shards)

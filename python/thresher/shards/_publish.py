@@ -77,13 +77,15 @@ def publish(
     distinct_names: bool = False,
     given_ids: bool = False,
     cells: int | str | None = None,
+    has_removed: bool = False,
 ) -> Manifest:
     """
     Make the shards that build_shard() has described, in the order of their rows, the collection in directory path. This
     replaces a collection that is there; searches that are open go on with the old one. Directories of shards that are
     not in it are deleted, also those of builds that were stopped. distinct_names: the caller has checked that no name is
     in two shards, which takes a microsecond a name. given_ids: ids were given, although no shard may store any, because
-    they are 0, 1, 2, ... cells: as for build(), kept for later changes; None: as many as the shards have.
+    they are 0, 1, 2, ... cells: as for build(), kept for later changes; None: as many as the shards have. has_removed: an
+    item of the collection was removed once.
 
     Raises MismatchError (shards of different metric, dimensions, quantiser, model or format); FormatError (rows of
     shards that overlap or leave a gap, or a shard twice); ArgumentError (an id or a name in two shards); FileError. Then nothing
@@ -115,6 +117,7 @@ def publish(
             raise _differ(directory, number, shard, "has_ids", not has_ids[number], has_ids[number])
     n_items = sum(shard.n_items for shard in shards)
     manifest = Manifest(**common, has_ids=given_ids, n_items=n_items, shards=tuple(shards), cells=cells, n_cells=n_cells)
+    manifest = manifest._replace(has_removed=has_removed)
     text = to_json(manifest)
     parse(directory, text)  # names that no reader would accept, gaps and overlaps
     with _errors.os_errors(directory):

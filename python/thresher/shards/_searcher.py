@@ -10,7 +10,7 @@ import numpy as np
 
 from .._core import abi, arrays
 from .._core.checks import check_names, whole
-from .._filters import Filter, as_filter
+from .._filters import Filter, as_filter, check_hand_made, is_mask, refuse_rows
 from .._radius import note_radius
 from .._search import Effort, note_unused
 from .._tower import are_texts
@@ -81,8 +81,9 @@ class Searcher:
         a promised recall, for its share of them and some more, and the answers are merged.
 
         recall        the share of the true best k of the whole collection, on average over queries, as for Index.search
-        filter        over the rows of the collection: bool [n_items], row numbers [m], a Roaring bitmap of row numbers,
-                      or a Filter. With cells only a Filter: filter_ids() makes one
+        filter        items that may be returned: ids [m] (integers, or names), or a Filter of filter_ids(). Without
+                      cells, and if no items were removed, also a mask, bool [n_items] in the order of the build; without
+                      ids a Roaring bitmap of row numbers
         certified     also return bool [n]: whether every shard's answer is proven to be the exact one
         exact, n_candidates, n_survivors, extra, extra_distance, query_bits   of every shard
         features, value, target   in a collection with features, as for Index.search; with them a promised recall holds
@@ -137,10 +138,21 @@ class Searcher:
         return array.reshape(-1, array.shape[-1]), array.ndim == 1
 
     def _filter(self, allowed: Any) -> Filter | None:
-        if self.info.n_cells > 0 and not (allowed is None or isinstance(allowed, Filter)):
-            raise ValueError(
-                f"filter: {self.path} has cells, so its rows are not in the order of its items: give filter_ids(ids) of "
-                "thresher.shards.open of it"
-            )
+        """The filter as one of the collection's rows. Integers are ids, which may be rows."""
+        remedy = "filter_ids(ids) of thresher.shards.open of it"
+        has_ids = self.info.has_ids or self.info.has_names
+        if isinstance(allowed, Filter):
+            if allowed.snapshot is None:
+                check_hand_made(self.path, allowed, self.info.rows_in_order, has_ids, remedy)
+            elif allowed.snapshot != self.info:
+                raise ValueError(f"filter: was not made for the shards that {self.path} has now: make it again")
+        elif allowed is not None and is_mask(allowed):
+            if not self.info.rows_in_order:
+                raise refuse_rows(self.path, remedy)
+        elif allowed is not None and has_ids:
+            return self._filter_of_ids(allowed, remedy)
         return None if allowed is None else as_filter(self.info.n_items, allowed)
 
+    def _filter_of_ids(self, ids: Any, remedy: str) -> Filter:
+        """A Filter of items by ids or names."""
+        raise ValueError(f"filter: the items of {self.path} have ids: give {remedy}")

@@ -17,7 +17,7 @@ from .. import _errors
 from .._core import abi, arrays
 from .._core.feature_queries import Queries
 from .._core.notes import held_notes, note
-from .._filters import Filter
+from .._filters import SHARE, Filter
 from .._index import Index
 from ._ids import has_given_ids, ids_of
 from ._manifest import Shard, checksum_of
@@ -112,7 +112,9 @@ def filter_shard(allowed: Filter | None, first_row: int, n_items: int) -> Filter
         return None
     octets = allowed.words.view(np.uint8)[first_row // 8 : (first_row + n_items + 7) // 8]
     bits = np.unpackbits(octets, bitorder="little")[first_row % 8 :][:n_items]
-    return Filter(n_items, bits.view(np.bool_))
+    share = Filter(n_items, bits.view(np.bool_))
+    share.snapshot = SHARE
+    return share
 
 
 def _global(index: Index, first_row: int, ids: Any) -> Any:
