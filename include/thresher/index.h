@@ -27,7 +27,7 @@ extern "C" {
 #endif
 
 typedef enum thr_metric {
-    THR_METRIC_COSINE = 0, /* zero vectors have cosine 0 with everything */
+    THR_METRIC_COSINE = 0, /* zero vectors have cosine 0 with everything; thr_index_info counts them */
     THR_METRIC_IP = 1,
     THR_METRIC_L2 = 2
 } thr_metric;
@@ -141,7 +141,8 @@ THR_API void thr_index_build_options_init(thr_index_build_options *options);
  *   THR_EBUSY       another build or change is running there
  *   THR_EDIM        no rows; n_ids, the features or n_values differ from the number of rows; the rows do not have the
  *                   model's dimensions
- *   THR_ERANGE      a row has NaN or infinity, or is longer than 2^120 (2^60 for ip and l2); err names the row
+ *   THR_ERANGE      a row has NaN or infinity, is longer than 2^120 (2^60 for ip and l2), or is shorter than 2^-100
+ *                   but not zero, which loses its direction in float32; err names the row
  *   THR_EMISMATCH   a row is not a code of the model (err names it), the features list other ids or names, or
  *                   quantiser_from has another metric or model
  *   THR_ECHANGED    the model's file changed during the build
@@ -190,6 +191,11 @@ typedef struct thr_index_info {
     bool relative_codes; /* codes are relative to the centroids of cells; without cells, or in older indexes: false */
     bool has_features;
     uint64_t tuned_queries; /* number of queries of the last calibration; 0: not calibrated */
+    /*
+     * Zero vectors among all items that were given, removed ones included. Their cosine and inner product with every
+     * query is 0, so they are found before items that score less. L2: 0, because a zero vector is a point like others.
+     */
+    uint64_t n_zero;
 } thr_index_info;
 
 /* Facts about this index as it was opened, or last refreshed. Costs nothing; index is not NULL. */
@@ -396,7 +402,7 @@ THR_API uint64_t thr_search_candidates(uint64_t k);
  *   THR_EINVAL        k is 0, options are out of range, the filter has the wrong length, a least score is NaN or
  *                     infinity, or the target belongs to other posting lists
  *   THR_EDIM          the queries' n_dims, or the number of feature queries, is wrong
- *   THR_ERANGE        a query has NaN or infinity, or is longer than 2^120 (2^60 for ip and l2; err names the row);
+ *   THR_ERANGE        a query has NaN or infinity, or a length that a build refuses (err names the row);
  *                     feature weights sum to 2^100 or more; a value is not finite
  *   THR_EUNSUPPORTED  exact on an index of codes only; features on an index without; extra for codes of a model of
  *                     vectors, which do not estimate the vectors' scores; extra_distance for ip and l2

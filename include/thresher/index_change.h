@@ -59,6 +59,7 @@ typedef struct thr_index_change {
     uint64_t first_id;  /* added items whose ids the index chose have first_id, first_id + 1, ...; else THR_NO_ID */
     uint64_t n_items;   /* in the index now */
     uint64_t n_commits; /* of the index now */
+    uint64_t n_zero;    /* zero vectors among the added ones (thr_index_info) */
     /*
      * THR_OK, or why segments that were due have not been merged after the commit: THR_ECANCELED, THR_ENOSPACE, ... The
      * change is durable in any case, and the next one merges them.
@@ -78,7 +79,7 @@ typedef struct thr_index_change {
  *   THR_EDIM          a stream without rows; other dimensions than the index has; the number of ids or names is not
  *                     that of rows
  *   THR_EDUPLICATE    an id or a name occurs twice, or is in the index already and replace is false
- *   THR_ERANGE        a row has NaN or infinity or is too long (err names it); no ids are left
+ *   THR_ERANGE        a row has NaN or infinity, or a length that a build refuses (err names it); no ids are left
  *   THR_EINVAL        names for an index without names, ids for one with names, or neither for one with names; the
  *                     same for features, and numbers where features are words
  *   THR_EMISMATCH     a row is not a code of the index's model, or has another id or name in the table of features

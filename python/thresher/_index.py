@@ -37,6 +37,7 @@ from ._hits import HitsTarget, IndexHits
 from ._index_change import IndexChange, NewItems
 from ._index_change import add as change_add
 from ._index_change import compact as change_compact
+from ._index_change import note_zero_vectors
 from ._index_change import remove as change_remove
 from ._index_info import IndexCells, IndexHandle, IndexInfo
 from ._items import all_ids, as_items, check_found, filter_of_items, find_items, missing, names_of, shaped, vectors_of
@@ -188,7 +189,9 @@ class Index(Opened):
         of the iterable.
         """
         build(**{name: value for name, value in locals().items() if name != "cls"})
-        return cls(path, threads=threads, device=device)
+        built = cls(path, threads=threads, device=device)
+        note_zero_vectors(built.info.n_zero)
+        return built
 
     @classmethod
     def create(
@@ -580,6 +583,7 @@ class Index(Opened):
             change(job)
             self.refresh()
         made: IndexChange = job.report(self.path)
+        note_zero_vectors(made.n_zero)
         return made
 
     def remove(self, ids: Any = None, *, names: Any = None, where: Any = None, strict: bool = False) -> IndexChange:

@@ -13,6 +13,7 @@ from ._build import checked_features, put_values, with_features, with_ids
 from ._core import abi, arrays
 from ._core.jobs import Change
 from ._core.library import defaults, lib
+from ._core.notes import note
 from ._core.readers import Reader
 from ._core.tables import are_words, as_names, name_pointers
 from ._core.texts import VectorArray, encode_texts, in_lists
@@ -43,7 +44,8 @@ class IndexChange(NamedTuple):
     """
     What a change did. n_added counts new items, n_replaced those that took the place of others; added items whose ids
     the index chose have first_id, first_id + 1, ..., and first_id is None if it chose none. n_missing is the number of
-    ids and names to remove that no item has; n_items and n_commits are those of the index now. warning: what failed
+    ids and names to remove that no item has; n_items and n_commits are those of the index now. n_zero is the number of
+    zero vectors among the added ones. warning: what failed
     after the commit was made, such as a merge of files, also issued as a UserWarning; None: nothing.
     """
 
@@ -54,6 +56,7 @@ class IndexChange(NamedTuple):
     first_id: int | None
     n_items: int
     n_commits: int
+    n_zero: int = 0
     warning: str | None = None
 
 
@@ -97,7 +100,14 @@ def changed(change: abi.IndexChange) -> IndexChange:
         first_id=None if change.first_id == abi.NO_ID else change.first_id,
         n_items=change.n_items,
         n_commits=change.n_commits,
+        n_zero=change.n_zero,
     )
+
+
+def note_zero_vectors(n_zero: int) -> None:
+    """Warn of the zero vectors among given ones."""
+    if n_zero > 0:
+        note(f"{n_zero} of the vectors are zero: they score 0 for every query, so before all items that score less")
 
 
 def _known_by(ids: Any, names: Any) -> Any:

@@ -26,7 +26,8 @@ class IndexInfo(NamedTuple):
     have a bit for: n_items, unless the index was changed; n_commits the number of changes, and n_removed the number of
     removed items that still take room in the files. n_cells is 0 without cells. has_ids: ids are stored, either given
     ones or, with cells, which reorder items, row numbers of the build's rows. The journal holds the newest small
-    changes; journal_bytes is 0 without one.
+    changes; journal_bytes is 0 without one. n_zero is the number of zero vectors that were given, removed ones
+    included; by cosine and inner product they score 0 for every query.
     """
 
     n_items: int
@@ -54,6 +55,7 @@ class IndexInfo(NamedTuple):
     n_journal_items: int
     journal_bytes: int
     segment_version: int
+    n_zero: int
 
 
 class IndexCells(NamedTuple):

@@ -23,6 +23,7 @@ except ImportError as missing:
     raise ImportError(f"thresher.spark needs pyspark 4 and pyarrow: pip install pyspark pyarrow ({missing})") from missing
 
 from . import _errors
+from ._core import arrays
 
 __all__ = ["DataFrame", "F", "Spooled", "T", "Window", "need_columns", "pyarrow", "run_tasks", "spooled", "vectors_of"]
 
@@ -190,7 +191,7 @@ def _spool(batches: Iterator[Any], number: int, place: str, kinds: Sequence[str]
                     writers[kind].write_batch(rows)
                     continue
                 if kind == "vectors":
-                    values = np.ascontiguousarray(vectors_of(column, what), np.float32)
+                    values = arrays.floats(vectors_of(column, what))
                     if n_rows and values.shape[1] != n_dims:
                         raise ValueError(f"{what}: vectors of {values.shape[1]} numbers, and those before have {n_dims}")
                     n_dims = values.shape[1]

@@ -15,7 +15,7 @@
 #include <math.h>
 #include <string.h>
 
-static const double SHORTEST = 0x1p-100; /* shorter rows are treated as zero */
+static const double SHORTEST = 0x1p-100; /* shorter rows are refused, unless they are zero */
 
 typedef struct encoding {
     thr_context *context;
@@ -40,6 +40,27 @@ static const float *row_as_floats(const thr_matrix *rows, uint64_t row, float *r
         return (const float *)(const void *)data;
     (void)thr_matrix_to_f32(rows, row, 1, room);
     return room;
+}
+
+/* A value of a row of any type. */
+static double value_of(const thr_matrix *rows, uint64_t row, uint32_t d) {
+    const char *at = (const char *)rows->data + row * rows->stride + d * thr_dtype_size(rows->dtype);
+    double value;
+    float narrow = 0;
+    if (rows->dtype == THR_DTYPE_F64) {
+        memcpy(&value, at, sizeof value);
+        return value;
+    }
+    const thr_matrix one = {.data = at, .n_rows = 1, .n_dims = 1, .dtype = rows->dtype, .stride = rows->stride};
+    (void)thr_matrix_to_f32(&one, 0, 1, &narrow);
+    return (double)narrow;
+}
+
+static bool is_zero(const thr_matrix *rows, uint64_t row) {
+    for (uint32_t d = 0; d < rows->n_dims; d++)
+        if (value_of(rows, row, d) != 0)
+            return false;
+    return true;
 }
 
 /*
@@ -105,7 +126,8 @@ static void encode_row(const encoding *e, uint64_t at, float *room, uint8_t *cod
     const float *row = row_as_floats(e->rows, at, room);
     const double norm = sqrt(kernels->sum_squares(row, n_dims));
     const bool fixed = e->quantiser->fixed;
-    const bool fits = norm <= longest && (!fixed || thr_code_is_fixed(row, n_dims, bits));
+    const bool short_row = norm < SHORTEST && !is_zero(e->rows, at);
+    const bool fits = norm <= longest && !short_row && (!fixed || thr_code_is_fixed(row, n_dims, bits));
     /* length: of the coded vector; residual: of the residual, which is 1 for quantisers that normalise rows. */
     double length = norm, residual = e->quantiser->unit && norm >= SHORTEST ? 1 : norm, along = 0;
     const float *origin =
@@ -126,8 +148,8 @@ static void encode_row(const encoding *e, uint64_t at, float *room, uint8_t *cod
         memset(code, 0, code_size);
     }
     /*
-     * norms marks invalid rows: NaN stays NaN; a row that is too long, also after rounding to float32, or that is no
-     * code becomes infinite.
+     * norms marks invalid rows: NaN stays NaN; a row that is too long, also after rounding to float32, or too short, or
+     * that is no code becomes infinite.
      */
     out->norms[at] = !fits && !isnan(norm) ? INFINITY : norm < SHORTEST ? 0.0f : (float)norm;
     if (out->residuals != NULL)
@@ -168,6 +190,19 @@ static void encode_block(void *arg, size_t block, uint32_t worker) {
     }
 }
 
+thr_status thr_code_check_short(const thr_matrix *rows, uint64_t r, const char *noun, uint64_t number, thr_error *err) {
+    double square = 0;
+    for (uint32_t d = 0; d < rows->n_dims && !(square >= 2 * SHORTEST * SHORTEST); d++) {
+        const double x = value_of(rows, r, d);
+        square += x * x;
+    }
+    if (!(square < 1.001 * SHORTEST * SHORTEST) || is_zero(rows, r))
+        return THR_OK;
+    return thr_fail(err, THR_ERANGE,
+                    "%s %llu is shorter than 2^-100 but not zero: scale the vectors up, or set it to zeros", noun,
+                    (unsigned long long)number);
+}
+
 /* Report why row r was rejected. */
 static thr_status report_bad_row(const thr_quantiser *quantiser, const thr_matrix *rows, uint64_t r, uint64_t first_row,
                                  thr_error *err) {
@@ -176,13 +211,7 @@ static thr_status report_bad_row(const thr_quantiser *quantiser, const thr_matri
     uint32_t odd_dim = UINT32_MAX;
     float odd = 0;
     for (uint32_t d = 0; d < rows->n_dims; d++) {
-        const thr_matrix value = {.data = (const char *)rows->data + r * rows->stride + d * thr_dtype_size(rows->dtype),
-                                  .n_rows = 1,
-                                  .n_dims = 1,
-                                  .dtype = rows->dtype,
-                                  .stride = rows->stride};
-        float x = 0;
-        (void)thr_matrix_to_f32(&value, 0, 1, &x);
+        const float x = (float)value_of(rows, r, d);
         if (!isfinite(x))
             return thr_fail(err, THR_ERANGE, "row %llu, dimension %u is %s: remove or correct the row", name, d,
                             isnan(x) ? "not a number" : "infinite");
@@ -196,6 +225,7 @@ static thr_status report_bad_row(const thr_quantiser *quantiser, const thr_matri
                         "row %llu, dimension %u is %g: codes of %u planes hold odd multiples of %g between -2 and 2 "
                         "only: give the codes as the model made them",
                         name, odd_dim, (double)odd, bits, ldexp(1, 1 - (int)bits));
+    THR_TRY(thr_code_check_short(rows, r, "row", first_row + r, err));
     return thr_fail(err, THR_ERANGE, "row %llu is longer than 2^%d: scale the vectors down", name,
                     quantiser->unit ? 120 : 60);
 }

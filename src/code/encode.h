@@ -26,9 +26,15 @@ static inline double thr_longest_row(bool unit) {
     return unit ? 0x1p120 : 0x1p60;
 }
 
+/*
+ * THR_ERANGE for a row r that is shorter than 2^-100 but not zero, which would lose its direction: float64 already when
+ * it is converted to float32. The message names it as `noun` (row or query) `number`. Cheap for other rows.
+ */
+thr_status thr_code_check_short(const thr_matrix *rows, uint64_t r, const char *noun, uint64_t number, thr_error *err);
+
 /* Measures of every row, stored beside its code. Arrays of n_rows; all but norms may be NULL. */
 typedef struct thr_measures {
-    float *norms;     /* |x|; 0 for rows shorter than 2^-100 */
+    float *norms;     /* |x|; 0 for zero rows */
     float *residuals; /* |r|, the length of the residual, which the code approximates (codes.h); 1 if unit without a
                          centre */
     /* <r, c> / |c|: the residual's component along the centre; 0 without a centre. With origins <r, o>. */
@@ -60,8 +66,8 @@ thr_status thr_code_check_rows(const thr_matrix *rows, thr_error *err);
  * Encode rows (any dtype) to codes, which begins at a block boundary and has room for whole blocks. first_row is the
  * number of rows before these, for messages.
  *
- * Returns THR_OK; THR_ERANGE on NaN, infinity or a row that is too long; THR_EMISMATCH if the quantiser is fixed and
- * a row is no code (err names the row); THR_ENOMEM.
+ * Returns THR_OK; THR_ERANGE on NaN, infinity or a row that is too long or too short; THR_EMISMATCH if the quantiser is
+ * fixed and a row is no code (err names the row); THR_ENOMEM.
  */
 thr_status thr_code_encode_blocks(thr_context *context, const thr_quantiser *quantiser, const thr_matrix *rows,
                                   uint64_t first_row, uint8_t *codes, const thr_measures *measures, thr_error *err);

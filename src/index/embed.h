@@ -26,8 +26,8 @@ thr_status thr_index_embed(thr_embedder *embedder, thr_side side, const thr_matr
                            thr_error *err);
 
 /*
- * Replace norms, the lengths of embeddings, by those of their rows; 0 for rows shorter than 2^-100. Does nothing
- * without a model. THR_ERANGE with the row, counted from first_row, for one that is too long for the metric.
+ * Replace norms, the lengths of embeddings, by those of their rows. Does nothing without a model. THR_ERANGE with the
+ * row, counted from first_row, for one that is too long for the metric, or too short.
  */
 thr_status thr_index_embedder_norms(thr_embedder *embedder, const thr_matrix *rows, uint64_t first_row,
                                     thr_metric metric, float *norms, thr_error *err);

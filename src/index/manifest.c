@@ -438,7 +438,7 @@ static thr_status check_keys(const parser *p) {
     static const char *const keys[] = {"metric", "dims",     "bits",     "lead",     "keep",    "items",   "ranges",
                                        "centre", "rotation", "errors",   "tuning",   "recall",  "ids",     "names",
                                        "model",  "inputs",   "features", "segments", "segment", "commits", "next",
-                                       "error",  "live",     "journal",  "added",    "origins"};
+                                       "error",  "live",     "journal",  "added",    "origins", "zeros"};
     uint32_t n_lines = p->line;
     for (const char *line = p->next, *end; line < p->end; line = end + 1) {
         const size_t n = key_length(line, p->end);
@@ -458,10 +458,19 @@ static thr_status check_keys(const parser *p) {
     return THR_OK;
 }
 
+static bool next_key_is(const parser *p, const char *key) {
+    const size_t n = strlen(key);
+    return (size_t)(p->end - p->next) > n && memcmp(p->next, key, n) == 0 && p->next[n] == ' ';
+}
+
+/* Optional, and not 0. */
+static thr_status zeros_line(parser *p, uint64_t *n_zero) {
+    return next_key_is(p, "zeros") ? number_line(p, "zeros", 1, UINT64_MAX - 1, n_zero) : THR_OK;
+}
+
 /* Optional, and only "yes". Older versions of Thresher refuse it. */
 static thr_status origins_line(parser *p, bool *has_origins) {
-    static const char key[] = "origins ";
-    if ((size_t)(p->end - p->next) < sizeof key - 1 || memcmp(p->next, key, sizeof key - 1) != 0)
+    if (!next_key_is(p, "origins"))
         return THR_OK;
     THR_TRY(flag_line(p, "origins", has_origins));
     return *has_origins ? THR_OK : wrong(p, "'origins yes', or no such line");
@@ -477,6 +486,7 @@ static thr_status parse_body(thr_context *context, parser *p, thr_manifest *m) {
         THR_TRY(number_line(p, "lead", 1, bits, &lead));
     THR_TRY(keep_line(p, &m->keep));
     THR_TRY(number_line(p, "items", m->version > 2 ? 0 : 1, UINT64_MAX - 1, &m->n_items));
+    THR_TRY(zeros_line(p, &m->n_zero));
     THR_TRY(ranges_line(p, m->quantiser.ranges));
     THR_TRY(flag_line(p, "centre", &m->centred));
     THR_TRY(origins_line(p, &m->has_origins));
@@ -642,6 +652,8 @@ static void print(const thr_manifest *m, printer *out) {
     if (m->version > 1)
         add(out, "lead %" PRIu32 "\n", m->lead);
     add(out, "keep %s\nitems %" PRIu64 "\n", thr_dtype_name(m->keep), m->n_items);
+    if (m->n_zero > 0)
+        add(out, "zeros %" PRIu64 "\n", m->n_zero);
     add_floats(out, "ranges", m->quantiser.ranges, THR_MAX_BITS);
     add(out, "centre %s\n", m->centred ? "yes" : "no");
     if (m->has_origins)

@@ -109,6 +109,7 @@ typedef struct thr_manifest {
     /* In the segments, as read; of an open index with a journal, in both. */
     uint64_t n_items;                 /* not removed */
     uint64_t n_rows;                  /* a segment's first row is a multiple of 64 */
+    uint64_t n_zero;                  /* zero vectors that were ever given, removed ones included; l2: 0 */
     bool has_origins;                 /* codes are relative to the centroids of their cells (scan/origins.h) */
     bool centred, has_ids, has_names; /* centred: the segments hold the centre; has_ids: ids are not row numbers */
     uint64_t n_commits;               /* after the build */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* workspace.c - the memory of searches, one lane per query or thread; and the check of queries. */
 #include "base/error.h"
+#include "code/encode.h"
 #include "scan/radius_plan.h"
 #include "scan/impl.h"
 
@@ -97,7 +98,10 @@ thr_status thr_scan_check_queries(thr_scan *scan, const thr_scan_corpus *corpus,
     float *vector = scan->lanes[0].vector;
     for (uint64_t row = 0; row < queries->n_rows; row++) {
         THR_TRY(thr_matrix_to_f32(queries, row, 1, vector));
-        if (!(sqrt(scan->context->kernels->sum_squares(vector, quantiser->n_dims)) <= longest))
+        const double length = sqrt(scan->context->kernels->sum_squares(vector, quantiser->n_dims));
+        if (length < 0x1p-100)
+            THR_TRY(thr_code_check_short(queries, row, "query", row, err));
+        if (!(length <= longest))
             return thr_fail(err, THR_ERANGE,
                             "query %llu holds NaN or infinity, or is longer than 2^%d: mend it or leave it out",
                             (unsigned long long)row, quantiser->unit ? 120 : 60);

@@ -287,3 +287,15 @@ fails 1 'rows of 16 dimensions for an index of 8' "$THRESHER" index add c.index 
 fails 2 '--dims' "$THRESHER" index create d.index
 fails 2 '--lead 4 exceeds --bits 3' "$THRESHER" index create d.index --dims 8 --lead 4
 fails 1 'base.fvecs' "$THRESHER" index create base.fvecs --dims 8
+
+# ---------------------------------------------------------------------------------------------------- zero vectors
+
+{ random_rows 50 16 1 && awk 'BEGIN { for (i = 0; i < 7; i++) print "0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0" }'; } | to_fvecs >zeros.fvecs
+works "$THRESHER" index build zeros.fvecs -o z.index
+matches '7 zero vectors: they score 0 for every query' err
+works "$THRESHER" index add z.index zeros.fvecs
+matches '7 of them are zero vectors' err
+works "$THRESHER" index info z.index
+matches '^zero vectors    14 of all that were given' out
+works "$THRESHER" index build zeros.fvecs --metric l2 -o z.index --force
+! grep -q 'zero vectors' err || die "a zero vector is a point like others by l2"

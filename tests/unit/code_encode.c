@@ -95,12 +95,12 @@ static void bytes_follow_the_layout(void **state) {
     thr_context_free(context);
 }
 
-static void zero_and_very_short_rows_get_the_all_minus_code_and_norm_zero(void **state) {
+static void zero_rows_get_the_all_minus_code_and_norm_zero(void **state) {
     (void)state;
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     const thr_quantiser quantiser = {.n_dims = 3, .item_bits = 3, .ranges = {1, 1, 1, 1, 1, 1, 1, 1}};
-    const float tiny = 0x1p-101f, small = 0x1p-99f;
-    const float rows[4 * 3] = {0, 0, 0, tiny, 0, 0, -0.0f, 0, 0, small, small, small};
+    const float small = 0x1p-99f;
+    const float rows[4 * 3] = {0, 0, 0, 0, -0.0f, 0, -0.0f, 0, 0, small, small, small};
     const thr_matrix matrix = thr_matrix_f32(rows, 4, 3);
     uint8_t codes[3 * 64];
     float norms[4];
@@ -118,6 +118,30 @@ static void zero_and_very_short_rows_get_the_all_minus_code_and_norm_zero(void *
     assert_true(norms[3] > 0);
     for (uint32_t d = 0; d < 3; d++)
         assert_int_equal(test_code_value(codes, 3, 3, 3, d), 5); /* 0.577 of 1: cell 6 */
+    thr_context_free(context);
+}
+
+static void short_rows_are_refused_by_number_in_every_type(void **state) {
+    (void)state;
+    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
+    const thr_quantiser quantiser = {.n_dims = 3, .item_bits = 3, .ranges = {1, 1, 1, 1, 1, 1, 1, 1}};
+    static const float floats[2 * 3] = {1, 1, 1, 0, 0x1p-101f, 0};
+    static const double doubles[][2 * 3] = {{1, 1, 1, 1e-31, 0, 0}, {1, 1, 1, 0, 0, -1e-45}, {1, 1, 1, 5e-324, 0, 0}};
+    static const uint16_t bfloats[2 * 3] = {0x3f80, 0, 0, 0, 0, 1};
+    const thr_matrix matrices[] = {thr_matrix_f32(floats, 2, 3),
+                                   {doubles[0], 2, 3, THR_DTYPE_F64, 24},
+                                   {doubles[1], 2, 3, THR_DTYPE_F64, 24},
+                                   {doubles[2], 2, 3, THR_DTYPE_F64, 24},
+                                   {bfloats, 2, 3, THR_DTYPE_BF16, 6}};
+    for (size_t i = 0; i < sizeof matrices / sizeof *matrices; i++) {
+        uint8_t codes[3 * 64];
+        float norms[2];
+        thr_error err = {.text = ""};
+        assert_int_equal(thr_code_encode_blocks(context, &quantiser, &matrices[i], 40, codes,
+                                                &(const thr_measures){.norms = norms}, &err),
+                         THR_ERANGE);
+        assert_non_null(strstr(err.text, "row 41 is shorter than 2^-100 but not zero"));
+    }
     thr_context_free(context);
 }
 
@@ -467,7 +491,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(codes_are_those_of_the_papers_recursion),
         cmocka_unit_test(bytes_follow_the_layout),
-        cmocka_unit_test(zero_and_very_short_rows_get_the_all_minus_code_and_norm_zero),
+        cmocka_unit_test(zero_rows_get_the_all_minus_code_and_norm_zero),
+        cmocka_unit_test(short_rows_are_refused_by_number_in_every_type),
         cmocka_unit_test(code_squares_are_the_squared_lengths_of_the_integers),
         cmocka_unit_test(products_are_those_of_the_residuals_directions_and_their_codes),
         cmocka_unit_test(rotated_residuals_are_coded_as_if_they_were_the_rows),

@@ -76,8 +76,6 @@ static void zero_queries_and_zero_items_score_by_the_metrics_definition(void **s
     float queries[4 * DIMS] = {0};
     memset(rows + 30 * DIMS, 0, 10 * DIMS * sizeof *rows);
     test_gaussian(&rng, queries + DIMS, DIMS);
-    queries[2 * DIMS] = 0x1p-110f; /* counts as zero */
-    queries[2 * DIMS + 1] = -0x1p-120f;
     for (size_t m = 0; m < 3; m++)
         for (size_t keep = 0; keep < 4; keep++)
             for (int all_zero = 0; all_zero < 2; all_zero++) {
@@ -88,7 +86,6 @@ static void zero_queries_and_zero_items_score_by_the_metrics_definition(void **s
                 thr_search_options options = defaults();
                 test_search_equals_naive(context, &corpus, queries, 4, K, &options, "zeros");
                 test_search_equals_naive(context, &corpus, queries, 1, ITEMS + 1, &options, "zero query");
-                test_search_equals_naive(context, &corpus, queries + 2 * DIMS, 1, K, &options, "nearly zero query");
                 options.exact = KEEPS[keep] != THR_DTYPE_NONE;
                 test_search_equals_naive(context, &corpus, queries, 4, K, &options, "zeros, exact");
                 uint64_t filter[4] = {0, UINT64_C(5) << 20, 0, 1};

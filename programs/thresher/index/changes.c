@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "cli/json.h"
+#include "index/summary.h"
 #include "cli/messages.h"
 
 /* "added 700 items to words.index and replaced 300" */
@@ -63,6 +64,8 @@ static void print_json(const prog_change *c) {
         prog_json_key_count(&json, "n_added", c->done.n_added - c->done.n_removed);
         prog_json_key_count(&json, "n_replaced", c->done.n_removed);
     }
+    if (c->done.n_zero > 0)
+        prog_json_key_count(&json, "n_zero", c->done.n_zero);
     if ((c->kind == PROG_ADDED || c->kind == PROG_UPSERTED) && c->done.first_id != THR_NO_ID)
         prog_json_key_count(&json, "first_id", c->done.first_id);
     if (c->kind == PROG_REMOVED) {
@@ -83,6 +86,8 @@ void prog_report_change(const program *run, const prog_change *change) {
     prog_progress_end();
     prog_note("%s: %s now, commit %" PRIu64 ", in %s", sentence_of(change).text,
               prog_counted(change->done.n_items, "item").text, change->done.n_commits, prog_time(change->seconds).text);
+    if (change->done.n_zero > 0)
+        prog_note("%s of them are " PROG_ZERO_VECTORS, prog_exact(change->done.n_zero).text);
     if (change->done.unmerged != THR_OK)
         prog_note("the change is made, but files that were due have not been merged: %s; a later change merges them",
                   thr_status_text(change->done.unmerged));

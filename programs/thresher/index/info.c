@@ -143,6 +143,9 @@ static void print_text(const char *dir, thr_index *index, measures measured) {
 
     prog_line("index           %s", dir);
     (void)printf("items           %s\n", prog_exact(info->n_items).text);
+    if (info->n_zero > 0)
+        (void)printf("zero vectors    %s of all that were given: they score 0 for every query\n",
+                     prog_exact(info->n_zero).text);
     (void)printf("dimensions      %" PRIu32 "\n", info->n_dims);
     (void)printf("metric          %s\n", thr_metric_name(info->metric));
     if (info->n_segments > 0)

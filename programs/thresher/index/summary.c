@@ -46,6 +46,7 @@ void prog_json_index(prog_json *json, const char *dir, const thr_index *index) {
     prog_json_key_count(json, "tuned_queries", info.tuned_queries);
     prog_json_key_bool(json, "features", info.has_features);
     prog_json_key_count(json, "n_segments", info.n_segments);
+    prog_json_key_count(json, "n_zero", info.n_zero);
     PROG_JSON_REALS(json, {"code_bytes_per_item", prog_per_item(info.code_bytes, info.n_items)},
                     {"vector_bytes_per_item", prog_per_item(info.vector_bytes, info.n_items)},
                     {"bytes_per_item", prog_bytes_per_item(index)});
@@ -105,6 +106,8 @@ static int report(const program *run, const char *dir, const thr_index_build_opt
               prog_model_bytes(index) > 0 ? " and a model of " : "",
               prog_model_bytes(index) > 0 ? prog_bytes((double)prog_model_bytes(index)).text : "",
               prog_time(seconds).text, prog_short((double)info.n_items / seconds).text);
+    if (info.n_zero > 0)
+        prog_note("%s " PROG_ZERO_VECTORS, prog_exact(info.n_zero).text);
     if (build->cells == THR_CELLS_AUTO)
         note_cells(index, build->cells_choice);
     if (build->features_path != NULL)

@@ -22,6 +22,9 @@ void prog_json_cells(prog_json *json, const thr_cells_choice *cells);
 /* Print what searches of an index with cells read. */
 void prog_print_cells(const thr_cells_choice *cells);
 
+/* After a count. */
+#define PROG_ZERO_VECTORS "zero vectors: they score 0 for every query, so before all items that score less"
+
 /* 0 without items. */
 double prog_per_item(uint64_t bytes, uint64_t n_items);
 

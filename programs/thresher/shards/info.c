@@ -15,7 +15,7 @@ PROG_PATH_ARGUMENT(arguments, "DIR", PROG_NAMES_DIR, "a collection of shards");
 
 /* Sums over all shards. */
 typedef struct totals {
-    uint64_t code_bytes, vector_bytes, file_bytes, least, most;
+    uint64_t code_bytes, vector_bytes, file_bytes, least, most, n_zero;
     uint64_t n_cells, cell_items; /* cells, and the items in them */
     uint32_t smallest, largest;   /* items of a cell */
     bool skips;                   /* searches of some shard skip cells */
@@ -69,6 +69,7 @@ static int add_up(program *run, const prog_shards *shards, bool verify, totals *
             return prog_failed(&err);
         }
         const thr_index_info info = thr_index_get_info(index);
+        all->n_zero += info.n_zero;
         all->code_bytes += info.code_bytes;
         all->vector_bytes += info.vector_bytes;
         all->file_bytes += info.file_bytes;
@@ -93,7 +94,7 @@ static void print_json(const prog_shards *s, const totals *all) {
 
     prog_json_key_text(&json, "shards", s->dir);
     PROG_JSON_COUNTS(&json, {"n_shards", s->n_shards}, {"n_items", s->n_items}, {"least_items", all->least},
-                     {"most_items", all->most}, {"n_dims", s->n_dims});
+                     {"most_items", all->most}, {"n_dims", s->n_dims}, {"n_zero", all->n_zero});
     prog_json_key_text(&json, "metric", thr_metric_name(s->metric));
     prog_json_key_count(&json, "bits", s->bits);
     prog_json_key_count(&json, "lead_bits", s->lead_bits);
@@ -117,6 +118,9 @@ static void print_text(const prog_shards *s, const totals *all) {
     (void)printf("number          %" PRIu64 ", of %s to %s\n", s->n_shards, prog_exact(all->least).text,
                  prog_counted(all->most, "item").text);
     (void)printf("items           %s\n", prog_exact(s->n_items).text);
+    if (all->n_zero > 0)
+        (void)printf("zero vectors    %s of all that were given: they score 0 for every query\n",
+                     prog_exact(all->n_zero).text);
     (void)printf("dimensions      %" PRIu64 "\n", s->n_dims);
     (void)printf("metric          %s\n", thr_metric_name(s->metric));
     (void)printf("codes           %" PRIu64 " bits per dimension, %" PRIu64 " of them screened first, %s\n", s->bits,

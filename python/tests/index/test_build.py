@@ -53,6 +53,53 @@ class Build(VectorCase):
             with self.subTest(name):
                 self.assert_same_answers(vectors)
 
+    def test_short_vectors_are_refused_with_the_row(self) -> None:
+        tiny = self.vectors.astype(np.float64)
+        for scale in (1e-33, 1e-45, 1e-200, 1e-320):
+            tiny[77] = self.vectors[77].astype(np.float64) * scale
+            said = "row 77 is shorter than 2\\^-100 but not zero"
+            for name, rows in {"array": tiny, "layout": np.asfortranarray(tiny), "chunks": iter([tiny])}.items():
+                with self.subTest(name, scale=scale), self.assertRaisesRegex(thresher.ArgumentError, said):
+                    Index.build(self.path("tiny"), rows, replace=True)
+            with self.assertRaisesRegex(thresher.ArgumentError, said):
+                thresher.shards.build(self.path("shards"), [tiny], replace=True)
+            with Index.build(self.path(), self.vectors, replace=True) as index:
+                for add in (index.add, index.upsert):
+                    with self.assertRaisesRegex(thresher.ArgumentError, said):
+                        add(tiny)
+                with index.writer() as writer, self.assertRaisesRegex(thresher.ArgumentError, "row 0 is shorter"):
+                    writer.add(tiny[77:79])
+                with self.assertRaisesRegex(thresher.ArgumentError, "query 77 is shorter"):
+                    index.search(tiny, 3)
+                with self.assertRaisesRegex(thresher.ArgumentError, "query 0 is shorter"):
+                    index.search_radius(tiny[77], 0.5)
+            with Index.create(self.path("empty"), DIMS, replace=True) as index:
+                with self.assertRaisesRegex(thresher.ArgumentError, "row 7 is shorter"):
+                    index.add(tiny[70:80])
+        for metric in ("ip", "l2"):
+            with self.assertRaisesRegex(thresher.ArgumentError, "row 77 is shorter"):
+                Index.build(self.path(metric), tiny, metric=metric)
+
+    def test_zero_vectors_are_counted_and_noted(self) -> None:
+        self.vectors[5:300] = 0
+        for metric, n in (("cosine", 295), ("ip", 295)):
+            for cells in (1, 16):
+                with self.assertWarnsRegex(UserWarning, "295 of the vectors are zero"):
+                    index = Index.build(self.path(), self.vectors, metric=metric, cells=cells, replace=True)
+                self.assertEqual(index.info.n_zero, n)
+                with self.assertWarnsRegex(UserWarning, "3 of the vectors are zero"):
+                    self.assertEqual(index.add(self.vectors[297:303]).n_zero, 3)
+                with index.writer() as writer:
+                    self.assertEqual(writer.add(self.vectors[299:301]).n_zero, 1)
+                    self.assertEqual(writer.add(self.vectors[:5]).n_zero, 0)
+                index.refresh()
+                self.assertEqual(index.info.n_zero, n + 4)
+                index.compact()
+                self.assertEqual(index.info.n_zero, n + 4)
+                index.close()
+        with Index.build(self.path(), self.vectors, metric="l2", replace=True) as index:
+            self.assertEqual(index.info.n_zero, 0)
+
     def test_a_row_that_is_repeated_without_memory(self) -> None:
         same = np.broadcast_to(self.vectors[0], (N, DIMS))
         with Index.build(self.path(), same) as index:

@@ -45,7 +45,7 @@ class Changes(VectorCase):
         other = Index.open(self.path(), threads=2)
         self.addCleanup(other.close)
         change = self.index.add(self.more)
-        self.assertEqual(change, (200, 0, 0, 0, N, N + 200, 1, None))
+        self.assertEqual(change, (200, 0, 0, 0, N, N + 200, 1, 0, None))
         self.check(other, items, newest=False)
         items.update(enumerate(self.more, N))
         self.check(self.index, items)

@@ -117,11 +117,30 @@ def ids(thing: Any, what: str) -> npt.NDArray[np.uint64]:
     return np.ascontiguousarray(array, np.uint64)
 
 
+def narrow(out: AnyArray, rows: AnyArray) -> None:
+    """
+    Copy rows [n, n_dims] of any type to out, float32. Of rows that the library refuses, too large values become
+    infinity, and a row whose values are all too small keeps one that is not 0, so that it names the row.
+    """
+    with np.errstate(over="ignore", under="ignore"):
+        np.copyto(out, rows, casting="same_kind")
+    if rows.dtype.kind == "f" and rows.dtype.itemsize > 4:
+        lost = np.flatnonzero(~out.any(axis=1))
+        out[lost[rows[lost].any(axis=1)], :1] = 2.0**-120
+
+
+def floats(rows: AnyArray) -> AnyArray:
+    """Rows as a contiguous array of float32, as narrow() makes it."""
+    if rows.dtype == np.float32:
+        return np.ascontiguousarray(rows)
+    out = np.empty(rows.shape, np.float32)
+    narrow(out, rows)
+    return out
+
+
 def plain(array: AnyArray) -> AnyArray:
     """The array [n, n_dims] in a layout that matrix() can describe: itself, or a copy."""
-    if array.dtype not in CODES:
-        with np.errstate(over="ignore"):
-            array = array.astype(np.float32)
+    array = array if array.dtype in CODES else floats(array)
     return array if rows_are_plain(array) else np.ascontiguousarray(array)
 
 

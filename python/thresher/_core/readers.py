@@ -131,16 +131,11 @@ def _encoded(source: Iterable[Any], tower: Encoder) -> Iterable[Any]:
     return chain([] if first is None else [first], things)
 
 
-def _copy(out: AnyArray, rows: AnyArray) -> None:
-    with np.errstate(over="ignore"):  # too large values become infinity, for which the library names the row
-        np.copyto(out, rows, casting="same_kind")
-
-
 def _array_rows(array: AnyArray) -> Callable[[int, AnyArray], int]:
     """Rows of an array that a thr_matrix cannot describe: transposed, strided, or of another type."""
 
     def rows(first: int, out: AnyArray) -> int:
-        _copy(out, array[first : first + len(out)])
+        arrays.narrow(out, array[first : first + len(out)])
         return len(out)
 
     return rows
@@ -183,7 +178,7 @@ class _Chunks:
         n = 0
         while n < len(out) and self._chunk is not None:
             part = self._chunk[: len(out) - n]
-            _copy(out[n : n + len(part)], part)
+            arrays.narrow(out[n : n + len(part)], part)
             n += len(part)
             self._chunk = self._chunk[len(part) :] if len(part) < len(self._chunk) else self._next()
         return n

@@ -77,6 +77,8 @@ static thr_status add_rows(thr_segment_stream *s, thr_slab *slab, const thr_matr
             thr_index_embedder_norms(&s->embedder, rows, first_row, s->manifest->metric, gather->measures.norms, &why);
     if (status != THR_OK)
         return thr_fail(err, status, "%s: %s", s->source->name, why.text);
+    for (uint64_t r = 0; r < rows->n_rows && s->manifest->metric != THR_METRIC_L2; r++)
+        s->manifest->n_zero += gather->measures.norms[r] == 0;
     thr_index_gather_add(gather, slab, rows->n_rows);
     if (gather->shape.keep == THR_DTYPE_NONE)
         return THR_OK;

@@ -79,6 +79,8 @@ thr_status thr_index_commit_append_rows(thr_commit *commit, thr_row_source *sour
     if (status == THR_OK)
         status = thr_index_commit_append(commit, added.segments, added.n_segments, err);
     appended->n = added.n_items;
+    appended->n_zero = added.n_zero - commit->manifest.n_zero;
+    commit->manifest.n_zero = added.n_zero;
     thr_release(commit->context, added.segments);
     return status;
 }

@@ -53,6 +53,7 @@ thr_status thr_index_commit_append(thr_commit *commit, const thr_manifest_segmen
  */
 typedef struct thr_appended {
     uint64_t n, first_id;
+    uint64_t n_zero; /* zero vectors among them */
 } thr_appended;
 thr_status thr_index_commit_append_rows(thr_commit *commit, thr_row_source *source, const thr_ids *ids,
                                         thr_appended *added, thr_error *err);

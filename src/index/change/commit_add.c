@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* commit_add.c - new rows become segments; the items that they replace are removed in the same commit. */
 #include "base/error.h"
+#include "code/encode.h"
 #include "index/change/commit_add.h"
 #include "index/change/commit_features.h"
 #include "index/change/merge.h"
 #include "index/names.h"
 #include "index/features.h"
+#include "kernel/kernel.h"
 
 #include <inttypes.h>
 
@@ -82,9 +84,13 @@ static thr_status add_few(adder *a, thr_appended *added, thr_error *err) {
         return thr_fail(err, THR_EDIM, "%s: holds no rows: nothing to add", a->source->name);
     THR_TRY(thr_alloc(c->context, (size_t)rows.n_rows, n_dims * sizeof *vectors, &vectors, "rows", err));
     THR_TRY_OUT(thr_matrix_to_f32(&rows, 0, rows.n_rows, vectors));
+    for (uint64_t r = 0; r < rows.n_rows; r++)
+        THR_TRY_OUT(thr_code_check_short(&rows, r, "row", r, err));
     THR_TRY_OUT(
         thr_index_tail_check_vectors(c->context, &c->manifest, vectors, (uint32_t)rows.n_rows, a->source->name, err));
-    *added = (thr_appended){rows.n_rows, *next};
+    *added = (thr_appended){rows.n_rows, *next, 0};
+    for (uint64_t r = 0; r < rows.n_rows && c->manifest.metric != THR_METRIC_L2; r++)
+        added->n_zero += c->context->kernels->sum_squares(vectors + r * n_dims, n_dims) == 0;
     if (a->ids->ids == NULL && rows.n_rows > THR_NO_ID - *next) {
         status = thr_fail(err, THR_ERANGE, "%s: no ids are left: give ids", c->index->dir);
         goto out;
@@ -128,8 +134,10 @@ static thr_status add(adder *a, thr_index_change *change, thr_error *err) {
                                             &a->added_features, err));
     raise_next_id(a);
     THR_TRY(thr_index_commit_publish(&a->commit, err));
-    *change = (thr_index_change){
-        .n_added = added.n, .n_removed = a->n_replaced, .first_id = a->ids->ids == NULL ? added.first_id : THR_NO_ID};
+    *change = (thr_index_change){.n_added = added.n,
+                                 .n_removed = a->n_replaced,
+                                 .first_id = a->ids->ids == NULL ? added.first_id : THR_NO_ID,
+                                 .n_zero = added.n_zero};
     thr_index_commit_report(&a->commit, change);
     return THR_OK;
 }

@@ -203,6 +203,7 @@ static thr_status resolve_removed(resolving *r, thr_error *err) {
 static thr_status put_into_frame(thr_index_writer *w, thr_write *write, thr_error *err) {
     resolving r = {w, write, 0, 0};
     const size_t size = w->frame.size;
+    const uint64_t n_zero = w->index->tail->n_zero;
     if (write->kind == THR_WRITE_ADD)
         THR_TRY(thr_index_tail_check_vectors(w->context, &w->index->manifest, write->vectors, (uint32_t)write->n,
                                              "vectors", err));
@@ -231,7 +232,8 @@ static thr_status put_into_frame(thr_index_writer *w, thr_write *write, thr_erro
                                        .n_missing = r.n_missing,
                                        .first_id = write->n > 0 && write->ids.ids == NULL ? w->ids[0] : THR_NO_ID,
                                        .n_items = w->index->manifest.n_items,
-                                       .n_commits = w->index->manifest.n_commits};
+                                       .n_commits = w->index->manifest.n_commits,
+                                       .n_zero = w->index->tail->n_zero - n_zero};
     return THR_OK;
 }
 

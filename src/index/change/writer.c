@@ -3,6 +3,7 @@
 #include "index/change/writer.h"
 
 #include "base/error.h"
+#include "code/encode.h"
 #include "index/change/commit_add.h"
 
 #include <inttypes.h>
@@ -120,6 +121,8 @@ static thr_status add_rows(thr_index_writer *w, const thr_matrix *rows, thr_writ
     THR_TRY(check_rows(w, rows, write, err));
     THR_TRY(thr_index_ids_check_unique(&write->ids, err));
     THR_TRY(thr_alloc(w->context, (size_t)rows->n_rows, w->n_dims * sizeof(float), owned, "rows", err));
+    for (uint64_t r = 0; r < rows->n_rows; r++)
+        THR_TRY(thr_code_check_short(rows, r, "row", r, err));
     THR_TRY(thr_matrix_to_f32(rows, 0, rows->n_rows, *owned));
     write->vectors = *owned;
     return thr_index_writer_run(w, write, change, err);

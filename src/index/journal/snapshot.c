@@ -55,6 +55,7 @@ static void show(thr_index *index, const uint64_t *live) {
     index->tail_segment = (thr_segment){
         .n_items = t->n_rows, .vectors = t->vectors, .scales = t->scales, .inverse_norms = t->inverse_norms};
     index->info.n_items = m->n_items;
+    index->info.n_zero = t->n_zero;
     index->info.has_ids = m->has_ids;
     index->info.file_bytes = index->root->base_bytes + t->journal.end;
 }

@@ -57,6 +57,7 @@ thr_status thr_index_tail_create(thr_context *context, const thr_manifest *manif
     t->capacity = thr_tail_capacity(manifest->quantiser.n_dims);
     t->n_items = manifest->n_items;
     t->next_id = manifest->next_id;
+    t->n_zero = manifest->n_zero;
     t->own_ids = manifest->has_ids;
     const thr_status status = allocate(t, manifest, err);
     if (status != THR_OK) {
@@ -144,6 +145,8 @@ static thr_status add_vectors(thr_tail *t, const thr_manifest *m, const float *v
         if (measure(t->context, m, rows.data, some, norms, &bad) != THR_OK)
             return thr_fail(err, THR_ECORRUPT, "%s: holds a vector that is not finite", t->journal.path);
         THR_TRY(thr_index_keep_rows(&t->keeper, &rows, first, norms, &kept, err));
+        for (uint32_t i = 0; i < some && m->metric != THR_METRIC_L2; i++)
+            t->n_zero += norms[i] == 0;
         memcpy((char *)t->vectors + at * size, kept.bytes, some * size);
     }
     return THR_OK;

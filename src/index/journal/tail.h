@@ -45,6 +45,7 @@ typedef struct thr_tail {
     thr_keeper keeper;
     uint64_t *live;     /* bits of the index's rows, with room for all of the tail's */
     uint64_t n_items;   /* that are live */
+    uint64_t n_zero;    /* as the manifest's */
     uint64_t next_id;   /* one more than the largest id */
     uint64_t n_changes; /* of the journal */
     bool own_ids;       /* a row's id is not its number */
