@@ -84,7 +84,8 @@ typedef struct thr_index_build_options {
      *
      * With a model of vectors whose item side is binary (thr_tower_train_vectors), the rows are the vectors themselves,
      * of the model's n_inputs dimensions and for any metric. The build encodes them, and keeps them in the type `keep`.
-     * A search then takes such vectors as queries, encodes them, screens by the codes, and refines by the vectors.
+     * A search then takes such vectors as queries, encodes them, screens by the codes, and refines by the vectors. With
+     * keep NONE the metric is cosine, which the codes estimate.
      * Cells are not supported; features only if keep is NONE.
      */
     const char *model;
@@ -149,7 +150,7 @@ THR_API void thr_index_build_options_init(thr_index_build_options *options);
  *   THR_EDUPLICATE  an id occurs twice (err names the id and both rows)
  *   THR_EINVAL      an option is out of range, or cells exceeds the number of items
  *   THR_EUNSUPPORTED  cells with codes only, or with a model's codes; features with a model of vectors, unless keep is
- *                     NONE
+ *                     NONE; ip or l2 with such a model if it is
  *   THR_ENOSPACE, THR_EIO, THR_ECANCELED, THR_ENOMEM
  */
 THR_API thr_status thr_index_build(thr_context *context, const char *dir, thr_reader *vectors,

@@ -61,6 +61,11 @@ class TowerVectors(Case):
                 index.add(0.5 * ROWS[:10])
         with thresher.Index.open(self.path("l2")) as index:
             self.assertEqual(index.search(0.5 * ROWS[4], 1, n_candidates=50)[0][0], len(ROWS) + 4)
+        for metric in ("l2", "ip"):
+            with self.assertRaisesRegex(thresher.UnsupportedError, "estimate cosines only"):
+                thresher.Index.build(self.path("bare"), ROWS, model=self.tower, keep=None, metric=metric)
+            with self.assertRaisesRegex(thresher.UnsupportedError, "estimate cosines only"):
+                thresher.shards.build(self.path("all"), [ROWS], model=self.tower, keep=None, metric=metric)
         with thresher.Index.build(self.path("bare"), ROWS, model=self.tower, keep=None) as index:
             self.assertEqual(index.search(ROWS[:3], 5)[0].shape, (3, 5))
             with self.assertRaises(thresher.UnsupportedError):

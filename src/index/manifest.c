@@ -353,7 +353,7 @@ static bool model_fits(const thr_manifest *m) {
     if (m->model.dual)
         return m->metric == THR_METRIC_IP;
     if (m->model.n_inputs != 0)
-        return m->model.codes && plain && (kept || m->tuning.n_queries == 0) && !(kept && m->hits.there);
+        return m->model.codes && plain && (kept || (cosine && m->tuning.n_queries == 0)) && !(kept && m->hits.there);
     return cosine && (!m->model.codes || (plain && !kept && m->tuning.n_queries == 0));
 }
 

@@ -60,10 +60,12 @@ static float score_to_prove(const thr_answers *answers, uint64_t q, const thr_ca
 
 void thr_scan_clamp_estimates(const thr_job *job, thr_candidate *items, size_t n) {
     const thr_scan_corpus *corpus = job->corpus;
-    if (corpus->metric != THR_METRIC_COSINE || corpus->keep != THR_DTYPE_NONE || corpus->hits != NULL)
+    const float least = corpus->metric == THR_METRIC_COSINE ? -1 : -INFINITY;
+    const float most = corpus->metric == THR_METRIC_COSINE ? 1 : 0;
+    if (corpus->metric == THR_METRIC_IP || corpus->keep != THR_DTYPE_NONE || corpus->hits != NULL)
         return;
     for (size_t i = 0; i < n; i++)
-        items[i].score = fmaxf(-1, fminf(1, items[i].score));
+        items[i].score = fmaxf(least, fminf(most, items[i].score));
 }
 
 thr_status thr_scan_answer_put(const thr_job *job, const thr_scan_query *query, thr_lane *lane, uint64_t q,

@@ -326,7 +326,7 @@ static inline bool thr_answer_needs_bounds(const thr_job *job, const thr_scan_qu
 void thr_scan_answer_note_left_out(const thr_job *job, const thr_scan_query *query, thr_lane *lane);
 void thr_scan_answer_choose_candidates(const thr_job *job, const thr_scan_query *query, thr_lane *lane);
 
-/* Where the scores of n sorted items are estimates of cosines, clamp them to [-1, 1]. */
+/* Where the scores of n sorted items are estimates, clamp them to what the metric can have. */
 void thr_scan_clamp_estimates(const thr_job *job, thr_candidate *items, size_t n);
 
 /* Write the answer of query number q. THR_ERANGE: a value in it is not finite (err names the row). */

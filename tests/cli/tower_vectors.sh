@@ -103,6 +103,10 @@ works "$THRESHER" index add kept.index items.fvecs
 works "$THRESHER" index compact kept.index
 works "$THRESHER" index verify kept.index
 works "$THRESHER" index search kept.index items.fvecs -k 1 --candidates 100 -o self.ivecs
+for metric in l2 ip; do
+    fails 1 "codes of a model estimate cosines only, not $metric: keep vectors" \
+        "$THRESHER" index build many.fvecs --model m.safetensors --codes-only --metric $metric -o bare.index
+done
 works "$THRESHER" index build many.fvecs --model m.safetensors --codes-only -o bare.index
 fails 1 'holds codes only' "$THRESHER" index search bare.index queries.fvecs -k 5 --exact
 fails 1 'holds codes only' "$THRESHER" index search bare.index --like 17 -k 5

@@ -213,8 +213,9 @@ float test_exact(const test_corpus *corpus, const test_query *query, uint64_t it
 }
 
 float test_shown(const test_corpus *corpus, float score) {
-    const bool clamped = corpus->shape.metric == THR_METRIC_COSINE && corpus->shape.keep == THR_DTYPE_NONE;
-    return clamped ? fmaxf(-1, fminf(1, score)) : score;
+    if (corpus->shape.keep != THR_DTYPE_NONE || corpus->shape.metric == THR_METRIC_IP)
+        return score;
+    return corpus->shape.metric == THR_METRIC_L2 ? fminf(0, score) : fmaxf(-1, fminf(1, score));
 }
 
 /* Each of n additions and multiplications may be wrong by 2^-24 of the sum so far of absolute values. */

@@ -79,7 +79,13 @@ static thr_status take_model(builder *b, thr_index_build_options *o, thr_error *
         o->keep = b->model.n_inputs != 0 ? o->keep : THR_DTYPE_NONE;
         o->calibration_queries = o->keep != THR_DTYPE_NONE ? o->calibration_queries : 0;
     }
-    if (b->model.n_inputs == 0 || o->keep == THR_DTYPE_NONE)
+    if (b->model.n_inputs == 0)
+        return THR_OK;
+    if (o->keep == THR_DTYPE_NONE && o->metric != THR_METRIC_COSINE)
+        return thr_fail(err, THR_EUNSUPPORTED,
+                        "%s: codes of a model estimate cosines only, not %s: keep vectors, or use the metric cosine",
+                        o->model, thr_metric_name(o->metric));
+    if (o->keep == THR_DTYPE_NONE)
         return THR_OK;
     if (o->features_path != NULL || o->features != NULL)
         return thr_fail(err, THR_EUNSUPPORTED,
