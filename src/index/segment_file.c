@@ -135,6 +135,20 @@ static void point(thr_segment_view *view) {
         view->names = thr_strings_at(file->data + names->offset, names->size, view->shape.n_items);
 }
 
+/* Searches compute with centroids as with queries, so they have the lengths of vectors, with a reserve. */
+static bool are_valid_centroids(const thr_segment_view *view, uint32_t *wrong) {
+    const double longest = 2 * thr_longest_row(view->shape.metric == THR_METRIC_COSINE);
+    const float *x = view->cells.centroids;
+    for (*wrong = 0; *wrong < view->cells.n; (*wrong)++) {
+        double square = 0;
+        for (uint32_t d = 0; d < view->cells.n_dims; d++, x++)
+            square += (double)*x * (double)*x;
+        if (!(square <= longest * longest))
+            return false;
+    }
+    return true;
+}
+
 static thr_status take_cells(thr_segment_view *view, thr_error *err) {
     uint32_t wrong;
     view->cells = (thr_cell_table){.n = view->shape.n_cells,
@@ -149,6 +163,11 @@ static thr_status take_cells(thr_segment_view *view, thr_error *err) {
     if (!thr_cells_are_valid(&view->cells, &wrong))
         return thr_section_file_damaged(&view->file, thr_section_file_offset(&view->file, &view->cells.cells[wrong]),
                                         "a cell has impossible numbers", err);
+    if (!are_valid_centroids(view, &wrong))
+        return thr_section_file_damaged(
+            &view->file,
+            thr_section_file_offset(&view->file, view->cells.centroids + (size_t)wrong * view->cells.n_dims),
+            "a centroid is not finite, or too long", err);
     return THR_OK;
 }
 

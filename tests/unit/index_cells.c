@@ -694,7 +694,7 @@ static void odd_items_have_right_answers(void **state) {
 
 /* Damage with right checksums: a cell table that is cut or overlaps does not open, a wrong number is found. */
 static void wrong_cells_are_found(void **state) {
-    for (int kind = 0; kind < 7; kind++) {
+    for (int kind = 0; kind < 10; kind++) {
         float *rows = clustered_rows(500, 1);
         thr_index *index = build(*state, DIR_A, rows, 500, build_options(THR_METRIC_L2, THR_DTYPE_F32, 3), 5);
         const thr_segment_view *view = &index->mapped[0].view;
@@ -717,6 +717,8 @@ static void wrong_cells_are_found(void **state) {
             *(float *)(void *)(bytes + centroids) += 1;
         else if (kind == 4)
             ((thr_cell_ends *)(void *)(bytes + ends))->low.along -= 1;
+        else if (kind > 6)
+            ((float *)(void *)(bytes + centroids))[kind] = kind == 7 ? NAN : kind == 8 ? -INFINITY : 0x1p125f;
         else if (kind == 5)
             ((thr_cell_ends *)(void *)(bytes + ends))->high.across = NAN;
         else
