@@ -632,7 +632,7 @@ class Index(Opened):
         quantiser was learned; 0.0 where unknown. If the first exceeds the second by a twentieth, compact(recode=True) is
         likely to make searches faster.
 
-        Raises ChangedError.
+        Raises FileError (the index was replaced, or its files were changed).
         """
         errors: tuple[float, float] = self.handle().code_error()
         return errors

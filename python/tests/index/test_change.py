@@ -40,6 +40,36 @@ class Changes(VectorCase):
         truth = ids[plain_search(vectors, self.queries, 5).astype(int)]
         np.testing.assert_array_equal(index.search(self.queries, 5, exact=True)[0], truth)
 
+    def test_codes_are_learned_from_enough_items_whatever_adds_them(self) -> None:
+        rows = random_vectors(400, DIMS, seed=9)
+        for name, add in {
+            "iterator": lambda index: index.add(iter([rows[0]])),
+            "chunks": lambda index: index.add(iter([rows[:1]]), ids=[0]),
+            "upsert": lambda index: index.upsert(iter([rows[:1]])),
+        }.items():
+            with self.subTest(name), Index.create(self.path(name), DIMS) as index:
+                add(index)
+                self.assertEqual((index.info.n_segments, index.info.n_journal_items), (0, 1))
+                index.add(iter([rows[1:100], rows[100:200]]))
+                self.assertEqual((index.info.n_segments, index.info.n_journal_items), (0, 200))
+                index.add(iter([rows[200:]]))
+                self.assertEqual((index.info.n_journal_items, len(index)), (0, 400))
+                now, learned = index.code_error()
+                self.assertTrue(0.1 < learned < 0.6 and abs(now / learned - 1) < 0.1)
+                np.testing.assert_array_equal(index.search(rows, 1, exact=True)[0][:, 0], np.arange(400))
+                with self.assertRaisesRegex(thresher.ArgumentError, "ids"):
+                    index.add(iter([rows[:1]]), ids=[1000, 1001])
+
+    def test_equal_items_have_an_error_that_later_ones_exceed(self) -> None:
+        with Index.create(self.path("equal"), DIMS) as index:
+            index.add(np.tile(random_vectors(1, DIMS), (300, 1)))
+            index.add(random_vectors(5000, DIMS))
+            now, learned = index.code_error()
+            self.assertTrue(now > 1.05 * learned > 0)
+            index.compact()
+            now, learned = index.code_error()
+            self.assertTrue(0.1 < now <= 1.05 * learned)
+
     def test_items_come_and_go(self) -> None:
         items = dict(enumerate(self.vectors))
         other = Index.open(self.path(), threads=2)

@@ -85,7 +85,7 @@ static thr_status sample_runs(thr_row_source *source, thr_error *err) {
     return thr_reader_seek(source->reader, 0, err);
 }
 
-thr_status thr_index_row_source_sample(thr_row_source *source, uint64_t wanted, thr_matrix *sample, thr_error *err) {
+static thr_status read_sample(thr_row_source *source, uint64_t wanted, thr_error *err) {
     uint64_t limit = SAMPLE_BYTES_MAX / source->row_bytes;
     uint64_t n = wanted < limit ? wanted : limit;
     n = n < THR_BLOCK_ITEMS ? THR_BLOCK_ITEMS : n / THR_BLOCK_ITEMS * THR_BLOCK_ITEMS;
@@ -103,13 +103,17 @@ thr_status thr_index_row_source_sample(thr_row_source *source, uint64_t wanted, 
         source->pending_first = true;
         source->ended = source->sample_rows < n || (known && source->sample_rows == source->shape.n_rows);
     }
+    return THR_OK;
+}
+
+thr_status thr_index_row_source_sample(thr_row_source *source, uint64_t wanted, thr_matrix *sample, thr_error *err) {
+    *sample = (thr_matrix){.n_dims = source->shape.n_dims, .dtype = source->shape.dtype, .stride = source->row_bytes};
+    if (source->sample == NULL)
+        THR_TRY(read_sample(source, wanted, err));
     if (source->sample_rows == 0)
         return thr_fail(err, THR_EDIM, "%s: holds no rows: an index needs at least one", source->name);
-    *sample = (thr_matrix){.data = source->sample,
-                           .n_rows = source->sample_rows,
-                           .n_dims = source->shape.n_dims,
-                           .dtype = source->shape.dtype,
-                           .stride = source->row_bytes};
+    sample->data = source->sample;
+    sample->n_rows = source->sample_rows;
     return THR_OK;
 }
 

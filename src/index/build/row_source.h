@@ -32,7 +32,10 @@ typedef struct thr_row_source {
 thr_status thr_index_row_source_open(thr_context *context, thr_reader *reader, thr_row_source *source, thr_error *err);
 void thr_index_row_source_close(thr_row_source *source);
 
-/* Return a sample of about `wanted` rows. To be called once, before the first thr_index_row_source_next. */
+/*
+ * Return a sample of about `wanted` rows; later calls return the same one. The first call is before the first
+ * thr_index_row_source_next. If source->ended is true after it, the sample is all there is.
+ */
 thr_status thr_index_row_source_sample(thr_row_source *source, uint64_t wanted, thr_matrix *sample, thr_error *err);
 
 /* The number, in the file, of a row of the sample. */

@@ -37,7 +37,10 @@ static void release(thr_context *context, measuring *a) {
     THR_RELEASE(context, a->vectors, a->mean, a->codes, a->m.norms, a->m.residuals, a->m.code_squares, a->m.products);
 }
 
-/* The sum of |x - m|^2: that of |x|^2, less n |m|^2. */
+/* Errors are at least this, so that 0 is left for what was not measured, and more may always be lost later. */
+static const double LEAST_ERROR = 0x1p-20;
+
+/* The sum of |x - m|^2: that of |x|^2, less n |m|^2. 0 if that is all rounding. */
 static double spread_of(const thr_quantiser *q, measuring *a, uint64_t n) {
     double squares = 0, mean = 0;
     for (uint64_t i = 0; i < n; i++)
@@ -49,7 +52,8 @@ static double spread_of(const thr_quantiser *q, measuring *a, uint64_t n) {
         }
     for (uint32_t d = 0; d < q->n_dims; d++)
         mean += a->mean[d] * a->mean[d];
-    return squares - (double)n * mean;
+    const double spread = squares - (double)n * mean;
+    return spread > 0x1p-40 * squares ? spread : 0;
 }
 
 /* The sum of |r - c|^2 = |r|^2 (1 - <r / |r|, b>^2 / |b|^2). */
@@ -79,7 +83,7 @@ thr_status thr_index_code_error_of(thr_context *context, const thr_quantiser *qu
     const thr_matrix some = thr_matrix_f32(a.vectors, n, quantiser->n_dims);
     THR_TRY_OUT(thr_code_encode_blocks(context, quantiser, &some, 0, a.codes, &a.m, err));
     const double spread = spread_of(quantiser, &a, n), lost = lost_of(&a, n);
-    *error = spread > 0 && lost > 0 ? (float)sqrt(lost / spread) : 0;
+    *error = (float)fmax(LEAST_ERROR, spread > 0 ? sqrt(lost / spread) : 0);
 out:
     release(context, &a);
     return status;

@@ -109,8 +109,24 @@ out:
     return status;
 }
 
+/* The number of rows to add; of a short stream, too, if the quantiser is not learned yet. Else THR_ROWS_UNKNOWN. */
+static thr_status count_rows(const adder *a, uint64_t *n, thr_error *err) {
+    thr_index_build_options defaults;
+    thr_matrix sample;
+    *n = a->source->shape.n_rows;
+    if (*n != THR_ROWS_UNKNOWN || a->commit.manifest.n_segments > 0)
+        return THR_OK;
+    thr_index_build_options_init(&defaults);
+    THR_TRY(thr_index_row_source_sample(a->source, defaults.sample_rows, &sample, err));
+    if (!a->source->ended)
+        return THR_OK;
+    *n = sample.n_rows;
+    return thr_index_ids_check_count(a->ids, *n, a->source->name, err);
+}
+
 static thr_status add(adder *a, thr_index_change *change, thr_error *err) {
     thr_appended added;
+    uint64_t n;
     THR_TRY(check_addition(a, err));
     if (a->source->shape.n_rows == 0) {
         a->commit.manifest.n_commits--;
@@ -119,7 +135,8 @@ static thr_status add(adder *a, thr_index_change *change, thr_error *err) {
     }
     THR_TRY(thr_index_commit_read_features(&a->commit, a->features, a->source, a->ids, &a->added_features, err));
     THR_TRY(find_replaced(a, err));
-    const uint64_t tail = thr_index_commit_tail_items(&a->commit), n = a->source->shape.n_rows;
+    THR_TRY(count_rows(a, &n, err));
+    const uint64_t tail = thr_index_commit_tail_items(&a->commit);
     if (a->commit.manifest.n_segments == 0 && n != THR_ROWS_UNKNOWN && tail + n < THR_TAIL_LEAST_ROWS) {
         THR_TRY(add_few(a, &added, err));
     } else {
