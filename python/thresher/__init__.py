@@ -11,20 +11,20 @@ Thresher: the true nearest neighbours, by scoring every item cheaply and a few e
 Arrays go in and out as numpy arrays; whatever speaks DLPack on the CPU is taken as well. Calls release the GIL.
 """
 
-from __future__ import annotations
-
-import importlib
-from typing import TYPE_CHECKING, Any
+import importlib as _importlib
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
 
 from ._about import LibraryInfo, info
 from ._beam import BeamSequence, beam_search
 from ._bleu import Bleu, bleu, sentence_bleu
 from ._core import abi as _abi
-from ._core.library import lib
+from ._core.library import lib as _lib
 from ._devices import DeviceInfo, devices
 from ._dual import Dual, DualInfo, DualQuality, DualReport
 from ._errors import (
     ArgumentError,
+    ArgumentTypeError,
     BusyError,
     CanceledError,
     DeviceError,
@@ -52,18 +52,19 @@ from ._translate import Alignment, Translation, TranslationTimes, Translator, tr
 from ._words import join_words, split_words
 from ._writer import IndexWriter
 
-if TYPE_CHECKING:
+if _TYPE_CHECKING:
     from . import shards as shards
 
 NO_ID: int = _abi.NO_ID
 """Fills the end of an answer that has fewer than k items."""
 
-__version__: str = lib.thr_version().decode()
+__version__: str = _lib.thr_version().decode()
 
 __all__ = [
     "NO_ID",
     "Alignment",
     "ArgumentError",
+    "ArgumentTypeError",
     "BusyError",
     "BeamSequence",
     "Bleu",
@@ -121,17 +122,18 @@ __all__ = [
     "read_ranking",
     "recall",
     "sentence_bleu",
+    "shards",
     "split_words",
     "train_alignment",
 ]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> _Any:
     """thresher.shards, imported when it is first used."""
     if name != "shards":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return importlib.import_module(f"{__name__}.{name}")
+    return _importlib.import_module(f"{__name__}.{name}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), "shards"])
+    return sorted({*globals(), "shards"})

@@ -70,7 +70,7 @@ class Actors:
         self.client, self._patience, self._make, self._lost = client, patience, make, lost
         self.slots: Sequence[Any] = []
         if default_client() is not client:
-            raise ValueError("client: actors need Dask's current client, the one that was created last")
+            raise _errors.ArgumentError("client: actors need Dask's current client, the one that was created last")
 
     def alive(self) -> list[str]:
         return list(self.client.scheduler_info(n_workers=-1)["workers"])

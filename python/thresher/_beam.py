@@ -13,9 +13,10 @@ import numpy.typing as npt
 
 from . import _errors
 from ._core import abi, arrays
-from ._core.checks import choice, whole
-from ._core.jobs import Job, Progress, call_back
+from ._core.checks import choice, need_kind, number, whole
+from ._core.jobs import Job, call_back
 from ._core.library import defaults, lib
+from ._core.progress import Progress
 from ._head import Floats, Head, Screening, Words, _query_options, _words
 
 if TYPE_CHECKING:
@@ -57,7 +58,9 @@ class _Calls:
     def __init__(self, decoder: Any, n_dims: int) -> None:
         self._decoder, self._n_dims = decoder, n_dims
         if not callable(getattr(decoder, "step", None)):
-            raise TypeError(f"decoder: {type(decoder).__name__} was given: expected an object with step(words)")
+            raise _errors.ArgumentTypeError(
+                f"decoder: {type(decoder).__name__} was given: expected an object with step(words)"
+            )
         self._start = abi.DecoderStart(lambda _self, n, _err: self._call("start", lambda start: start(n)))
         self._step = abi.DecoderStep(self._call_step)
         self._reorder = abi.DecoderReorder(
@@ -78,7 +81,7 @@ class _Calls:
         def act() -> int:
             states = arrays.vectors(self._decoder.step(_copied(words, n)), "states", one_row=False)
             if states.shape != (n, self._n_dims):
-                raise ValueError(
+                raise _errors.ArgumentError(
                     f"states: an array of shape {list(states.shape)} came of {n} rows: expected [{n}, {self._n_dims}]"
                 )
             room = (ctypes.c_float * (n * self._n_dims)).from_address(out)
@@ -124,7 +127,9 @@ def _max_lengths(given: int | Sequence[int], n_sentences: int) -> tuple[int, Wor
         return whole(given, "max_length", 1, abi.BEAM_MAX_LENGTH), None
     lengths = _words(given, "max_length")
     if len(lengths) != n_sentences:
-        raise ValueError(f"max_length has {len(lengths)} values for {n_sentences} sentences: expected one each")
+        raise _errors.ArgumentError(
+            f"max_length has {len(lengths)} values for {n_sentences} sentences: expected one each"
+        )
     return abi.BEAM_MAX_LENGTH, lengths
 
 
@@ -167,8 +172,9 @@ def beam_search(
     group        1, or 0: the rows of a sentence share their candidates
     lists        as for Head.query, one list per sentence
 
-    Raises exceptions of the decoder; ArgumentError, ValueError or TypeError for wrong arguments and states.
+    Raises exceptions of the decoder; ArgumentError for wrong arguments and states.
     """
+    need_kind(head, Head, "head")
     handle = head.handle()
     n = whole(n_sentences, "n_sentences", 0, 2**31 - 1)
     calls = _Calls(decoder, head.info.n_dims)
@@ -183,7 +189,7 @@ def beam_search(
     options.min_length, options.max_length = whole(min_length, "min_length", 0, _UINT32), longest
     options.penalty = choice(penalty, "penalty", abi.BEAM_PENALTY)
     options.stop = choice(stop, "stop", abi.BEAM_STOP)
-    options.alpha = alpha
+    options.alpha = number(alpha, "alpha")
     forbidden = _words([] if never is None else never, "never")
     options.never, options.n_never = (arrays.address(forbidden) if forbidden.size else None), forbidden.size
     options.query = ctypes.addressof(query)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from . import _errors
 from ._core import abi, arrays
-from ._core.checks import choice
+from ._core.checks import choice, number
 from ._core.library import lib, read
 
 
@@ -44,11 +44,11 @@ class _Texts:
 
     def __init__(self, texts: Any, what: str) -> None:
         if isinstance(texts, (str, bytes)) or not isinstance(texts, Iterable):
-            raise TypeError(f"{what}: {type(texts).__name__} was given: expected a sequence of str")
+            raise _errors.ArgumentTypeError(f"{what}: {type(texts).__name__} was given: expected a sequence of str")
         pieces = []
         for i, text in enumerate(texts):
             if not isinstance(text, str):
-                raise TypeError(f"{what}: number {i} is {type(text).__name__}: expected str")
+                raise _errors.ArgumentTypeError(f"{what}: number {i} is {type(text).__name__}: expected str")
             pieces.append(text.encode())
         self.offsets = np.zeros(len(pieces) + 1, np.uint64)
         np.cumsum([len(piece) for piece in pieces], out=self.offsets[1:])
@@ -93,14 +93,15 @@ def _run(
 def _options(
     tokenise: Any, smooth: Any, smooth_value: float | None, lower_case: bool, effective_order: bool
 ) -> abi.BleuOptions:
-    if smooth_value is not None and not smooth_value > 0:
-        raise ValueError(f"smooth_value is {smooth_value!r}: expected a number above 0")
+    value = 0.0 if smooth_value is None else number(smooth_value, "smooth_value")
+    if smooth_value is not None and not value > 0:
+        raise _errors.ArgumentError(f"smooth_value is {smooth_value!r}: expected a number above 0")
     return abi.BleuOptions(
         choice(tokenise, "tokenise", abi.BLEU_TOKENISER),
         choice(smooth, "smooth", abi.BLEU_SMOOTHING),
-        0.0 if smooth_value is None else smooth_value,
-        lower_case,
-        effective_order,
+        value,
+        bool(lower_case),
+        bool(effective_order),
     )
 
 
@@ -108,7 +109,7 @@ def _count_references(references: Any) -> int:
     """The number of reference lists; 0: a single one, not in a list."""
     if isinstance(references, (str, bytes)) or not isinstance(references, Sequence):
         kind = type(references).__name__
-        raise TypeError(f"references: {kind} was given: expected a list of str, or of such lists")
+        raise _errors.ArgumentTypeError(f"references: {kind} was given: expected a list of str, or of such lists")
     return 0 if len(references) > 0 and isinstance(references[0], str) else len(references)
 
 
@@ -133,7 +134,7 @@ def bleu(
     lower_case       compare lower-cased text
     effective_order  ignore orders without n-grams in the hypotheses
 
-    Raises ArgumentError, ValueError or TypeError for different numbers of sentences, other types or words.
+    Raises ArgumentError for different numbers of sentences, other types or words.
     """
     options = _options(tokenise, smooth, smooth_value, lower_case, effective_order)
     score, signature, _ = _run(hypotheses, references, options, _count_references(references))

@@ -14,10 +14,11 @@ import numpy.typing as npt
 
 from . import _errors
 from ._core import abi, arrays
-from ._core.checks import MOST_CELLS, check_cells, choice, encoded_path, whole
+from ._core.checks import MOST_CELLS, check_cells, choice, encoded_path, number, whole
 from ._core.context import shared_context
-from ._core.jobs import Job, Progress
+from ._core.jobs import Job
 from ._core.library import defaults, lib
+from ._core.progress import Progress
 from ._core.readers import Reader, Vectors
 from ._core.tables import are_words, as_names, names_file, note_weighed, rows_of, words_table
 from ._dual import Dual
@@ -54,9 +55,11 @@ def with_ids(options: Structure, ids: Ids | None) -> Iterator[None]:
         return
     array = arrays.as_numpy(ids, "ids")
     if array.ndim != 1:
-        raise ValueError(f"ids: an array of shape {list(array.shape)} was given: expected [n], one an item")
+        raise _errors.ArgumentError(f"ids: an array of shape {list(array.shape)} was given: expected [n], one an item")
     if array.dtype.kind not in "iuf":
-        raise TypeError(f"ids: values of type {array.dtype} were given: expected integers or names (str)")
+        raise _errors.ArgumentTypeError(
+            f"ids: values of type {array.dtype} were given: expected integers or names (str)"
+        )
     numbers = arrays.ids(ids, "ids")
     options.ids = arrays.address(numbers)
     options.n_ids = len(numbers)
@@ -86,7 +89,7 @@ def with_features(options: Structure, features: Any, ids: Any) -> Iterator[None]
     """Set features, a file or the result of rows_of, in the options while the with statement runs."""
     if are_words(features):
         if isinstance(ids, (str, bytes, os.PathLike)):
-            raise ValueError("features: lists of words need the ids or names themselves, not a file of them")
+            raise _errors.ArgumentError("features: lists of words need the ids or names themselves, not a file of them")
         with words_table(features, ids) as path:
             options.features_path = path
             yield
@@ -105,9 +108,11 @@ def put_values(options: Structure, multipliers: Any, offsets: Any) -> None:
     """Set the initial multipliers and offsets in the options, which keep the memory."""
     for name, values in (("multipliers", multipliers), ("offsets", offsets)):
         if values is not None:
-            array = np.ascontiguousarray(arrays.as_numpy(values, name), np.float32).reshape(-1)
+            array = arrays.numbers(values, name, np.float32).reshape(-1)
             if options.n_values not in (0, array.size):
-                raise ValueError(f"{name}: {array.size} numbers were given, and {options.n_values} multipliers")
+                raise _errors.ArgumentError(
+                    f"{name}: {array.size} numbers were given, and {options.n_values} multipliers"
+                )
             setattr(options, name, arrays.address(array))
             setattr(options, "kept_" + name, array)
             options.n_values = array.size
@@ -163,7 +168,7 @@ def build(
     if lead_bits is not None:
         options.lead_bits = whole(lead_bits, "lead_bits", 1, options.item_bits)
     if scale is not None:
-        options.scale = scale
+        options.scale = number(scale, "scale")
     options.rotate = choice(rotate, "rotate", _ROTATE)
     if calibration_queries is not None:
         options.calibration_queries = whole(calibration_queries, "calibration_queries", 0, 2**48)

@@ -12,8 +12,9 @@ from . import _errors
 from ._core import abi
 from ._core.checks import choice, encoded, encoded_path
 from ._core.context import shared_context
-from ._core.jobs import Job, Progress
+from ._core.jobs import Job
 from ._core.library import defaults, lib, read
+from ._core.progress import Progress
 from ._core.texts import TextModel, VectorArray, encode_texts
 from ._handle import Handle
 from ._train import OnEpoch, set_options, tell_epochs
@@ -245,8 +246,7 @@ class Dual(TextModel):
         Encode the words of users (side "query") or items ("item"): float32 [n, n_vector], or [n_vector] for a single
         str. Unknown words are ignored.
 
-        Raises TypeError (not a text), FormatError (a word without a field's name), ArgumentError (a number that is not
-        finite).
+        Raises ArgumentError (not a text, or a number that is not finite); FormatError (a word without a field's name).
         """
         which = choice(side, "side", abi.SIDE)
         handle = self.handle()  # keeps it open during the call

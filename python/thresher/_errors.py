@@ -17,6 +17,7 @@ from ._core.abi import Error as ErrorStruct
 
 __all__ = [
     "ArgumentError",
+    "ArgumentTypeError",
     "BusyError",
     "CanceledError",
     "DeviceError",
@@ -47,11 +48,19 @@ class Error(Exception):
 
 
 class ArgumentError(Error, ValueError):
-    """A value is wrong, out of range, of the wrong size, or a duplicate (EINVAL, EDIM, ERANGE, EDUPLICATE)."""
+    """An argument is wrong: its value, size, shape or type, or a duplicate (EINVAL, EDIM, ERANGE, EDUPLICATE)."""
+
+    status = "EINVAL"
+
+
+class ArgumentTypeError(ArgumentError, TypeError):
+    """An argument is of a type that is not taken there."""
 
 
 class NotFoundError(Error, KeyError):
     """No item has this id or name, or a file lacks this tensor, data set or column (ENOTFOUND)."""
+
+    status = "ENOTFOUND"
 
 
 class UnsupportedError(Error, NotImplementedError):

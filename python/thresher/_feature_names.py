@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from . import _errors
 from ._core.notes import note
 
 _SHOWN = 5  # names of a difference
@@ -21,7 +22,7 @@ def names_of(x: Any) -> npt.NDArray[Any] | None:
     names = np.asarray(columns, object)
     kinds = sorted({type(name).__qualname__ for name in names})
     if len(kinds) > 1 and "str" in kinds:
-        raise TypeError(
+        raise _errors.ArgumentTypeError(
             "Feature names are only supported if all input features have string names, but your input has "
             f"{kinds} as feature name / column name types. If you want feature names to be stored and validated, you "
             "must convert them all to strings, by using X.columns = X.columns.astype(str) for example."
@@ -57,4 +58,4 @@ def check_names(estimator: Any, x: Any) -> None:
             message += "- ...\n" if len(names) > _SHOWN else ""
     if not unseen and not missing:
         message += "Feature names must be in the same order as they were in fit.\n"
-    raise ValueError(message)
+    raise _errors.ArgumentError(message)

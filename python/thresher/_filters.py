@@ -49,9 +49,9 @@ class Filter:
         array = arrays.as_numpy(words, "filter")
         wanted = -(-whole(n_items, "n_items", 0, _MOST_ITEMS) // 64)
         if array.dtype != np.uint64:
-            raise TypeError(f"filter: words of type {array.dtype} were given: expected uint64")
+            raise _errors.ArgumentTypeError(f"filter: words of type {array.dtype} were given: expected uint64")
         if array.shape != (wanted,):
-            raise ValueError(
+            raise _errors.ArgumentError(
                 f"filter: words of shape {list(array.shape)} were given: {n_items} items need {wanted} of 64 bits"
             )
         made = cls.__new__(cls)
@@ -107,22 +107,22 @@ def _numbers(array: arrays.AnyArray, what: str) -> Words:
     """Integers [m], none negative, as uint64."""
     if array.dtype.kind not in "iu":
         if array.size:
-            raise TypeError(
+            raise _errors.ArgumentTypeError(
                 f"filter: values of type {array.dtype} were given: expected a mask of bool, row numbers, "
                 "a Roaring bitmap or a thresher.Filter"
             )
         array = array.astype(np.uint64)
     if array.ndim != 1:
-        raise ValueError(f"filter: {what}s of shape {list(array.shape)} were given: expected [m]")
+        raise _errors.ArgumentError(f"filter: {what}s of shape {list(array.shape)} were given: expected [m]")
     if array.dtype.kind == "i" and array.size and int(array.min()) < 0:
-        raise ValueError(f"filter: {what} {int(array.min())} is negative")
+        raise _errors.ArgumentError(f"filter: {what} {int(array.min())} is negative")
     return np.ascontiguousarray(array, np.uint64)
 
 
 def refuse_mask(numbers: Words, n_items: int) -> None:
     """Refuse integers that are all 0 or 1, with a repetition: almost certainly a mask."""
     if numbers.size > 1 and int(numbers.max()) <= 1 and len(np.unique(numbers)) < numbers.size:
-        raise ValueError(
+        raise _errors.ArgumentError(
             f"filter: {numbers.size} integers of 0 and 1 were given for {n_items} items: integers are item numbers; "
             "for a mask, one value per item, give mask.astype(bool)"
         )
@@ -138,7 +138,7 @@ def _bits(n_items: int, allowed: Any) -> Words:
     array = arrays.as_numpy(allowed, "filter")
     if array.dtype == np.bool_:
         if array.shape != (n_items,):
-            raise ValueError(
+            raise _errors.ArgumentError(
                 f"filter: a mask of shape {list(array.shape)} was given: expected [{n_items}], one an item"
             )
         packed = np.packbits(array, bitorder="little")
@@ -147,7 +147,7 @@ def _bits(n_items: int, allowed: Any) -> Words:
     rows = _numbers(array, "row number")
     refuse_mask(rows, n_items)
     if rows.size and int(rows.max()) >= n_items:
-        raise ValueError(
+        raise _errors.ArgumentError(
             f"filter: row {int(rows.max())} does not exist: the index has {n_items} items "
             "(packed words are given with thresher.Filter.from_words)"
         )
@@ -181,16 +181,16 @@ def is_mask(allowed: Any) -> bool:
 
 
 def check_hand_made(path: str, filter: Filter, rows_in_order: bool, has_ids: bool, remedy: str) -> None:
-    """Raise ValueError for a Filter without snapshot whose rows may be other items."""
+    """Raise ArgumentError for a Filter without snapshot whose rows may be other items."""
     if not rows_in_order:
         raise refuse_rows(path, remedy)
     if filter.of_rows and has_ids:
-        raise ValueError(f"filter: made of row numbers, but the items of {path} have ids: give {remedy}")
+        raise _errors.ArgumentError(f"filter: made of row numbers, but the items of {path} have ids: give {remedy}")
 
 
-def refuse_rows(path: str, remedy: str) -> ValueError:
+def refuse_rows(path: str, remedy: str) -> _errors.Error:
     """The exception for a mask, where rows are not the items as they were given."""
-    return ValueError(
+    return _errors.ArgumentError(
         f"filter: {path} was changed or has cells, so its rows are not in the order of its items: give {remedy}"
     )
 
@@ -200,5 +200,5 @@ def as_filter(n_items: int, allowed: Any) -> Filter:
     if not isinstance(allowed, Filter):
         return Filter(n_items, allowed)
     if allowed.n_items != n_items:
-        raise ValueError(f"filter: one of {allowed.n_items} items was given for an index of {n_items}")
+        raise _errors.ArgumentError(f"filter: one of {allowed.n_items} items was given for an index of {n_items}")
     return allowed

@@ -92,7 +92,7 @@ class Opened:
         """The open handle; opens it again in a forked child."""
         handle = self._handle
         if self._closed:
-            raise ValueError(f"{self.path}: {self._noun} closed")
+            raise _errors.ArgumentError(f"{self.path}: {self._noun} closed")
         if handle is None or handle.pointer is None:
             handle = self._handle = self._open()
         return handle

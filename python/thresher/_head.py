@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from . import _errors
 from ._core import abi, arrays
-from ._core.checks import check_names, choice, encoded, encoded_path, whole
+from ._core.checks import as_list, check_names, choice, encoded, encoded_path, need_kind, whole
 from ._core.context import shared_context
 from ._core.jobs import Job
 from ._core.library import defaults, lib, read
@@ -131,7 +131,7 @@ class MadeHandle(HeadHandle):
 def _vector(thing: Any, what: str) -> Floats:
     array = arrays.as_numpy(thing, what)
     if array.ndim != 1 or array.dtype.kind not in "fiu":
-        raise ValueError(
+        raise _errors.ArgumentError(
             f"{what}: an array of shape {list(array.shape)} and type {array.dtype} was given: expected numbers, one "
             "per word"
         )
@@ -142,9 +142,11 @@ def _vector(thing: Any, what: str) -> Floats:
 def _words(thing: Any, what: str) -> Words:
     array = arrays.integers(thing, what)
     if array.ndim != 1:
-        raise ValueError(f"{what}: an array of shape {list(array.shape)} was given: expected a list of words")
+        raise _errors.ArgumentError(
+            f"{what}: an array of shape {list(array.shape)} was given: expected a list of words"
+        )
     if array.size and (int(array.min()) < 0 or int(array.max()) > _UINT32):
-        raise ValueError(f"{what}: {int(array.min())} to {int(array.max())}: words are numbered from 0")
+        raise _errors.ArgumentError(f"{what}: {int(array.min())} to {int(array.max())}: words are numbered from 0")
     return np.ascontiguousarray(array, np.uint32)
 
 
@@ -265,7 +267,7 @@ class Head(Model):
             )
             return head
         if tensor is not None:
-            raise ValueError(f"tensor is {tensor!r}: only files have named tensors")
+            raise _errors.ArgumentError(f"tensor is {tensor!r}: only files have named tensors")
         matrix = _rows(weights)
         return cls._of(
             lambda context, made, err: lib.thr_head_create(context, byref(matrix), byref(options), made, err), threads
@@ -344,7 +346,7 @@ class Head(Model):
         options = _query_options(screen, normaliser, screening)
         proofs = None if certified is None else np.zeros(array.size // max(array.shape[-1], 1), np.uint8)
         if proofs is not None and not _can_hold(certified, proofs.size):
-            raise ValueError(f"certified: expected a writable array of {proofs.size} bools, one a state")
+            raise _errors.ArgumentError(f"certified: expected a writable array of {proofs.size} bools, one a state")
         err = byref(_errors.slot.error)
         places = [None if a is None else arrays.address(a) for a in (words, logits, log_probs)]
 
@@ -391,7 +393,7 @@ class Head(Model):
         _ask(array, options.group, call)
         n = sum(rows for rows, _ in parts)
         if n == 0:
-            raise ValueError("states: expected at least one to measure a screen on")
+            raise _errors.ArgumentError("states: expected at least one to measure a screen on")
         return HeadRecall(
             sum(rows * found.recall for rows, found in parts) / n,
             min(found.worst for _, found in parts),
@@ -414,6 +416,7 @@ class Head(Model):
 
         screen, normaliser, always, group, n_frequent, threshold, combine, n_shortlist, lists   as for query()
         """
+        need_kind(truth, Head, "truth")
         handle, other = self.handle(), truth.handle()
         array = arrays.vectors(states, "states", one_row=True)
         rows = arrays.plain(array.reshape(-1, array.shape[-1]))
@@ -440,7 +443,7 @@ class Head(Model):
         """The open head; opens it again in a forked child."""
         handle: HeadHandle | None = self._handle
         if self._closed:
-            raise ValueError(f"{self.path or 'a head in memory'}: the head is closed")
+            raise _errors.ArgumentError(f"{self.path or 'a head in memory'}: the head is closed")
         if handle is None or handle.pointer is None:
             self._need_file("is not there after a fork")
             handle = self._handle = self._open()
@@ -448,7 +451,7 @@ class Head(Model):
 
     def _need_file(self, what: str) -> None:
         if not self._path:
-            raise ValueError(f"a head in memory {what}: save it first, or open a file")
+            raise _errors.ArgumentError(f"a head in memory {what}: save it first, or open a file")
 
     def __reduce__(self) -> tuple[Any, ...]:
         self._need_file("cannot be pickled")
@@ -477,7 +480,7 @@ def _query_options(screen: str, normaliser: str | None, screening: Screening) ->
         options.kept = _words(always, "always")  # lives as long as the options
         options.always, options.n_always = arrays.address(options.kept), options.kept.size
     if lists is not None:
-        some = [_words(words, f"list {i}") for i, words in enumerate(lists)]
+        some = [_words(words, f"list {i}") for i, words in enumerate(as_list(lists, "lists", "a list for each state"))]
         options.starts = np.cumsum([0, *(words.size for words in some)]).astype(np.uint64)
         options.listed = np.concatenate([*some, np.zeros(1, np.uint32)])  # an address also of no words
         starts, listed = arrays.address(options.starts), arrays.address(options.listed)

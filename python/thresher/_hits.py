@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from . import _errors
 from ._core import abi, arrays
-from ._core.checks import choice, encoded, encoded_path, shown, whole
+from ._core.checks import as_list, choice, encoded, encoded_path, need_kind, shown, whole
 from ._core.context import shared_context
 from ._core.feature_queries import Asked, Queries, Query, is_one_query
 from ._core.jobs import Job
@@ -61,11 +61,11 @@ def csr(rows: Any) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32]]:
         offsets = np.cumsum([0, *map(len, lists)])
         numbers = np.concatenate(lists) if lists else np.empty(0, np.int64)
     if offsets.ndim != 1 or numbers.ndim != 1 or offsets.size < 1 or int(offsets[-1]) != numbers.size:
-        raise ValueError(
+        raise _errors.ArgumentError(
             f"features: {offsets.size} offsets of {numbers.size} features: the last one must be their number"
         )
     if numbers.size and (int(numbers.min()) < 0 or int(numbers.max()) > abi.HITS_MAX_FEATURE):
-        raise ValueError(f"features: numbers must be 0 to {abi.HITS_MAX_FEATURE}")
+        raise _errors.ArgumentError(f"features: numbers must be 0 to {abi.HITS_MAX_FEATURE}")
     return np.ascontiguousarray(offsets, np.uint64), np.ascontiguousarray(numbers, np.uint32)
 
 
@@ -73,19 +73,21 @@ def _numbers_of(row: Any, what: str) -> npt.NDArray[Any]:
     try:
         numbers = arrays.integers(row, what) if len(row) else np.empty(0, np.int64)
     except TypeError as failure:
-        raise TypeError(f"{failure}, or words (str) for all items") from None
+        raise _errors.ArgumentTypeError(f"{failure}, or words (str) for all items") from None
     if numbers.ndim != 1:
-        raise ValueError(f"{what}: an array of shape {list(numbers.shape)} was given: expected [n]")
+        raise _errors.ArgumentError(f"{what}: an array of shape {list(numbers.shape)} was given: expected [n]")
     return numbers
 
 
 def _floats(values: Any, what: str, n: int) -> npt.NDArray[np.float32] | None:
     if values is None:
         return None
-    array = arrays.as_numpy(values, what)
+    array = arrays.numbers(values, what, np.float32)
     if array.shape != (n,):
-        raise ValueError(f"{what}: an array of shape {list(array.shape)} was given: expected [{n}], one an item")
-    return np.ascontiguousarray(array, np.float32)
+        raise _errors.ArgumentError(
+            f"{what}: an array of shape {list(array.shape)} was given: expected [{n}], one an item"
+        )
+    return array
 
 
 def _at(array: Any) -> int | None:
@@ -158,7 +160,7 @@ class Hits(Opened):
         with Job() as job:
             if isinstance(features, (str, bytes, os.PathLike)):
                 if ids is not None:
-                    raise ValueError("ids: the items of a .tsv file have their own")
+                    raise _errors.ArgumentError("ids: the items of a .tsv file have their own")
                 table = encoded_path(features, "features")
                 status = lib.thr_hits_build_table(context.pointer, name, table, byref(options), err)
             elif are_words(rows := rows_of(features)):
@@ -201,7 +203,7 @@ class Hits(Opened):
         Raises ArgumentError (weights that are not finite, a wrong target, or one made before a change), MismatchError
         (weights of another model than the lists').
         """
-        made = HitsTarget(self, target) if isinstance(target, str) else target
+        made = as_target(self, target)
         handle = made.handle if isinstance(target, str) and made is not None else self.handle()
         one = is_one_query(query)
         some: Sequence[Any] = [query] if one else query  # type: ignore[assignment]
@@ -237,11 +239,13 @@ class Hits(Opened):
         has_ids = info.has_ids or info.has_names or not in_order
         if isinstance(filter, Filter):
             if filter.snapshot is not None:
-                raise ValueError(f"filter: was made for an index, not for {self.path}: give ids")
+                raise _errors.ArgumentError(f"filter: was made for an index, not for {self.path}: give ids")
             check_hand_made(self.path, filter, in_order, has_ids, "ids")
             return as_filter(info.n_rows, filter)
         if has_ids and roaring_bytes(filter) is not None:
-            raise ValueError(f"filter: the items of {self.path} have ids: give list(bitmap) for a Roaring bitmap of them")
+            raise _errors.ArgumentError(
+                f"filter: the items of {self.path} have ids: give list(bitmap) for a Roaring bitmap of them"
+            )
         if has_ids and not is_mask(filter):
             items = as_items(filter)
             return filter_of_items(self.path, info.n_rows, items, self._rows(handle, items), "raise")
@@ -448,6 +452,7 @@ class HitsTarget:
     __slots__ = ("_made",)
 
     def __init__(self, hits: Hits, expression: str) -> None:
+        need_kind(hits, Hits, "hits")
         self._made = _TargetHandle(hits.handle(), expression)
         i, more = 0, True
         while more and (word := lib.thr_hits_target_unknown(self._made.pointer, i)) is not None:
@@ -459,15 +464,22 @@ class HitsTarget:
         return self._made.hits
 
     def opened(self) -> int:
-        """Its pointer; raises ValueError in a forked child."""
+        """Its pointer; raises ArgumentError in a forked child."""
         pointer = self._made.pointer
         if pointer is None:
-            raise ValueError("target: it belongs to the process that this one was forked from: make it again")
+            raise _errors.ArgumentError(
+                "target: it belongs to the process that this one was forked from: make it again"
+            )
         return pointer
 
     def __len__(self) -> int:
         """The number of items it selects."""
         return int(lib.thr_hits_target_count(self.opened()))
+
+
+def as_target(hits: Hits, target: Any) -> HitsTarget | None:
+    """A target of the lists, from its expression; a HitsTarget and None are returned."""
+    return target if target is None or isinstance(target, HitsTarget) else HitsTarget(hits, target)
 
 
 class UpdatedHandle(HitsHandle):
@@ -514,8 +526,10 @@ class Changes:
         """Set names or ids of items in the field of that name; returns their number."""
         if field.endswith("names"):
             if isinstance(items, np.ndarray) and items.ndim != 1:
-                raise ValueError(f"{what}: an array of shape {list(items.shape)} was given: expected [n], one an item")
-            names = list(items)  # which nobody else changes
+                raise _errors.ArgumentError(
+                    f"{what}: an array of shape {list(items.shape)} was given: expected [n], one an item"
+                )
+            names = as_list(items, what, "a sequence of str")  # which nobody else changes
             setattr(options, field, self.texts(names, what))
             return len(names)
         ids = arrays.ids(items, what)
@@ -529,13 +543,15 @@ def added(info: HitsInfo, features: Any, ids: Any, names: Any, multipliers: Any,
     o = changes.options
     if isinstance(features, (str, bytes, os.PathLike)):
         if any(given is not None for given in (ids, names, multipliers, offsets)):
-            raise ValueError("add: the items of a .tsv file have their own ids or names, and no values")
+            raise _errors.ArgumentError("add: the items of a .tsv file have their own ids or names, and no values")
         o.added_path = encoded_path(features, "features")
         return changes
     rows = rows_of(features)
     if info.has_words:
         if not isinstance(rows, list):
-            raise TypeError("features: arrays of numbers were given, but these lists have words: give each item's")
+            raise _errors.ArgumentTypeError(
+                "features: arrays of numbers were given, but these lists have words: give each item's"
+            )
         note_weighed(rows)
         ends = np.cumsum([0, *map(len, rows)]).astype(np.uint64)
         o.words = changes.texts([word for row in rows for word in row], "word")
@@ -545,11 +561,11 @@ def added(info: HitsInfo, features: Any, ids: Any, names: Any, multipliers: Any,
     n = ends.size - 1
     what, known_by, other = ("names", names, ids) if info.has_names else ("ids", ids, names)
     if known_by is None or other is not None:
-        raise ValueError(f"add: these items have {what}: give those of the added ones")
+        raise _errors.ArgumentError(f"add: these items have {what}: give those of the added ones")
     o.n_added, o.offsets = n, changes.keep(ends)
     n_known = changes.put(o, "names" if info.has_names else "ids", known_by, what)
     if n_known != n:
-        raise ValueError(f"{what}: {n_known} for {n} items")
+        raise _errors.ArgumentError(f"{what}: {n_known} for {n} items")
     o.multipliers = changes.keep(_floats(multipliers, "multipliers", n))
     o.item_offsets = changes.keep(_floats(offsets, "offsets", n))
     return changes

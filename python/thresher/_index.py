@@ -16,10 +16,11 @@ from ._build import Ids, Model, build
 from ._core import abi, arrays
 from ._core.checks import choice, encoded, whole
 from ._core.feature_queries import Queries, is_one_query
-from ._core.jobs import Change, Job, Progress
+from ._core.jobs import Change, Job
 from ._core.library import lib
 from ._core.locks import Lock
 from ._core.notes import note
+from ._core.progress import Progress
 from ._core.readers import Vectors
 from ._dual import DualInfo, dual_info, encode_users, hits_of
 from ._filters import (
@@ -33,23 +34,30 @@ from ._filters import (
     roaring_bytes,
 )
 from ._handle import Opened
-from ._hits import HitsTarget, IndexHits
-from ._index_change import IndexChange, NewItems
+from ._hits import HitsTarget, IndexHits, as_target
+from ._index_change import IndexChange, NewItems, note_zero_vectors
 from ._index_change import add as change_add
 from ._index_change import compact as change_compact
-from ._index_change import note_zero_vectors
 from ._index_change import remove as change_remove
 from ._index_info import IndexCells, IndexHandle, IndexInfo
 from ._items import all_ids, as_items, check_found, filter_of_items, find_items, missing, names_of, shaped, vectors_of
 from ._radius import note_radius, search_radius
-from ._search import IdArray, RadiusOptions, ScoreArray, SearchOptions, ask_for_features, options_of_recall, search, search_options
+from ._search import (
+    CertifiedArray,
+    IdArray,
+    RadiusOptions,
+    ScoreArray,
+    SearchOptions,
+    ask_for_features,
+    options_of_recall,
+    search,
+    search_options,
+)
 from ._tower import TowerInfo, are_texts, encode, tower_info
 from ._writer import IndexWriter, create
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
-
-CertifiedArray = npt.NDArray[np.bool_]
 
 
 class Index(Opened):
@@ -184,7 +192,7 @@ class Index(Opened):
 
         Readers of path see nothing until the end: after an error, Ctrl-C or a kill the old content remains.
 
-        Raises ArgumentError, ValueError or TypeError (vectors, ids or options); MismatchError (vectors are not codes of
+        Raises ArgumentError (vectors, ids or options); MismatchError (vectors are not codes of
         the model); ExistsError; FileError; DeviceError, before the build; CanceledError; and exceptions of progress and
         of the iterable.
         """
@@ -215,7 +223,7 @@ class Index(Opened):
         names         items have names
         the others    as for build(); keep is not None
 
-        Raises ArgumentError, ValueError or TypeError; ExistsError; FileError.
+        Raises ArgumentError; ExistsError; FileError.
         """
         options: dict[str, Any] = {"metric": metric, "bits": bits, "keep": keep, "lead_bits": lead_bits, "names": names}
         create(path, n_dims, **options, replace=replace, threads=threads)
@@ -254,7 +262,7 @@ class Index(Opened):
         ids_out: IdArray | None = None,
         scores_out: ScoreArray | None = None,
         n_read_out: IdArray | None = None,
-    ) -> Any:
+    ) -> tuple[IdArray, ScoreArray] | tuple[IdArray, ScoreArray, CertifiedArray]:
         """
         Find the best k items of each query, best first. Returns (ids uint64 [n, k], scores float32 [n, k]), or both [k]
         for a single query [n_dims]. If fewer than k items exist or may be returned, a row ends with thresher.NO_ID and
@@ -289,7 +297,7 @@ class Index(Opened):
         ids_out, scores_out   arrays to fill and return, of the shapes above, in C order
         n_read_out    uint64 [n], filled with the number of items whose records or vectors were read
 
-        Raises ArgumentError, ValueError or TypeError (queries or options); UnsupportedError (exact on an index of codes
+        Raises ArgumentError (queries or options); UnsupportedError (exact on an index of codes
         only); FileError (its files were changed); with device="cuda" DeviceError (a GPU failed) and MemoryLimitError
         (GPU memory is too small for the codes).
         """
@@ -334,7 +342,9 @@ class Index(Opened):
                 options = search_options(handle.n_rows, recall, None, None, None, False, None, None)
             self._ask_for_features(handle, options, features, value, target, by_model)
         if features is None and value != "sum":
-            raise ValueError(f"value: {value!r} was given without features: give features=, if need be of empty queries")
+            raise _errors.ArgumentError(
+                f"value: {value!r} was given without features: give features=, if need be of empty queries"
+            )
         return search(handle, queries, k, options, certified, ids_out, scores_out)
 
     @overload
@@ -357,7 +367,7 @@ class Index(Opened):
         filter: Any = None,
         certified: bool = False,
         query_bits: int | None = None,
-    ) -> Any:
+    ) -> tuple[IdArray, IdArray, ScoreArray] | tuple[IdArray, IdArray, ScoreArray, CertifiedArray]:
         """
         Find all items whose score is at least least_score. Returns (offsets uint64 [n + 1], ids uint64 [m], scores
         float32 [m]): query q's answer, best first, is ids[offsets[q]:offsets[q + 1]], and scores alike. n is 1 for a
@@ -375,7 +385,7 @@ class Index(Opened):
 
         Exact scores decide which items are returned, or estimates in an index of codes only.
 
-        Raises ArgumentError, ValueError or TypeError (queries or options, such as a least_score above 0 for "l2");
+        Raises ArgumentError (queries or options, such as a least_score above 0 for "l2");
         UnsupportedError (exact on an index of codes only); FileError (its files were changed).
         """
         handle = self.handle()
@@ -428,11 +438,13 @@ class Index(Opened):
             )
             return filter
         if not isinstance(made_for, IndexHandle):
-            raise ValueError(f"filter: was made for a collection of shards, not for {self.path}: make it again")
+            raise _errors.ArgumentError(
+                f"filter: was made for a collection of shards, not for {self.path}: make it again"
+            )
         same = (made_for.n_commits, made_for.n_rows) == (handle.n_commits, handle.n_rows)
         if filter.ids is not None and (self._auto or same):  # of the same commit, it may be another index's
             return self._filter_of(handle, filter.ids, "ignore" if self._auto else "raise")
-        raise ValueError(
+        raise _errors.ArgumentError(
             f"filter: was made for commit {made_for.n_commits} of {self.path}, which shows commit {handle.n_commits} "
             "now: make it again"
         )
@@ -452,7 +464,7 @@ class Index(Opened):
             asked = hits.asked(hits.handle(), features)
             if not by_model:
                 asked.warn(self.path)
-        ask_for_features(options, asked, value, HitsTarget(hits, target) if isinstance(target, str) else target)
+        ask_for_features(options, asked, value, as_target(hits, target))
 
     def _hits_of(self, handle: IndexHandle, users: Any) -> Any:
         """The hits of users' histories, if the index has a dual model and features."""
@@ -477,14 +489,13 @@ class Index(Opened):
         """
         Make a Filter of the items with these ids: integers [m], names (a sequence of str), or a Roaring bitmap of ids
         (an object with serialize(), or its bytes). search() takes all of these directly, too, and makes the filter each
-        time. The filter is for the items that the index holds now: make it again after a change,
-        or a search raises ValueError. With refresh="auto" searches do that themselves, unless it is a Roaring bitmap;
-        ids and names that were removed meanwhile are left out.
+        time. The filter is for the items that the index holds now: make it again after a change, or a search raises
+        ArgumentError. With refresh="auto" searches do that themselves, unless it is a Roaring bitmap; ids and names that
+        were removed meanwhile are left out.
 
         missing       "raise" for an id or name that no item has, or "ignore"; of a Roaring bitmap always "raise"
 
-        Raises NotFoundError (an unknown id or name); FormatError (bytes that are not a Roaring bitmap); ValueError or
-        TypeError.
+        Raises NotFoundError (an unknown id or name); FormatError (bytes that are not a Roaring bitmap); ArgumentError.
         """
         choice(missing, "missing", {"raise": 0, "ignore": 1})
         return self._filter_of(self.handle(), ids, missing)
@@ -507,7 +518,7 @@ class Index(Opened):
         search), keep it. A build does the same with some of its items. Cost: an exact search of all queries.
         progress is called with ("calibrate", queries done, all). Other threads may search meanwhile.
 
-        Raises ArgumentError, ValueError or TypeError (wrong or too few queries); UnsupportedError (the index is so
+        Raises ArgumentError (wrong or too few queries); UnsupportedError (the index is so
         small that searches are exact); BusyError (a build is running in its directory); FileError; CanceledError.
         """
         self.handle()
@@ -550,7 +561,7 @@ class Index(Opened):
         Every call writes a file, so add many items at once. This object sees the new items, other ones after their
         refresh(). Small files are merged now and then.
 
-        Raises ArgumentError, ValueError or TypeError (other dimensions, NaN, an id or name that is repeated or that the
+        Raises ArgumentError (other dimensions, NaN, an id or name that is repeated or that the
         index has already); MismatchError; BusyError (another writer is at work); FileError; CanceledError; and exceptions of progress and of the iterable. Then nothing is added.
         """
         items = NewItems(ids=ids, names=names, features=features, multipliers=multipliers, offsets=offsets)
@@ -592,10 +603,10 @@ class Index(Opened):
         in one commit. Unknown items are counted; with strict it raises NotFoundError, and nothing is removed. The bytes
         come back with compact(), or when files are merged.
 
-        Raises ValueError or TypeError; BusyError (another writer is at work); FileError.
+        Raises ArgumentError; BusyError (another writer is at work); FileError.
         """
         if where is not None and (ids is not None or names is not None):
-            raise ValueError("remove: give one of ids, names and where")
+            raise _errors.ArgumentError("remove: give one of ids, names and where")
 
         def change(job: Change) -> None:
             handle = self.handle()
@@ -711,7 +722,7 @@ class Index(Opened):
     @overload
     def name(self, id: Sequence[Any] | npt.NDArray[Any]) -> list[Any]: ...
 
-    def name(self, id: Any) -> Any:
+    def name(self, id: Any) -> str | None | list[Any]:
         """
         The name of the item with this id; None if there is no such item, or the index has no names. Of ids [k] or
         [n, k] the names, as (nested) lists.

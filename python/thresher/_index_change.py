@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from ctypes import addressof, byref
 from typing import Any, NamedTuple, TypedDict
@@ -112,7 +111,7 @@ def note_zero_vectors(n_zero: int) -> None:
 
 def _known_by(ids: Any, names: Any) -> Any:
     if ids is not None and names is not None:
-        raise ValueError("ids and names were given: items have one of them")
+        raise _errors.ArgumentError("ids and names were given: items have one of them")
     return ids if names is None else names
 
 
@@ -125,7 +124,9 @@ def add(handle: IndexHandle, path: bytes, vectors: Any, items: NewItems, replace
     put_values(options, *values[1:])
     known_by = _known_by(ids, names)
     if known_by is None and are_words(features):
-        raise ValueError("features: lists of words need the ids or names of their items: give ids= or names=")
+        raise _errors.ArgumentError(
+            "features: lists of words need the ids or names of their items: give ids= or names="
+        )
     encoder = _Encoder(handle)
     change = abi.IndexChange()
     context = handle.context
@@ -146,14 +147,14 @@ def remove(
     """thr_index_remove_items."""
     items = _known_by(ids, names)
     if items is None:
-        raise ValueError("remove: give ids or names")
+        raise _errors.ArgumentError("remove: give ids or names")
     removal = defaults("thr_index_removal_init")
     removal.strict = bool(strict)
     if names is not None:
         pointers = name_pointers(items)
         removal.names, removal.n_names = addressof(pointers), len(pointers)
     elif as_names(items) is not None:
-        raise TypeError("ids: names were given: expected integers, or names=")
+        raise _errors.ArgumentTypeError("ids: names were given: expected integers, or names=")
     else:
         numbers = as_ids(items, "ids")
         removal.ids, removal.n_ids = arrays.address(numbers), numbers.size

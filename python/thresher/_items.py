@@ -42,7 +42,7 @@ def as_ids(items: Any, what: str) -> IdArray:
     """Ids of any shape as uint64, contiguous."""
     array = np.asarray(items) if isinstance(items, list) and not items else arrays.integers(items, what)
     if array.dtype.kind == "i" and array.size and int(array.min()) < 0:
-        raise ValueError(f"{what}: {int(array.min())} is negative: ids are 0 to 2^64 - 2")
+        raise _errors.ArgumentError(f"{what}: {int(array.min())} is negative: ids are 0 to 2^64 - 2")
     return np.asarray(array, np.uint64, order="C")
 
 
@@ -53,7 +53,9 @@ Items = Union[IdArray, "list[str]"]
 def as_items(items: Any) -> Items:
     """Items as they were given: by ids, of any shape, or by names."""
     if isinstance(items, str):
-        raise TypeError(f"ids: the text {items!r} was given: expected integers, or a list of names: [{items!r}]")
+        raise _errors.ArgumentTypeError(
+            f"ids: the text {items!r} was given: expected integers, or a list of names: [{items!r}]"
+        )
     names = as_names(items)
     return as_ids(items, "ids") if names is None else names
 
@@ -86,7 +88,7 @@ def shaped(items: Items, rows: IdArray) -> IdArray:
 def filter_of_items(path: str, n_rows: int, items: Items, rows: IdArray, unknown: str) -> Filter:
     """A Filter of the rows of items. unknown: what to do with items that were not found, "raise" or "ignore"."""
     if not isinstance(items, list) and items.ndim != 1:
-        raise ValueError(f"ids: an array of shape {list(items.shape)} was given: expected [m]")
+        raise _errors.ArgumentError(f"ids: an array of shape {list(items.shape)} was given: expected [m]")
     if unknown == "raise":
         if not isinstance(items, list):
             refuse_mask(items, n_rows)
@@ -94,12 +96,13 @@ def filter_of_items(path: str, n_rows: int, items: Items, rows: IdArray, unknown
     return filter_of_rows(n_rows, rows[rows != abi.NO_ID])
 
 
-def each_name(name: Callable[[Any], str | None], ids: Any) -> Any:
+def each_name(name: Callable[[Any], str | None], ids: Any) -> str | None | list[Any]:
     """name(id) of one id, or (nested) lists of it of ids of any shape."""
-    return [each_name(name, one) for one in ids] if np.ndim(ids) else name(ids)
+    several = isinstance(ids, (list, tuple)) or getattr(ids, "ndim", 0) > 0
+    return [each_name(name, one) for one in ids] if several else name(ids)
 
 
-def names_of(handle: IndexHandle, ids: Any) -> Any:
+def names_of(handle: IndexHandle, ids: Any) -> str | None | list[Any]:
     """each_name() of the items of an index."""
 
     def name(one: Any) -> str | None:

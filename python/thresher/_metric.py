@@ -20,7 +20,7 @@ def _ids(thing: Any, what: str) -> npt.NDArray[np.uint64]:
     if array.ndim == 1:
         array = array[np.newaxis]
     if array.ndim != 2:
-        raise ValueError(f"{what}: an array of shape {list(array.shape)} was given: expected [k] or [n, k]")
+        raise _errors.ArgumentError(f"{what}: an array of shape {list(array.shape)} was given: expected [k] or [n, k]")
     # A negative id, as other libraries fill up with, becomes NO_ID.
     return np.ascontiguousarray(
         array if array.dtype.kind == "u" else np.where(array < 0, -1, array).astype(np.int64).view(np.uint64), np.uint64
@@ -36,17 +36,21 @@ def recall(truth: npt.ArrayLike, result: npt.ArrayLike, k: int | None = None, *,
     k             None: the smaller number of columns
     truth_scores  of truth's shape, larger is better: ids with the score of the k-th one then count, too
 
-    Raises ArgumentError, ValueError or TypeError for wrong shapes, types or k.
+    Raises ArgumentError for wrong shapes, types or k.
     """
     true_ids, result_ids = _ids(truth, "truth"), _ids(result, "result")
     if len(true_ids) != len(result_ids):
-        raise ValueError(f"truth has {len(true_ids)} rows, result {len(result_ids)}: expected one a query in both")
+        raise _errors.ArgumentError(
+            f"truth has {len(true_ids)} rows, result {len(result_ids)}: expected one a query in both"
+        )
     wanted = min(true_ids.shape[1], result_ids.shape[1]) if k is None else whole(k, "k", 1, 2**48)
     scores = None
     if truth_scores is not None:
-        scores = np.ascontiguousarray(arrays.as_numpy(truth_scores, "truth_scores"), np.float32)
+        scores = arrays.numbers(truth_scores, "truth_scores", np.float32)
         if scores.size != true_ids.size:
-            raise ValueError(f"truth_scores has {scores.size} values, truth {true_ids.size}: expected one an id")
+            raise _errors.ArgumentError(
+                f"truth_scores has {scores.size} values, truth {true_ids.size}: expected one an id"
+            )
     answer = c_double()
     right = abi.RecallRows(
         arrays.address(true_ids), None if scores is None else arrays.address(scores), true_ids.shape[1]

@@ -12,6 +12,7 @@ import numpy as np
 
 from . import _errors
 from ._core import abi, arrays
+from ._core.checks import number
 from ._core.library import lib
 from ._core.notes import note
 from ._core.steps import in_steps
@@ -21,7 +22,7 @@ from ._search import IdArray, ScoreArray, is_exact
 
 def note_radius(metric: str, least_score: float) -> None:
     """Warn of a least score that no item, or every item, reaches."""
-    least = float(least_score)
+    least = number(least_score, "least_score")
     if metric == "cosine" and abs(least) > 1:
         found = "nothing" if least > 0 else "every item"
         note(f"least_score: {least:g} was given, and a cosine is between -1 and 1, so {found} is found")
@@ -31,9 +32,9 @@ def search_radius(
     handle: IndexHandle, queries: Any, least_score: float, options: abi.SearchOptions, certified: bool
 ) -> tuple[Any, ...]:
     """thr_index_search_radius: (offsets, ids, scores), or (offsets, ids, scores, certified)."""
-    least = float(least_score)
+    least = number(least_score, "least_score")
     if math.isnan(least):
-        raise ValueError("least_score is NaN: expected a number")
+        raise _errors.ArgumentError("least_score is NaN: expected a number")
     queries = arrays.vectors(queries, "queries", one_row=True)
     queries = arrays.plain(queries.reshape(-1, queries.shape[-1]))
     n_queries = len(queries)

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from . import _errors
 from ._core import abi, arrays
-from ._core.arrays import output
-from ._core.checks import choice, share_of, whole
+from ._core.arrays import numbers, output
+from ._core.checks import choice, number, share_of, whole
 from ._core.feature_queries import Asked
 from ._core.library import defaults, lib
 from ._core.notes import note
@@ -23,6 +23,7 @@ from ._index_info import IndexHandle
 
 IdArray = npt.NDArray[np.uint64]
 ScoreArray = npt.NDArray[np.float32]
+CertifiedArray = npt.NDArray[np.bool_]
 
 
 class RadiusOptions(TypedDict, total=False):
@@ -103,9 +104,9 @@ def search_options(
     if n_survivors is not None:
         options.n_survivors = whole(n_survivors, "n_survivors", 1, 2**48)
     if extra is not None:
-        if not extra >= 0:
-            raise ValueError(f"extra is {extra}: expected a number of at least 0")
-        options.extra = extra
+        options.extra = number(extra, "extra")
+        if not options.extra >= 0:
+            raise _errors.ArgumentError(f"extra is {extra}: expected a number of at least 0")
     if query_bits is not None:
         options.query_bits = whole(query_bits, "query_bits", 1, 8)
     if allowed is not None:
@@ -153,7 +154,7 @@ def search(
     certified: bool,
     ids_out: Any,
     scores_out: Any,
-) -> Any:
+) -> tuple[IdArray, ScoreArray] | tuple[IdArray, ScoreArray, CertifiedArray]:
     """thr_index_search: (ids, scores), or (ids, scores, certified)."""
     if type(queries) is not _ndarray:
         queries = arrays.vectors(queries, "queries", one_row=True)
@@ -176,7 +177,9 @@ def search(
     scores = _empty(shape, _float32) if scores_out is None else output(scores_out, _float32, shape, "scores_out")
     if options is not None and not options.is_shared:
         if options.features is not None and len(options.asked) != matrix.n_rows:
-            raise ValueError(f"features: {len(options.asked)} queries for {matrix.n_rows} vectors: give one for each")
+            raise _errors.ArgumentError(
+                f"features: {len(options.asked)} queries for {matrix.n_rows} vectors: give one for each"
+            )
         _per_query(options, matrix.n_rows)
     if certified:
         assert options is not None
@@ -202,9 +205,11 @@ def _per_query(options: abi.SearchOptions, n_queries: int) -> None:
     """Set the options that are arrays with one number per query."""
     least, n_read = getattr(options, "kept_least", None), getattr(options, "kept_read", None)
     if least is not None:
-        options.kept_least = least = np.ascontiguousarray(np.atleast_1d(np.asarray(least, np.float32)))
+        options.kept_least = least = np.atleast_1d(numbers(least, "least_scores", np.float32))
         if least.shape != (n_queries,):
-            raise ValueError(f"least_scores: of shape {least.shape} for {n_queries} queries: give one score for each")
+            raise _errors.ArgumentError(
+                f"least_scores: of shape {least.shape} for {n_queries} queries: give one score for each"
+            )
         options.least_scores = _address(least)
     if n_read is not None:
         options.n_read = _address(output(n_read, _uint64, (n_queries,), "n_read_out"))

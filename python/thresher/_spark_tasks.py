@@ -44,7 +44,7 @@ def _unpacked(found: Any) -> Any:
 def _attempt(function: Callable[..., Any], *arguments: Any) -> bytes:
     try:
         result = function(*arguments)
-    except (_errors.Error, ValueError, TypeError) as raised:
+    except _errors.Error as raised:
         result = raised
     packed: bytes = cloudpickle.dumps(result)
     return packed
@@ -82,16 +82,16 @@ def _is_text(kind: Any) -> bool:
 def vectors_of(column: Any, what: str) -> Any:
     """Vectors [n, n_dims] of a column of lists of numbers; what names the partition and rows in messages."""
     if not (_has_lengths(column.type) or pyarrow.types.is_fixed_size_list(column.type)):
-        raise TypeError(
+        raise _errors.ArgumentTypeError(
             f"{what}: a column of {column.type} was given: expected arrays of numbers; convert vectors of pyspark.ml by "
             "pyspark.ml.functions.vector_to_array"
         )
     values = column.flatten()
     if column.null_count or values.null_count:
-        raise ValueError(f"{what}: holds null: drop these rows first")
+        raise _errors.ArgumentError(f"{what}: holds null: drop these rows first")
     lengths = np.diff(column.offsets.to_numpy()) if _has_lengths(column.type) else np.array([])
     if len(column) and len(lengths) and (lengths != lengths[0]).any():
-        raise ValueError(
+        raise _errors.ArgumentError(
             f"{what}: holds vectors of {lengths.min()} and of {lengths.max()} numbers: give all rows as many, or drop rows"
         )
     return values.to_numpy(zero_copy_only=False).reshape(len(column), -1)
@@ -100,7 +100,7 @@ def vectors_of(column: Any, what: str) -> Any:
 def need_columns(df: DataFrame, *names: str | None) -> None:
     for name in names:
         if name is not None and name not in df.columns:
-            raise ValueError(f"the DataFrame has no column {name!r}: it has {', '.join(df.columns)}")
+            raise _errors.ArgumentError(f"the DataFrame has no column {name!r}: it has {', '.join(df.columns)}")
 
 
 def _numbers_of(column: Any, what: str, kind: str) -> Any:
@@ -111,12 +111,16 @@ def _numbers_of(column: Any, what: str, kind: str) -> Any:
     types = pyarrow.types
     if not (types.is_integer(column.type) or (kind == "numbers" and types.is_floating(column.type))):
         wanted = "numbers" if kind == "numbers" else "whole numbers"
-        raise TypeError(f"{what}: {kind if kind == 'ids' else 'values'} of type {column.type}: expected {wanted}")
+        raise _errors.ArgumentTypeError(
+            f"{what}: {kind if kind == 'ids' else 'values'} of type {column.type}: expected {wanted}"
+        )
     if column.null_count:
-        raise ValueError(f"{what}: {'an id' if kind == 'ids' else 'a number'} is null: drop these rows first")
+        raise _errors.ArgumentError(
+            f"{what}: {'an id' if kind == 'ids' else 'a number'} is null: drop these rows first"
+        )
     values = column.to_numpy(zero_copy_only=False)
     if kind == "ids" and len(values) and values.min() < 0:
-        raise ValueError(f"{what}: the id {values.min()} is below 0: ids are whole numbers from 0")
+        raise _errors.ArgumentError(f"{what}: the id {values.min()} is below 0: ids are whole numbers from 0")
     return np.ascontiguousarray(values, _TYPES[kind])
 
 
@@ -124,9 +128,11 @@ def _check_features(column: Any, what: str) -> None:
     types = pyarrow.types
     inner = column.type.value_type if _has_lengths(column.type) else column.type
     if inner is column.type or not (_is_text(inner) or types.is_integer(inner)):
-        raise TypeError(f"{what}: features of type {column.type}: expected arrays of words, or of whole numbers")
+        raise _errors.ArgumentTypeError(
+            f"{what}: features of type {column.type}: expected arrays of words, or of whole numbers"
+        )
     if column.null_count or column.flatten().null_count:
-        raise ValueError(f"{what}: a feature is null, or an item's features are: give empty arrays for none")
+        raise _errors.ArgumentError(f"{what}: a feature is null, or an item's features are: give empty arrays for none")
 
 
 def _features_of(file: str) -> Any:
@@ -193,7 +199,9 @@ def _spool(batches: Iterator[Any], number: int, place: str, kinds: Sequence[str]
                 if kind == "vectors":
                     values = arrays.floats(vectors_of(column, what))
                     if n_rows and values.shape[1] != n_dims:
-                        raise ValueError(f"{what}: vectors of {values.shape[1]} numbers, and those before have {n_dims}")
+                        raise _errors.ArgumentError(
+                            f"{what}: vectors of {values.shape[1]} numbers, and those before have {n_dims}"
+                        )
                     n_dims = values.shape[1]
                 else:
                     values = _numbers_of(column, what, kind)

@@ -14,12 +14,22 @@ from . import _errors
 from ._core import abi, arrays
 from ._core.checks import check_names, choice, encoded_path
 from ._core.context import shared_context
-from ._core.jobs import Job, Progress
+from ._core.jobs import Job
 from ._core.library import defaults, lib, read
+from ._core.progress import Progress
 from ._core.texts import TextModel, VectorArray, encode_texts
 from ._handle import Handle
-from ._train import OnEpoch, TowerQuality, TowerReport, Training
-from ._train import fill_format, judge, train, train_options, train_vectors
+from ._train import (
+    OnEpoch,
+    TowerQuality,
+    TowerReport,
+    Training,
+    fill_format,
+    judge,
+    train,
+    train_options,
+    train_vectors,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -280,7 +290,7 @@ class Tower(TextModel):
 
         side          the tower: "query" or "item"
 
-        Raises TypeError (not a text, or not an array) or ArgumentError (other dimensions, NaN or infinity).
+        Raises ArgumentError (not a text or an array, other dimensions, NaN or infinity).
         """
         number = choice(side, "side", abi.SIDE)
         handle = self.handle()  # keeps it open during the call

@@ -9,10 +9,11 @@ from typing import Any, Callable, NamedTuple, TypedDict
 
 from . import _errors
 from ._core import abi
-from ._core.checks import choice, encoded_path, whole
+from ._core.checks import choice, encoded_path, number, whole
 from ._core.context import Context, shared_context
-from ._core.jobs import Job, Progress, reporting
+from ._core.jobs import Job, reporting
 from ._core.library import defaults, lib, read
+from ._core.progress import Progress
 
 _UINT32 = 2**32 - 1
 
@@ -63,13 +64,6 @@ class TowerQuality(NamedTuple):
 
 
 OnEpoch = Callable[[TowerEpoch], object]
-
-
-def number(value: Any, what: str) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        raise TypeError(f"{what} is {value!r}: expected a number") from None
 
 
 def fill_format(
@@ -143,7 +137,7 @@ def train_options(given: dict[str, Any], options: Any = None) -> Any:
 def tell_epochs(options: Any, on_epoch: OnEpoch | None) -> None:
     """Set the function to call after every epoch in the options of a training."""
     if on_epoch is not None:
-        options.on_epoch = reporting(abi.TowerEpochFn, TowerEpoch, on_epoch)
+        options.on_epoch = reporting(abi.TowerEpochFn, TowerEpoch, on_epoch, "on_epoch")
 
 
 def train(

@@ -6,15 +6,16 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from ctypes import POINTER, addressof, byref, c_char_p, c_size_t, c_uint64, c_void_p, cast
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 from . import _errors
 from ._core import abi
-from ._core.checks import choice, encoded, encoded_path, whole
+from ._core.checks import choice, encoded, encoded_path, number, whole
 from ._core.context import shared_context
 from ._core.jobs import Job
 from ._core.library import defaults, lib, read
 from ._core.locks import Lock
+from ._core.texts import list_of
 from ._handle import Handle, Model
 
 _BATCHES = 32
@@ -77,7 +78,7 @@ class _TranslatorHandle(Handle):
         self._hold(made.value)
 
 
-_QUERY = {field[0] for field in abi.HeadQueryOptions._fields_} - {"size"}
+_QUERY = {field[0] for field in abi.HeadQueryOptions._fields_}
 
 
 class Alignment(NamedTuple):
@@ -118,7 +119,7 @@ def train_alignment(
     options, report = defaults("thr_align_options_init"), abi.AlignReport()
     options.n_iterations = whole(n_iterations, "n_iterations", 0, 2**32 - 1)
     options.n_best = whole(n_best, "n_best", 0, 2**32 - 1)
-    options.min_probability = float(min_probability)
+    options.min_probability = number(min_probability, "min_probability")
     names = [encoded_path(name, what) for name, what in ((source, "source"), (target, "target"), (path, "path"))]
     context = shared_context(None, None)
     with Job() as job:
@@ -136,11 +137,15 @@ def _settings(given: dict[str, Any]) -> dict[str, Any]:
         elif name in ("head", "alignment"):
             made[name] = None if value is None else encoded_path(value, name)
         elif value is not None:
-            made[name] = value if isinstance(value, (bool, float)) else whole(value, name, 0, 2**32 - 2)
+            made[name] = value if name in _CHECKED else whole(value, name, 0, 2**32 - 2)
     return made
 
 
 _CHOICES = {"screen": abi.HEAD_SCREEN, "normaliser": abi.HEAD_NORMALISER, "penalty": abi.BEAM_PENALTY}
+
+
+
+_CHECKED = ("alpha", "length_ratio", "unknown", "replace_unk")
 
 
 class Translator(Model):
@@ -193,7 +198,7 @@ class Translator(Model):
         unknown         allow <unk> in translations
         replace_unk     replace each <unk> by the text's word with the largest attention
 
-        Raises FileMissingError, FormatError and other errors of the library; ValueError and TypeError.
+        Raises FileMissingError, FormatError and other errors of the library.
         """
         self._given = {
             "beam": beam,
@@ -208,8 +213,8 @@ class Translator(Model):
             "n_aligned": aligned,
             "head": head,
             "penalty": penalty,
-            "alpha": float(length_penalty),
-            "length_ratio": float(length_ratio),
+            "alpha": number(length_penalty, "length_penalty"),
+            "length_ratio": number(length_ratio, "length_ratio"),
             "max_length": max_length,
             "max_source": max_source,
             "batch": batch,
@@ -236,14 +241,20 @@ class Translator(Model):
         times: TranslationTimes = self.handle().times
         return times
 
-    def translate(self, texts: str | Iterable[str]) -> Any:
+    @overload
+    def translate(self, texts: str) -> str: ...  # type: ignore[overload-overlap]
+
+    @overload
+    def translate(self, texts: Iterable[str]) -> list[str]: ...
+
+    def translate(self, texts: str | Iterable[str]) -> str | list[str]:
         """The best translation of a text, or a list of them for several; "" for a text without words."""
         made = [some[0].text if some else "" for some in self.n_best(texts)]
         return made[0] if isinstance(texts, str) else made
 
     def n_best(self, texts: str | Iterable[str]) -> list[list[Translation]]:
         """Up to n_best translations of each text, best first."""
-        given = [texts] if isinstance(texts, str) else list(texts)
+        given = list_of(texts)
         texts_of = [encoded(text, f"text {number}", "surrogatepass") for number, text in enumerate(given)]
         handle = self.handle()
         made: list[list[Translation]] = []

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from ctypes import create_string_buffer
 
+from . import _errors
+from ._core.checks import as_list
 from ._core.library import lib
 
 
@@ -14,7 +16,7 @@ def _bytes(text: str | bytes, what: str) -> bytes:
         return text.encode("utf-8", "surrogatepass")
     if isinstance(text, bytes):
         return text
-    raise TypeError(f"{what}: {type(text).__name__} was given: expected str or bytes of UTF-8")
+    raise _errors.ArgumentTypeError(f"{what}: {type(text).__name__} was given: expected str or bytes of UTF-8")
 
 
 def _made(function: Callable[..., int], text: bytes, most: int) -> str:
@@ -37,5 +39,6 @@ def split_words(text: str | bytes) -> list[str]:
 
 def join_words(words: Iterable[str]) -> str:
     """Join words to a text, by a space except at U+FFED. A word must not contain a space."""
-    data = _bytes(" ".join(words), "words")
+    listed = as_list(words, "words", "an iterable of str")
+    data = b" ".join(_bytes(word, f"word {i}") for i, word in enumerate(listed))
     return _made(lib.thr_words_join, data, len(data))

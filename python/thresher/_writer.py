@@ -13,7 +13,7 @@ import numpy as np
 from . import _errors
 from ._build import KEEP, checked_features, put_values, with_features
 from ._core import abi, arrays
-from ._core.checks import choice, encoded_path, whole
+from ._core.checks import as_list, choice, encoded_path, whole
 from ._core.context import shared_context
 from ._core.jobs import Change
 from ._core.library import defaults, lib
@@ -83,7 +83,9 @@ class IndexWriter:
     def _pointer(self) -> _WriterHandle:
         handle = self._handle
         if handle is None or handle.pointer is None:
-            raise ValueError(f"{self.path}: the writer is closed, or was opened by the parent of this process")
+            raise _errors.ArgumentError(
+                f"{self.path}: the writer is closed, or was opened by the parent of this process"
+            )
         return handle
 
     def _call(self, function: Any, *arguments: Any, change: abi.IndexChange | None = None, result: Any = None) -> Any:
@@ -116,7 +118,7 @@ class IndexWriter:
         Add items: vectors [n, n_dims] or [n_dims], and ids [n] or names, a sequence of str. Without either the index
         chooses ids. features, multipliers and offsets are those of the items, as for Index.add.
 
-        Raises ArgumentError, ValueError or TypeError (other dimensions, NaN, an id or name that is repeated or that the
+        Raises ArgumentError (other dimensions, NaN, an id or name that is repeated or that the
         index has already, no features for an index with features); FileError. Then nothing is added.
         """
         items = NewItems(ids=ids, names=names, features=features, multipliers=multipliers, offsets=offsets)
@@ -146,19 +148,21 @@ class IndexWriter:
         options.replace = replace
         given = ids if names is None else names
         if ids is not None and names is not None:
-            raise ValueError("ids and names were given: items have one of them")
+            raise _errors.ArgumentError("ids and names were given: items have one of them")
         if ids is not None:
             given = numbers = np.atleast_1d(as_ids(ids, "ids"))
             options.ids, options.n_ids = arrays.address(numbers), len(numbers)
         elif names is not None:
-            given = [names] if isinstance(names, str) else names
+            given = [names] if isinstance(names, str) else as_list(names, "names", "a sequence of str")
             pointers = name_pointers(given)
         if given is not None and len(given) != len(rows):
             what = "ids" if ids is not None else "names"
-            raise ValueError(f"{what}: {len(given)} were given for {len(rows)} vectors")
+            raise _errors.ArgumentError(f"{what}: {len(given)} were given for {len(rows)} vectors")
         features = checked_features(features)
         if given is None and are_words(features):
-            raise ValueError("features: lists of words need the ids or names of their items: give ids= or names=")
+            raise _errors.ArgumentError(
+                "features: lists of words need the ids or names of their items: give ids= or names="
+            )
         put_values(options, multipliers, offsets)
         change, matrix = abi.IndexChange(), arrays.matrix(rows)
         with with_features(options, features, given):
@@ -172,7 +176,7 @@ class IndexWriter:
         are skipped and counted.
         """
         if (ids is None) == (names is None):
-            raise ValueError("remove: give ids or names")
+            raise _errors.ArgumentError("remove: give ids or names")
         if names is not None:
             pointers = name_pointers(names)
             n, function, address = len(pointers), lib.thr_index_writer_remove_names, pointers

@@ -31,7 +31,8 @@ except ImportError as missing:
 from . import _errors
 from ._actors import Actors, Held, Slot, begin
 from ._core import arrays
-from ._core.jobs import Progress
+from ._core.checks import path_of
+from ._core.progress import Progress
 from ._filters import Filter
 from ._rank import OnStep
 from ._rank import RankSVM as _RankSVM
@@ -54,6 +55,8 @@ from .shards._searcher import Searcher
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+__all__ = ["DaskShards", "RankSVM", "ShardsLostError", "WorkersLostError", "build", "open"]
+
 PATIENCE_S = 60.0
 """How long a search or a training waits for a worker that takes what a lost one held."""
 
@@ -66,7 +69,7 @@ def _current_client() -> Any:
     try:
         return get_client()
     except ValueError:
-        raise ValueError(
+        raise _errors.ArgumentError(
             "client: Dask has no client yet: create one before, distributed.Client(ADDRESS) of your scheduler, or "
             "distributed.Client() for workers on this machine"
         ) from None
@@ -79,14 +82,16 @@ def _frame_part(frame: Any, vector: str, ids: str | None) -> Any:
     """Vectors, and ids if there is a column of them, of one partition of a DataFrame."""
     column = frame[vector].to_numpy()
     if len(column) and isinstance(column[0], str):
-        raise TypeError(
+        raise _errors.ArgumentTypeError(
             f"the column {vector!r} holds text. Dask makes text of objects: build the DataFrame under "
             'dask.config.set({"dataframe.convert-string": False})'
         )
     shapes = [np.shape(row) for row in column]
     if len(set(shapes)) > 1:
         row = next(number for number, shape in enumerate(shapes) if shape != shapes[0])
-        raise ValueError(f"the column {vector!r}: row {row} of a partition has other dimensions than row 0, or one is null")
+        raise _errors.ArgumentError(
+            f"the column {vector!r}: row {row} of a partition has other dimensions than row 0, or one is null"
+        )
     vectors = np.stack(column) if len(column) else np.empty((0, 1), np.float32)
     return vectors if ids is None else (vectors, frame[ids].to_numpy())
 
@@ -95,16 +100,18 @@ def _parts_of(collection: Any, vector: str | None, ids: str | None) -> list[Any]
     """The parts of a collection: Delayed objects, or what thresher.shards.build takes."""
     if hasattr(collection, "to_delayed") and hasattr(collection, "rechunk"):
         if collection.ndim != 2:
-            raise ValueError(f"collection: an array of {collection.ndim} dimensions was given: expected [n, n_dims]")
+            raise _errors.ArgumentError(
+                f"collection: an array of {collection.ndim} dimensions was given: expected [n, n_dims]"
+            )
         return list(collection.rechunk({1: -1}).to_delayed().reshape(-1))
     if hasattr(collection, "to_delayed"):
         if vector is None:
-            raise ValueError("vector: name the column of the DataFrame that holds the vectors")
+            raise _errors.ArgumentError("vector: name the column of the DataFrame that holds the vectors")
         frames = collection[[vector] if ids is None else [vector, ids]].to_delayed()
         return [delayed(_frame_part)(frame, vector, ids) for frame in frames]
     if isinstance(collection, Sequence) and not isinstance(collection, (str, bytes)):
         return list(collection)
-    raise TypeError(
+    raise _errors.ArgumentTypeError(
         f"collection: an object of type {type(collection).__name__} was given: expected a Dask array or DataFrame, or "
         "a list of .npy files, arrays, pairs (vectors, ids) or Delayed objects"
     )
@@ -215,7 +222,7 @@ class DaskShards(Searcher):
     def __init__(
         self, path: str | os.PathLike[str], *, client: Client | None = None, patience: float = PATIENCE_S
     ) -> None:
-        self.path = os.path.abspath(os.fspath(path))
+        self.path = os.path.abspath(path_of(path))
         self.info = read(self.path)
         self._closed = False
         client = client or _current_client()
@@ -268,7 +275,7 @@ class DaskShards(Searcher):
         Groups (None: all) and their answers; they work at the same time. Names of shards without answer go to missing.
         """
         if self._closed:
-            raise ValueError(f"{self.path}: the collection is closed")
+            raise _errors.ArgumentError(f"{self.path}: the collection is closed")
         radius, rows, wanted, options = call
 
         def start(group: _Group) -> Any:
@@ -283,7 +290,9 @@ class DaskShards(Searcher):
                     raise
                 missing.extend(group.names)
 
-    def search(self, queries: Any, k: int = 10, *, partial: bool = False, **options: Any) -> Any:
+    def search(
+        self, queries: Any, k: int = 10, *, partial: bool = False, **options: Any
+    ) -> tuple[Any, ...]:
         """
         As Shards.search, with the same options. With partial=True shards that no worker can open, or whose files are
         missing or damaged, are left out, and the answer has a list of their names at its end: (ids, scores, missing),
@@ -385,7 +394,9 @@ def _blocks(given: Any, what: str) -> list[Any]:
     if isinstance(given, (list, tuple)):
         return list(given)
     kind = type(given).__name__
-    raise TypeError(f"{what}: an object of type {kind} was given: expected a Dask array or a list of parts")
+    raise _errors.ArgumentTypeError(
+        f"{what}: an object of type {kind} was given: expected a Dask array or a list of parts"
+    )
 
 
 class RankSVM(_RankSVM):
@@ -422,7 +433,9 @@ class RankSVM(_RankSVM):
         blocks.append([None] * len(blocks[0]) if sample_weight is None else _blocks(sample_weight, "sample_weight"))
         if len({len(own) for own in blocks}) > 1 or not blocks[0]:
             counts = ", ".join(str(len(own)) for own in blocks)
-            raise ValueError(f"X, y, qid and sample_weight have {counts} parts: give as many of each, and at least one")
+            raise _errors.ArgumentError(
+                f"X, y, qid and sample_weight have {counts} parts: give as many of each, and at least one"
+            )
         try:
             client.wait_for_workers(1, timeout=patience)
         except TimeoutError:
@@ -481,3 +494,7 @@ class RankSVM(_RankSVM):
             lead(self, layout, described, ask, progress, on_step)
         finally:
             actors.close()
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -20,8 +20,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from . import _errors
 from ._build import open_model
 from ._core import abi
+from ._core.checks import path_of
 from ._core.notes import held_notes
 from ._rank.spark import RankSVM
 from ._spark_tasks import DataFrame, F, Spooled, T, Window, need_columns, pyarrow, run_tasks, spooled, vectors_of
@@ -102,7 +104,7 @@ def build(
     Raises as thresher.shards.build, naming the partition.
     """
     arguments = {**with_defaults(options), "threads": threads}
-    directory = os.path.abspath(os.fspath(path))
+    directory = os.path.abspath(path_of(path))
     own = {"features": features, "multipliers": multipliers, "offsets": offsets}
     names = {"vectors": vector, "ids": id, **own}
     taken = {key: name for key, name in names.items() if name is not None}
@@ -129,7 +131,7 @@ def _rows_found(ids: Any, scores: Any) -> tuple[Any, Any, Any, Any]:
     query, rank = np.nonzero(ids != abi.NO_ID)
     items = ids[query, rank]
     if len(items) and items.max() > np.uint64(2**63 - 1):
-        raise ValueError(f"the id {items.max()} does not fit Spark's whole numbers")
+        raise _errors.ArgumentError(f"the id {items.max()} does not fit Spark's whole numbers")
     return query, items.astype(np.int64), scores[query, rank], rank.astype(np.int32)
 
 
@@ -173,11 +175,11 @@ def search(
 
     Raises as thresher.shards.open. An executor that cannot open the collection fails the job.
     """
-    place = os.path.abspath(os.fspath(path))
+    place = os.path.abspath(path_of(path))
     manifest = read(place)
     need_columns(queries, vector, id, features)
     if by not in ("queries", "shards"):
-        raise ValueError(f'by is {by!r}: expected "queries" or "shards"')
+        raise _errors.ArgumentError(f'by is {by!r}: expected "queries" or "shards"')
     taken = {"query": id, "vector": vector} | ({} if features is None else {"features": features})
     given = queries.select(*(F.col(name).alias(key) for key, name in taken.items()))
     query = T.StructField("query", given.schema["query"].dataType)
@@ -247,13 +249,13 @@ def encode(
     df with one more column: the vectors, arrays of float, that a model makes of a column of texts, as the model's
     encode() does. model is a file of a text or dual tower that all executors see; each task opens it once.
 
-    Raises as thresher.Tower.open; ValueError for columns that are not there, or are there already.
+    Raises as thresher.Tower.open; ArgumentError for columns that are not there, or are there already.
     """
-    place = os.path.abspath(os.fspath(model))
+    place = os.path.abspath(path_of(model, "model"))
     open_model(place, 1)  # that it is one
     need_columns(df, text)
     if output in df.columns:
-        raise ValueError(f"the DataFrame has a column {output!r} already")
+        raise _errors.ArgumentError(f"the DataFrame has a column {output!r} already")
     columns = [*df.columns, output]
     column = columns.index(text)
     schema = T.StructType([*df.schema.fields, T.StructField(output, T.ArrayType(T.FloatType()))])
@@ -268,3 +270,7 @@ def encode(
             yield pyarrow.RecordBatch.from_arrays([*batch.columns, made], columns)
 
     return df.mapInArrow(encoded, schema)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .. import _errors
 from . import abi
 
 AnyArray = npt.NDArray[Any]
@@ -46,7 +47,7 @@ def as_numpy(thing: Any, what: str) -> AnyArray:
     with __array__, and nested lists. what is its name in messages.
     """
     if isinstance(thing, np.ma.MaskedArray):
-        raise TypeError(f"{what}: a masked array was given: fill or drop its masked values first")
+        raise _errors.ArgumentTypeError(f"{what}: a masked array was given: fill or drop its masked values first")
     if isinstance(thing, np.ndarray):
         return np.asarray(thing)
     if hasattr(thing, "__dlpack__"):
@@ -54,11 +55,13 @@ def as_numpy(thing: Any, what: str) -> AnyArray:
             return np.asarray(np.from_dlpack(thing))
         except (BufferError, RuntimeError, TypeError, ValueError, AssertionError) as failure:
             if not hasattr(thing, "__array__"):
-                raise TypeError(f"{what}: {_kind(thing)} cannot be read through DLPack: {failure}") from failure
+                raise _errors.ArgumentTypeError(
+                    f"{what}: {_kind(thing)} cannot be read through DLPack: {failure}"
+                ) from failure
     try:
         return np.asarray(thing)
     except (TypeError, ValueError, RuntimeError) as failure:
-        raise TypeError(f"{what}: {_kind(thing)} cannot be made an array: {failure}") from failure
+        raise _errors.ArgumentTypeError(f"{what}: {_kind(thing)} cannot be made an array: {failure}") from failure
 
 
 def vectors(thing: Any, what: str, *, one_row: bool) -> AnyArray:
@@ -69,14 +72,14 @@ def vectors(thing: Any, what: str, *, one_row: bool) -> AnyArray:
     array = as_numpy(thing, what)
     if array.ndim != 2 and not (one_row and array.ndim == 1):
         wanted = "[n_dims] or [n, n_dims]" if one_row else "[n, n_dims]"
-        raise ValueError(f"{what}: an array of shape {list(array.shape)} was given: expected {wanted}")
+        raise _errors.ArgumentError(f"{what}: an array of shape {list(array.shape)} was given: expected {wanted}")
     if not 1 <= array.shape[-1] <= abi.MAX_DIMS:
-        raise ValueError(
+        raise _errors.ArgumentError(
             f"{what}: an array of shape {list(array.shape)} was given: 1 to {abi.MAX_DIMS} dimensions are possible"
         )
     native = array.dtype.newbyteorder("=")
     if native not in CODES and native not in _SMALL:
-        raise TypeError(f"{what}: values of type {array.dtype} were given: expected {_READABLE}")
+        raise _errors.ArgumentTypeError(f"{what}: values of type {array.dtype} were given: expected {_READABLE}")
     return array
 
 
@@ -103,17 +106,28 @@ def integers(thing: Any, what: str) -> AnyArray:
             array = np.array([value % 2**64 for value in values.ravel().tolist()], np.uint64).reshape(values.shape)
     if array.dtype.kind not in "iu":
         kind = "texts" if array.dtype.kind in "SU" else f"values of type {array.dtype}"
-        raise TypeError(f"{what}: {kind} were given: expected integers")
+        raise _errors.ArgumentTypeError(f"{what}: {kind} were given: expected integers")
     return array
+
+
+def numbers(thing: Any, what: str, dtype: Any) -> AnyArray:
+    """Convert thing to an array of dtype, float32 or float64, contiguous; what it cannot hold becomes infinite."""
+    array = as_numpy(thing, what)
+    if array.dtype.kind not in "fiub":
+        raise _errors.ArgumentTypeError(f"{what}: values of type {array.dtype} were given: expected numbers")
+    with np.errstate(over="ignore"):
+        return np.ascontiguousarray(array, dtype)
 
 
 def ids(thing: Any, what: str) -> npt.NDArray[np.uint64]:
     """Convert thing to ids of items, [n], contiguous."""
     array = integers(thing, what)
     if array.ndim != 1:
-        raise ValueError(f"{what}: an array of shape {list(array.shape)} was given: expected [n], one an item")
+        raise _errors.ArgumentError(
+            f"{what}: an array of shape {list(array.shape)} was given: expected [n], one an item"
+        )
     if array.dtype.kind == "i" and array.size and int(array.min()) < 0:
-        raise ValueError(f"{what}: {int(array.min())} is negative: ids are 0 to 2^64 - 2")
+        raise _errors.ArgumentError(f"{what}: {int(array.min())} is negative: ids are 0 to 2^64 - 2")
     return np.ascontiguousarray(array, np.uint64)
 
 
@@ -160,13 +174,13 @@ def matrix(array: AnyArray) -> abi.Matrix:
 def output(thing: object, dtype: Any, shape: tuple[int, ...], what: str) -> AnyArray:
     """Check an array that the caller gave to write into."""
     if not isinstance(thing, np.ndarray):
-        raise TypeError(f"{what}: {_kind(thing)} was given: expected a numpy array")
+        raise _errors.ArgumentTypeError(f"{what}: {_kind(thing)} was given: expected a numpy array")
     if thing.dtype != dtype:
-        raise TypeError(f"{what}: values of type {thing.dtype} were given: expected {np.dtype(dtype)}")
+        raise _errors.ArgumentTypeError(f"{what}: values of type {thing.dtype} were given: expected {np.dtype(dtype)}")
     if thing.shape != shape:
-        raise ValueError(f"{what}: an array of shape {list(thing.shape)} was given: expected {list(shape)}")
+        raise _errors.ArgumentError(f"{what}: an array of shape {list(thing.shape)} was given: expected {list(shape)}")
     if not thing.flags.c_contiguous or not thing.flags.writeable:
-        raise ValueError(f"{what}: the array must be writeable and in C order without gaps")
+        raise _errors.ArgumentError(f"{what}: the array must be writeable and in C order without gaps")
     return thing
 
 

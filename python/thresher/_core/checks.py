@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import difflib
 import operator
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
+
+from .. import _errors
 
 
 def whole(value: Any, what: str, low: int, high: int) -> int:
@@ -14,24 +17,26 @@ def whole(value: Any, what: str, low: int, high: int) -> int:
     try:
         number = operator.index(value)
     except TypeError:
-        raise TypeError(f"{what} is {value!r}: expected a whole number") from None
+        raise _errors.ArgumentTypeError(f"{what} is {value!r}: expected a whole number") from None
     if not low <= number <= high:
-        raise ValueError(f"{what} is {number}: {low} to {high} are possible")
+        raise _errors.ArgumentError(f"{what} is {number}: {low} to {high} are possible")
     return number
+
+
+def number(value: Any, what: str) -> float:
+    """value as a float."""
+    try:
+        return float("no number" if isinstance(value, (str, bytes)) else value)  # it would read numbers in texts
+    except (TypeError, ValueError, OverflowError):
+        raise _errors.ArgumentTypeError(f"{what} is {shown(value)}: expected a number") from None
 
 
 def share_of(value: Any, what: str) -> float:
     """value as a float above 0 and up to 1."""
-    expected = "expected a share above 0 and up to 1"
-    try:
-        if isinstance(value, (str, bytes)):  # float() would read them
-            raise TypeError
-        number = float(value)
-    except (TypeError, ValueError):
-        raise TypeError(f"{what} is {value!r}: {expected}") from None
-    if not 0 < number <= 1:
-        raise ValueError(f"{what} is {number}: {expected}")
-    return number
+    share = number(value, what)
+    if not 0 < share <= 1:
+        raise _errors.ArgumentError(f"{what} is {share}: expected a share above 0 and up to 1")
+    return share
 
 
 MOST_CELLS = 65536
@@ -41,15 +46,38 @@ MOST_CELLS = 65536
 def check_cells(cells: Any) -> None:
     """Raise an error for a str other than "auto", and for a bool; True is a mistake for "auto"."""
     if isinstance(cells, bool) or (isinstance(cells, str) and cells != "auto"):
-        kind = ValueError if isinstance(cells, str) else TypeError
-        raise kind(f'cells is {cells!r}: expected a whole number or "auto"')
+        raise _errors.ArgumentTypeError(f'cells is {cells!r}: expected a whole number or "auto"')
 
 
 def check_names(options: Mapping[str, object], allowed: type) -> None:
-    """Raise TypeError for an option that the TypedDict allowed does not have."""
+    """Raise ArgumentTypeError for an option that the TypedDict allowed does not have."""
     for name in options:
         if name not in allowed.__annotations__:
-            raise TypeError(f"unexpected keyword argument {name!r}")
+            hint = _meant(name, allowed.__annotations__)
+            raise _errors.ArgumentTypeError(f"unexpected keyword argument {name!r}{hint}")
+
+
+def need_kind(thing: Any, kind: type, what: str) -> None:
+    """Raise ArgumentTypeError for a thing that is no object of the class kind."""
+    if not isinstance(thing, kind):
+        given = type(thing).__name__
+        raise _errors.ArgumentTypeError(f"{what}: an object of type {given} was given: expected a {kind.__name__}")
+
+
+def need_function(thing: Any, what: str, otherwise: str = "") -> None:
+    """Raise ArgumentTypeError for what cannot be called. otherwise: what else is taken, for the message."""
+    if not callable(thing):
+        raise _errors.ArgumentTypeError(f"{what} is {shown(thing)}: expected a function{otherwise}")
+
+
+def as_list(things: Any, what: str, expected: str) -> list[Any]:
+    """The things that an iterable yields."""
+    try:
+        iterator = iter(things)
+    except TypeError:
+        kind = type(things).__name__
+        raise _errors.ArgumentTypeError(f"{what}: an object of type {kind} was given: expected {expected}") from None
+    return list(iterator)
 
 
 def shown(thing: object) -> str:
@@ -70,15 +98,23 @@ _OTHER_NAMES = {
 """Names in other programs, and the name here."""
 
 
+def _meant(word: object, words: Iterable[Any]) -> str:
+    """A hint at the nearest of the words; empty if none is near."""
+    known = {name.casefold(): name for name in words if isinstance(name, str)}
+    given = word.casefold() if isinstance(word, str) else ""
+    near = [_OTHER_NAMES.get(given), *difflib.get_close_matches(given, known, 1)]
+    found = next((name for name in near if name in known), None)
+    return "" if found is None else f"; did you mean {known[found]!r}?"
+
+
 def choice(value: Any, what: str, choices: Mapping[Any, int]) -> int:
     """The number of the choice that value names."""
     try:
         return choices[value]
     except (KeyError, TypeError):
         names = ", ".join(repr(name) for name in choices)
-        meant = _OTHER_NAMES.get(value) if isinstance(value, str) else None
-        hint = f"; did you mean {meant!r}?" if meant is not None and meant in choices else ""
-        raise ValueError(f"{what} is {value!r}: expected one of {names}{hint}") from None
+        hint = _meant(value, choices)
+        raise _errors.ArgumentError(f"{what} is {value!r}: expected one of {names}{hint}") from None
 
 
 def device_words(value: object) -> str:
@@ -86,30 +122,46 @@ def device_words(value: object) -> str:
     if value is None:
         return "cpu"
     if not isinstance(value, str):
-        raise TypeError(f'device is {value!r}: "auto", "cpu", "cuda" or "cuda:0" was expected')
+        raise _errors.ArgumentTypeError(f'device is {value!r}: "auto", "cpu", "cuda" or "cuda:0" was expected')
     encoded(value, "device")
     return value
 
 
 def encoded_path(path: object, what: str) -> bytes:
-    """A path as bytes for the library."""
+    """A path as bytes for the library; a leading ~ is the home directory."""
     if not isinstance(path, (str, bytes, os.PathLike)):
-        raise TypeError(f"{what}: an object of type {type(path).__name__} was given: expected a path")
-    name = os.fsencode(path)
+        raise _errors.ArgumentTypeError(f"{what}: an object of type {type(path).__name__} was given: expected a path")
+    try:
+        name = os.fsencode(os.path.expanduser(path))
+    except UnicodeEncodeError as failure:
+        raise _half(failure, path, what) from None
     if not name:
-        raise ValueError(f"{what}: an empty path was given")
+        raise _errors.ArgumentError(f"{what}: an empty path was given")
     return _without_nul(name, path, what)
+
+
+def path_of(path: object, what: str = "path") -> str:
+    """A path as a str; a leading ~ is the home directory."""
+    return os.fsdecode(encoded_path(path, what))
 
 
 def encoded(text: object, what: str, errors: str = "strict") -> bytes:
     """A text as bytes for the library, whose strings end at the first NUL; errors as in str.encode."""
     if not isinstance(text, str):
-        raise TypeError(f"{what}: an object of type {type(text).__name__} was given: expected str")
-    return _without_nul(text.encode("utf-8", errors), text, what)
+        raise _errors.ArgumentTypeError(f"{what}: an object of type {type(text).__name__} was given: expected str")
+    try:
+        octets = text.encode("utf-8", errors)
+    except UnicodeEncodeError as failure:
+        raise _half(failure, text, what) from None
+    return _without_nul(octets, text, what)
+
+
+def _half(failure: UnicodeEncodeError, given: object, what: str) -> _errors.Error:
+    return _errors.ArgumentError(f"{what}: character {failure.start} of {shown(given)} is half of a surrogate pair")
 
 
 def _without_nul(octets: bytes, given: object, what: str) -> bytes:
     at = octets.find(b"\0")
     if at >= 0:
-        raise ValueError(f"{what}: byte {at} of {shown(given)} is NUL, which ends a string of the library")
+        raise _errors.ArgumentError(f"{what}: byte {at} of {shown(given)} is NUL, which ends a string of the library")
     return octets

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from ctypes import byref, c_uint32
 from typing import Any, Union
 
@@ -12,12 +12,14 @@ import numpy.typing as npt
 
 from .. import _errors
 from . import abi, arrays
-from .checks import encoded, shown, whole
+from .checks import as_list, encoded, number, shown, whole
 from .library import lib
 from .notes import note
 
 Query = Union[Mapping[Any, float], Sequence[Any]]
 """Features and their weights, or features that weigh 1 each; a feature is a word or a number."""
+
+_WANTED = "give a list of words, ['color=green'], or a dict, {'color=green': 1}"
 
 UNKNOWN = 2**32 - 1
 """What a word that no item has is asked for as."""
@@ -25,7 +27,11 @@ UNKNOWN = 2**32 - 1
 
 def is_one_query(query: Any) -> bool:
     """Whether query is a single query, not a list of queries."""
-    return isinstance(query, Mapping) or not len(query) or not isinstance(query[0], (Mapping, list, tuple))
+    if isinstance(query, Mapping):
+        return True
+    if not hasattr(query, "__len__") or not hasattr(query, "__getitem__"):
+        raise _errors.ArgumentTypeError(f"features: {shown(query)} was given: {_WANTED}, or a list of queries")
+    return not len(query) or not isinstance(query[0], (Mapping, list, tuple))
 
 
 class Queries:
@@ -44,13 +50,14 @@ class Queries:
         numbers: list[int] = []
         weights: list[float] = []
         offsets, seen = [0], dict[str, int]()
-        for query in queries:
-            if isinstance(query, (str, bytes)):
-                raise TypeError(
-                    f"a query is {shown(query)}: give a list of words, ['color=green'], or a dict, {{'color=green': 1}}"
-                )
+        for query in as_list(queries, "features", "a list of queries"):
+            if isinstance(query, (str, bytes)) or not isinstance(query, Iterable):
+                raise _errors.ArgumentTypeError(f"a query is {shown(query)}: {_WANTED}")
             listed = list(query)
-            weights.extend(query.values() if isinstance(query, Mapping) else [1.0] * len(listed))
+            if isinstance(query, Mapping):
+                weights.extend(number(query[feature], f"the weight of {feature!r}") for feature in listed)
+            else:
+                weights.extend([1.0] * len(listed))
             for feature in listed:
                 is_word = isinstance(feature, str)
                 places.append(seen.setdefault(feature, len(seen)) if is_word else -1)
@@ -103,9 +110,9 @@ class Asked:
 
     def warn(self, path: str) -> None:
         """Warn of the first query with features that no item has."""
-        for number, (first, end) in enumerate(zip(self._offsets[:-1], self._offsets[1:])):
+        for query, (first, end) in enumerate(zip(self._offsets[:-1], self._offsets[1:])):
             if first < end and (self._features[first:end] == UNKNOWN).all():
-                which = "the query" if len(self) == 1 else f"query {number}"
+                which = "the query" if len(self) == 1 else f"query {query}"
                 if not note(f"no item has any of the words of {which}", about=f"{path}: "):
                     return
 

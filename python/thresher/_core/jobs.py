@@ -17,8 +17,10 @@ from typing import Any, Callable
 
 from .. import _errors
 from . import abi
+from .checks import need_function
 from .library import lib, read
 from .notes import note
+from .progress import Progress, end_report, report_of
 
 try:
     import _signal  # without the enums of signal, thirty times as fast
@@ -26,9 +28,6 @@ except ImportError:
     _signal = signal  # type: ignore[assignment]
 
 _SIGNALS = tuple(int(number) for number in signal.valid_signals())
-
-Progress = Callable[[str, int, int], object]
-"""Called with a word ("build"), the items done, and all of them (0 while unknown). False stops the work."""
 
 
 class _Current(threading.local):
@@ -96,7 +95,7 @@ class Job:
     """
 
     def __init__(self, progress: Progress | None = None) -> None:
-        self._progress = progress
+        self._report = report_of(progress)
         self._raised: BaseException | None = None
         self._deferred = _Deferred()
         self._calling = False
@@ -112,7 +111,10 @@ class Job:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         _current.job = self._outer
-        self._deferred.remove()
+        try:
+            end_report(self._report)
+        finally:
+            self._deferred.remove()
         self._deferred.run()
 
     def call_back(self, function: Callable[[], Any], failed: Any) -> Any:
@@ -139,8 +141,8 @@ class Job:
         """Returns True to continue. Calls of the library that a callback makes are not this job's to report."""
         if self._calling:
             return True
-        progress = self._progress
-        return bool(self.call_back(lambda: progress is None or progress(what, done, total) is not False, False))
+        report = self._report
+        return bool(self.call_back(lambda: report is None or report(what, done, total) is not False, False))
 
     def finish(self, status: int, *, files: bool = False) -> None:
         """Raise the exception of a callback, or that of the status."""
@@ -229,8 +231,9 @@ def call_back(function: Callable[[], Any], failed: Any) -> Any:
     return failed if job is None else job.call_back(function, failed)
 
 
-def reporting(callback: Any, kind: Any, report: Callable[[Any], object]) -> Any:
-    """A callback that calls report() with the struct that it receives, as the NamedTuple `kind`."""
+def reporting(callback: Any, kind: Any, report: Callable[[Any], object], what: str) -> Any:
+    """A callback that calls report(), the argument `what`, with the struct that it receives, as the NamedTuple kind."""
+    need_function(report, what)
 
     def call(_user: int | None, given: Any) -> None:
         point = read(kind, given.contents)

@@ -148,7 +148,7 @@ class _Chunks:
         try:
             self._iterator = iter(source)
         except TypeError:
-            raise TypeError(
+            raise _errors.ArgumentTypeError(
                 f"vectors: an object of type {type(source).__name__} was given: "
                 "expected an array, a file name or an iterable of arrays"
             ) from None
@@ -156,7 +156,7 @@ class _Chunks:
         self.n_dims = 0  # not known yet
         chunk = self._next()
         if chunk is None:
-            raise ValueError("vectors: the iterable is empty: an index needs at least one vector")
+            raise _errors.ArgumentError("vectors: the iterable is empty: an index needs at least one vector")
         self._chunk: AnyArray | None = chunk
 
     def _next(self) -> AnyArray | None:
@@ -168,7 +168,7 @@ class _Chunks:
             if chunk.ndim == 1:
                 chunk = chunk[np.newaxis]
             if self.n_dims not in (0, chunk.shape[1]):
-                raise ValueError(f"{what}: {chunk.shape[1]} dimensions after chunks of {self.n_dims}")
+                raise _errors.ArgumentError(f"{what}: {chunk.shape[1]} dimensions after chunks of {self.n_dims}")
             self.n_dims = int(chunk.shape[1])
             if len(chunk):
                 return chunk

@@ -24,16 +24,16 @@ _WANTED = "give each item's features as a list, [['color=green'], ...] or [[3, 1
 def _row(row: Any, number: int) -> Any:
     what = f"features of item {number}"
     if isinstance(row, (str, bytes)):
-        raise TypeError(f"{what}: {shown(row)} was given: give a list of words, ['color=green']")
+        raise _errors.ArgumentTypeError(f"{what}: {shown(row)} was given: give a list of words, ['color=green']")
     if isinstance(row, Mapping):
-        raise TypeError(f"{what}: {shown(row)} was given: items' features have no weights: {_WANTED}")
+        raise _errors.ArgumentTypeError(f"{what}: {shown(row)} was given: items' features have no weights: {_WANTED}")
     if not isinstance(row, Iterable):
-        raise TypeError(f"{what}: {shown(row)} was given: {_WANTED}")
+        raise _errors.ArgumentTypeError(f"{what}: {shown(row)} was given: {_WANTED}")
     if not arrays.is_array(row):
         return list(row)
     array = arrays.as_numpy(row, what)
     if array.ndim != 1:
-        raise ValueError(f"{what}: an array of shape {list(array.shape)} was given: expected [n]")
+        raise _errors.ArgumentError(f"{what}: an array of shape {list(array.shape)} was given: expected [n]")
     return array.tolist() if array.dtype.kind in "UO" else array
 
 
@@ -58,9 +58,11 @@ def rows_of(features: Any) -> Any:
     if hasattr(features, "to_pylist"):  # an array of pyarrow
         features = features.to_pylist()
     if isinstance(features, Mapping):
-        raise TypeError(f"features: {shown(features)} was given: items' features have no weights: {_WANTED}")
+        raise _errors.ArgumentTypeError(
+            f"features: {shown(features)} was given: items' features have no weights: {_WANTED}"
+        )
     if not isinstance(features, Iterable):
-        raise TypeError(f"features: {shown(features)} was given: {_WANTED}")
+        raise _errors.ArgumentTypeError(f"features: {shown(features)} was given: {_WANTED}")
     return [_row(row, number) for number, row in enumerate(features)]
 
 
@@ -102,7 +104,7 @@ def name_pointers(names: Any) -> Any:
     """Names, a str or a sequence of str, as an array of C strings."""
     words = as_names([names] if isinstance(names, str) else names)
     if words is None and len(names) > 0:
-        raise TypeError("names: expected a sequence of str")
+        raise _errors.ArgumentTypeError("names: expected a sequence of str")
     words = words or []
     return (c_char_p * len(words))(*(encoded(name, f"name {i}") for i, name in enumerate(words)))
 
@@ -110,7 +112,9 @@ def name_pointers(names: Any) -> Any:
 def _piece(text: Any, what: str, unwanted: str) -> str:
     encoded(text, what)
     if not text or any(character in text for character in unwanted):
-        raise ValueError(f"{what} is {text!r}: it is empty, or holds white space that a line of a table cannot hold")
+        raise _errors.ArgumentError(
+            f"{what} is {text!r}: it is empty, or holds white space that a line of a table cannot hold"
+        )
     return str(text)
 
 
@@ -140,7 +144,7 @@ def words_table(rows: Rows, ids: Any) -> Any:
     if names is None:
         names = [str(number) for number in (range(len(rows)) if ids is None else arrays.ids(ids, "ids").tolist())]
     if len(names) != len(rows):
-        raise ValueError(f"ids: {len(names)} for {len(rows)} items")
+        raise _errors.ArgumentError(f"ids: {len(names)} for {len(rows)} items")
     lines = []
     for row, (name, words) in enumerate(zip(names, rows)):
         pieces = [_piece(word, f"features: word {i} of item {row}", " \t\n\r") for i, word in enumerate(words)]

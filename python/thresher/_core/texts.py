@@ -15,7 +15,7 @@ import numpy.typing as npt
 from .. import _errors
 from .._handle import Model
 from . import arrays
-from .checks import encoded
+from .checks import as_list, encoded
 
 VectorArray = npt.NDArray[np.float32]
 
@@ -23,11 +23,18 @@ AT_ONCE = 4096
 """Texts that are encoded in one call: between calls Python looks for Ctrl-C."""
 
 
+def list_of(texts: Any) -> list[Any]:
+    """The texts, or the single one, in a list."""
+    if isinstance(texts, (bytes, bytearray)):
+        raise _errors.ArgumentTypeError(f"texts: an object of type {type(texts).__name__} was given: expected str")
+    if isinstance(texts, str):
+        return [texts]
+    return as_list(texts.to_pylist() if hasattr(texts, "to_pylist") else texts, "texts", "str, or an iterable of str")
+
+
 def encode_texts(function: Any, pointer: int | None, side: int, n_floats: int, texts: Any) -> VectorArray:
     """thr_tower_encode, or a function like it, of a text or a list of texts: n_floats numbers each."""
-    if isinstance(texts, (bytes, bytearray)):
-        raise TypeError(f"texts: an object of type {type(texts).__name__} was given: expected str")
-    given = [texts] if isinstance(texts, str) else texts.to_pylist() if hasattr(texts, "to_pylist") else list(texts)
+    given = list_of(texts)
     out = np.empty((len(given), n_floats), np.float32)
     for first in range(0, len(given), AT_ONCE):
         some = [

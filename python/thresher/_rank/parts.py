@@ -20,8 +20,9 @@ import numpy as np
 from .. import _errors
 from .._core import abi, arrays
 from .._core.context import shared_context
-from .._core.jobs import Progress, call_back
+from .._core.jobs import call_back
 from .._core.library import lib
+from .._core.progress import Progress
 from .rows import Ranking, column, features_of
 from .svm import OnStep, RankSVM, row_weights
 
@@ -46,8 +47,6 @@ class Rows(NamedTuple):
             return cls(x, column(y, "y", x.shape[0]), ids, given)
         except _errors.Error as raised:
             raise type(raised)(f"{what}: {raised}", raised.status) from raised
-        except (ValueError, TypeError) as raised:
-            raise type(raised)(f"{what}: {raised}") from raised
 
     def of_queries(self, qids: Any) -> Rows:
         at = np.flatnonzero(np.isin(self.qid, qids))
@@ -103,7 +102,9 @@ def divide(sizes: Sequence[Sizes], n_parts: int) -> Layout:
     for number, own in enumerate(sizes):
         if (own.n_features, own.sparse) != (first_of.n_features, first_of.sparse):
             kinds = [f"{s.n_features} {'sparse' if s.sparse else 'dense'} features" for s in (own, first_of)]
-            raise ValueError(f"X: part {number} has {kinds[0]}, but part 0 has {kinds[1]}: give all parts the same")
+            raise _errors.ArgumentError(
+                f"X: part {number} has {kinds[0]}, but part 0 has {kinds[1]}: give all parts the same"
+            )
     every = np.concatenate([own.qids for own in sizes])
     qids, first, query = np.unique(every, return_index=True, return_inverse=True)
     order = np.argsort(first)

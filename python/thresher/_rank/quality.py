@@ -36,12 +36,10 @@ class RankQuality(NamedTuple):
 
 
 def _numbers(thing: Any, what: str) -> npt.NDArray[np.float64]:
-    array = arrays.as_numpy(thing, what)
+    array = arrays.numbers(thing, what, np.float64)
     if array.ndim != 1:
-        raise ValueError(f"{what}: an array of shape {list(array.shape)} was given: expected [n]")
-    if array.dtype.kind not in "fiub":
-        raise TypeError(f"{what}: values of type {array.dtype} were given: expected numbers")
-    return np.ascontiguousarray(array, np.float64)
+        raise _errors.ArgumentError(f"{what}: an array of shape {list(array.shape)} was given: expected [n]")
+    return array
 
 
 class _Judged:
@@ -51,12 +49,12 @@ class _Judged:
         self.scores, self.labels = _numbers(scores, "scores"), _numbers(labels, "labels")
         n = len(self.scores)
         if len(self.labels) != n:
-            raise ValueError(f"labels has {len(self.labels)} values, scores {n}: expected one a row")
+            raise _errors.ArgumentError(f"labels has {len(self.labels)} values, scores {n}: expected one a row")
         ends = np.array([n] if n else [], np.uint64)
         if qid is not None:
             queries = arrays.integers(qid, "qid")
             if queries.shape != (n,):
-                raise ValueError(f"qid: an array of shape {list(queries.shape)} was given: expected [{n}]")
+                raise _errors.ArgumentError(f"qid: an array of shape {list(queries.shape)} was given: expected [{n}]")
             order = np.argsort(queries, kind="stable")
             queries, self.scores, self.labels = queries[order], self.scores[order], self.labels[order]
             ends = np.append(np.flatnonzero(queries[1:] != queries[:-1]) + 1, ends).astype(np.uint64)
@@ -97,7 +95,7 @@ def rank_quality(
     gain        "exponential", 2^label - 1 for labels up to 31, or "linear", the label
     ties        how pairs of equal scores count: "wrong" or "right"
 
-    Raises ArgumentError, ValueError or TypeError for wrong shapes, values or words.
+    Raises ArgumentError for wrong shapes, values or words.
     """
     judged, options = _Judged(scores, labels, qid), _options(k, convention, gain, ties)
     answer = abi.Quality()

@@ -14,8 +14,9 @@ from .. import _errors
 from .._core import abi, arrays
 from .._core.checks import encoded_path
 from .._core.context import shared_context
-from .._core.jobs import Job, Progress
+from .._core.jobs import Job
 from .._core.library import defaults, lib
+from .._core.progress import Progress
 
 
 def features_of(x: Any) -> Any:
@@ -24,17 +25,17 @@ def features_of(x: Any) -> Any:
         return x if hasattr(x, "indptr") and getattr(x, "format", "csr") == "csr" else x.tocsr()
     array = arrays.as_numpy(x, "X")
     if array.ndim != 2:
-        raise ValueError(
+        raise _errors.ArgumentError(
             f"X: an array of shape {list(array.shape)} was given: expected [n, n_features]. Reshape your data"
         )
     if array.shape[1] == 0:
-        raise ValueError(f"X has 0 feature(s) (shape={array.shape}) while a minimum of 1 is required.")
+        raise _errors.ArgumentError(f"X has 0 feature(s) (shape={array.shape}) while a minimum of 1 is required.")
     if array.dtype.kind == "O":
         array = array.astype(np.float64)
     if array.dtype.kind == "c":
-        raise ValueError(f"Complex data not supported: X has values of type {array.dtype}")
+        raise _errors.ArgumentError(f"Complex data not supported: X has values of type {array.dtype}")
     if array.dtype.kind not in "fiub":
-        raise TypeError(f"X: values of type {array.dtype} were given: expected numbers")
+        raise _errors.ArgumentTypeError(f"X: values of type {array.dtype} were given: expected numbers")
     check_finite(array)
     return array
 
@@ -51,7 +52,9 @@ def check_finite(array: Any) -> None:
 def column(thing: Any, what: str, n: int) -> Any:
     array = arrays.as_numpy(thing, what)
     if array.shape != (n,):
-        raise ValueError(f"{what}: an array of shape {list(array.shape)} was given: expected [{n}], one a row of X")
+        raise _errors.ArgumentError(
+            f"{what}: an array of shape {list(array.shape)} was given: expected [{n}], one a row of X"
+        )
     return array
 
 
@@ -62,15 +65,11 @@ class Ranking:
         self.pointer: int | None = None
         made, err = c_void_p(), _errors.slot.error
         if y is None:
-            raise ValueError("RankSVM requires y to be passed, but the target y is None")
+            raise _errors.ArgumentError("RankSVM requires y to be passed, but the target y is None")
         if x.shape[0] == 1 and not part:
             raise _errors.ArgumentError("X has 1 sample: a ranking is learned from pairs of rows")
         labels = column(y, "y", x.shape[0])
-        if labels.dtype.kind == "O":
-            labels = labels.astype(np.float64)
-        if labels.dtype.kind not in "fiub":
-            raise TypeError(f"y: values of type {labels.dtype} were given: expected numbers")
-        labels = np.ascontiguousarray(labels, np.float64)
+        labels = arrays.numbers(labels.tolist() if labels.dtype.kind == "O" else labels, "y", np.float64)
         queries = None
         if qid is not None:
             queries = column(arrays.integers(qid, "qid"), "qid", x.shape[0]).astype(np.uint64)

@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import _errors
-from .._core.jobs import Progress
+from .._core.checks import path_of
+from .._core.progress import Progress
 from .._spark_tasks import DataFrame, F, Spooled, need_columns, run_tasks, spooled
 from .parts import COUNT, EVALUATE, Layout, Part, Request, Rows, Sizes, divide, lead, sizes_of
 from .svm import OnStep
@@ -128,13 +129,13 @@ class RankSVM(_RankSVM):
         names = [features, label, qid, *([] if weight is None else [weight])]
         need_columns(df, *names)
         kinds = ["vectors", "numbers", "whole", "numbers"][: len(names)]
-        place = os.path.abspath(os.fspath(path))
+        place = os.path.abspath(path_of(path))
         if not os.path.isdir(place):
             raise _errors.FileMissingError(f"{place}: there is no such directory", "ENOTFOUND")
         with spooled(df.select(*(F.col(name).alias(str(i)) for i, name in enumerate(names))), place, kinds) as found:
             calls = [(rows, number) for number, rows in enumerate(found) if rows.n_rows]
             if not calls:
-                raise ValueError("the DataFrame has no rows: give labelled rows")
+                raise _errors.ArgumentError("the DataFrame has no rows: give labelled rows")
             sizes = run_tasks(df.sparkSession, _sizes, calls)
             filled = [rows for rows, _ in calls]
             self._lead(df.sparkSession, filled, sizes, divide(sizes, parts or min(len(found), 16)), progress, on_step)

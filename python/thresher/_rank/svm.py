@@ -13,12 +13,12 @@ import numpy.typing as npt
 
 from .. import _errors
 from .._core import abi, arrays
-from .._core.checks import choice, encoded_path, whole
+from .._core.checks import choice, encoded_path, number, whole
 from .._core.context import shared_context
-from .._core.jobs import Job, Progress, reporting
+from .._core.jobs import Job, reporting
 from .._core.library import defaults, lib, read
+from .._core.progress import Progress
 from .._feature_names import check_names, keep_names, names_of
-from .._train import number
 from .quality import rank_quality
 from .rows import Ranking, column, features_of
 
@@ -60,20 +60,18 @@ OnStep = Callable[[RankStep], object]
 
 def _tell_steps(options: Any, on_step: OnStep | None) -> None:
     if on_step is not None:
-        options.on_step = reporting(abi.RankStepFn, RankStep, on_step)
+        options.on_step = reporting(abi.RankStepFn, RankStep, on_step, "on_step")
 
 
 def row_weights(weights: Any, qid: Any, n: int) -> Any:
     """One a row, in the library's order: queries by first appearance, rows of a query in input order."""
     if weights is None:
         return None
-    given = column(weights, "sample_weight", n)
-    if given.dtype.kind not in "fiub":
-        raise TypeError(f"sample_weight: values of type {given.dtype} were given: expected numbers")
+    given = arrays.numbers(column(weights, "sample_weight", n), "sample_weight", np.float64)
     if qid is not None:
         _, first, query = np.unique(arrays.as_numpy(qid, "qid"), return_index=True, return_inverse=True)
         given = given[np.argsort(first[query.reshape(n)], kind="stable")]
-    return np.ascontiguousarray(given, np.float64)
+    return np.ascontiguousarray(given)
 
 
 def _weights(model: c_void_p) -> npt.NDArray[np.float64]:
@@ -97,16 +95,19 @@ def _weighed_share(scores: Any, levels: Any, queries: Any, weights: Any) -> floa
     return right / total if total else float("nan")
 
 
-class NotFittedError(ValueError, AttributeError):
-    """Replaces sklearn.exceptions.NotFittedError if scikit-learn is not in use."""
+class NotFittedError(_errors.ArgumentError, AttributeError):
+    """Also a sklearn.exceptions.NotFittedError if scikit-learn is in use."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _not_fitted, self.args
 
 
 def _not_fitted(message: str) -> Exception:
     if "sklearn" not in sys.modules:
         return NotFittedError(message)
-    from sklearn.exceptions import NotFittedError as kind
+    from sklearn.exceptions import NotFittedError as theirs
 
-    made: Exception = kind(message)
+    made: Exception = type("NotFittedError", (NotFittedError, theirs), {})(message)
     return made
 
 
@@ -160,7 +161,7 @@ class RankSVM:
         """Set arguments of the constructor."""
         for name, value in params.items():
             if name not in _PARAMETERS:
-                raise ValueError(f"RankSVM has no parameter {name!r}: it has {', '.join(_PARAMETERS)}")
+                raise _errors.ArgumentError(f"RankSVM has no parameter {name!r}: it has {', '.join(_PARAMETERS)}")
             setattr(self, name, value)
         return self
 
@@ -224,8 +225,8 @@ class RankSVM:
         on_step        called with a RankStep at the start and after each Newton step
 
         Raises ArgumentError (no pairs, features that do not depend on the labels, or a parameter or value out of
-        range), CanceledError, DeviceError or UnsupportedError (of a GPU), ValueError or TypeError. Ctrl-C stops it,
-        too; coef_ then does not change.
+        range), CanceledError, DeviceError or UnsupportedError (of a GPU). Ctrl-C stops it, too; coef_ then does not
+        change.
         """
         context, x, names = shared_context(self.threads, self.device), features_of(X), names_of(X)
         with Ranking(context, x, y, qid) as ranking:
@@ -280,9 +281,9 @@ class RankSVM:
         The other arguments are those of fit.
         """
         options, context, x = self._options(), shared_context(self.threads, self.device), features_of(X)
-        costs = np.ascontiguousarray(np.atleast_1d(arrays.as_numpy(Cs, "Cs")), np.float64)
+        costs = np.atleast_1d(arrays.numbers(Cs, "Cs", np.float64))
         if costs.ndim != 1:
-            raise ValueError(f"Cs: an array of shape {list(costs.shape)} was given: expected [n]")
+            raise _errors.ArgumentError(f"Cs: an array of shape {list(costs.shape)} was given: expected [n]")
         n_folds, shuffle = whole(folds, "folds", 0, 2**32 - 1), whole(seed, "seed", 0, 2**64 - 1)
         shares = np.empty(len(costs))
         asked = abi.RankFolds(arrays.address(costs), arrays.address(shares), len(costs), shuffle, n_folds)
@@ -299,7 +300,7 @@ class RankSVM:
         check_names(self, X)
         x = features_of(X)
         if x.shape[1] != self.n_features_in_:
-            raise ValueError(
+            raise _errors.ArgumentError(
                 f"X has {x.shape[1]} features, but RankSVM is expecting {self.n_features_in_} features as input"
             )
         if hasattr(x, "indptr"):
@@ -319,18 +320,17 @@ class RankSVM:
         """
         self._check_fitted()
         found = arrays.integers(ids, "ids").astype(np.uint64)
-        with np.errstate(over="ignore"):  # the library names the item whose value is not a finite float32
-            rows = np.ascontiguousarray(arrays.as_numpy(X, "X"), np.float32)
+        rows = arrays.numbers(X, "X", np.float32)  # the library names the item whose value is not finite
         if found.ndim not in (1, 2) or rows.ndim != found.ndim + 1 or rows.shape[:-1] != found.shape:
-            raise ValueError(
+            raise _errors.ArgumentError(
                 f"ids and X: arrays of shape {list(found.shape)} and {list(rows.shape)} were given: expected [k] "
                 "and [k, n_features], or [n_queries, k] and [n_queries, k, n_features]"
             )
-        flat, k = np.atleast_2d(found), found.shape[-1]
+        flat = np.atleast_2d(found)
         scores = np.full(flat.shape, -np.inf)
         model = self._model(shared_context(self.threads))
         try:
-            for own, answer, features in zip(flat, scores, rows.reshape(-1, k, rows.shape[-1])):
+            for own, answer, features in zip(flat, scores, rows.reshape(*flat.shape, rows.shape[-1])):
                 there = own != np.uint64(abi.NO_ID)
                 kept, new, at = own[there], np.empty(int(there.sum())), np.ascontiguousarray(features[there])
                 _errors.call(

@@ -14,15 +14,15 @@ import numpy as np
 from .. import _errors
 from .._build import Model, open_model
 from .._core.checks import MOST_CELLS, check_cells, check_names, whole
-from .._core.jobs import Progress
+from .._core.progress import Progress, end_report, report_of
 from .._dual import Dual
 from .._tower import Tower
 from ._collection import Shards
 from ._manifest import Shard, cells_of_share
-from ._shard import build_shard
 from ._parts import Loaded, directory_of, load, spooled
 from ._publish import build_directory, forget, publish
 from ._sample import SAMPLE_ROWS, build_quantiser, sample, sampled_rows
+from ._shard import build_shard
 
 
 class PartShape(NamedTuple):
@@ -54,13 +54,15 @@ def common_sizes(shapes: Sequence[PartShape]) -> tuple[list[int], int]:
     """The rows of each part, and the bytes of a row of the first that has some; parts must be alike."""
     filled = [shape for shape in shapes if shape.n_rows > 0]
     if not filled:
-        raise ValueError(f"parts: {len(shapes)} parts hold no rows: a collection needs at least one")
+        raise _errors.ArgumentError(f"parts: {len(shapes)} parts hold no rows: a collection needs at least one")
     first = filled[0]
     for shape in filled:
         if shape.n_dims != first.n_dims:
-            raise ValueError(f"{shape.what}: rows of {shape.n_dims} dimensions, and {first.what} has {first.n_dims}")
+            raise _errors.ArgumentError(
+                f"{shape.what}: rows of {shape.n_dims} dimensions, and {first.what} has {first.n_dims}"
+            )
         if shape.has_ids != first.has_ids:
-            raise ValueError(f"{shape.what}: has {'' if shape.has_ids else 'no '}ids, unlike {first.what}")
+            raise _errors.ArgumentError(f"{shape.what}: has {'' if shape.has_ids else 'no '}ids, unlike {first.what}")
     return [shape.n_rows for shape in shapes], first.n_dims * first.value_bytes
 
 
@@ -71,8 +73,10 @@ def _checked_cells(cells: Any) -> int | str | None:
         return cells
     try:
         n = whole(cells, "cells", 1, 2**32 - 1)
-    except ValueError:
-        raise ValueError(f"cells is {cells}: 1 to {MOST_CELLS} for each shard are possible") from None
+    except _errors.ArgumentTypeError:
+        raise
+    except _errors.ArgumentError:
+        raise _errors.ArgumentError(f"cells is {cells}: 1 to {MOST_CELLS} for each shard are possible") from None
     return n if n > 1 else None
 
 
@@ -107,7 +111,7 @@ def _again(part: Any, number: int, before: PartShape) -> Loaded:
     if has != had or (loaded.ids is not None) != before.has_ids:
         now, then = (f"{n_rows} rows of {n_dims} dimensions" for n_rows, n_dims in (has, had))
         what = f"has {now}, and had {then}" if has != had else "has ids in one pass, and none in another"
-        raise ValueError(f"{loaded.what}: {what} when the build began: give the same part every time")
+        raise _errors.ArgumentError(f"{loaded.what}: {what} when the build began: give the same part every time")
     return loaded
 
 
@@ -153,14 +157,15 @@ def build_by(
     common = {name: given.get(name) for name in _OF_SHARDS}
     quantiser = os.path.join(directory, f"quantiser-{secrets.token_hex(4)}")
     learned = not is_binary(common.get("model"))
+    n_sample = whole(given["sample_rows"], "sample_rows", 1, 2**32 - 1)
     try:
         cells = _checked_cells(given.get("cells"))
         shapes = list(_same_version(run(_shape, [(part, number, directory) for number, part in enumerate(parts)])))
         sizes, row_bytes = common_sizes(shapes)
         if isinstance(cells, int) and cells > sum(sizes):
-            raise ValueError(f"cells {cells} exceeds the number of items, {sum(sizes)}")
+            raise _errors.ArgumentError(f"cells {cells} exceeds the number of items, {sum(sizes)}")
         if learned:
-            wanted = rows_by_part(sizes, sampled_rows(sum(sizes), row_bytes, given["sample_rows"]))
+            wanted = rows_by_part(sizes, sampled_rows(sum(sizes), row_bytes, n_sample))
             some = [number for number, rows in enumerate(wanted) if len(rows)]
             samples = list(run(_sampled, [(parts[number], number, shapes[number], wanted[number]) for number in some]))
             build_quantiser(quantiser, samples, **{name: given[name] for name in _OF_QUANTISER})
@@ -183,10 +188,11 @@ def options_by_part(n_parts: int, **given: Sequence[Any] | None) -> dict[str, Se
     """The options that are given, of which each part has its own."""
     by_part = {name: values for name, values in given.items() if values is not None}
     for name, values in by_part.items():
-        if isinstance(values, str):
-            raise TypeError(f"{name}: a text was given: expected a list with those of each part")
+        if isinstance(values, (str, Mapping)) or not hasattr(values, "__len__") or not hasattr(values, "__getitem__"):
+            kind = type(values).__name__
+            raise _errors.ArgumentTypeError(f"{name}: a {kind} was given: expected a list with those of each part")
         if len(values) != n_parts:
-            raise ValueError(f"{name}: {len(values)} are given for {n_parts} parts: give one for each")
+            raise _errors.ArgumentError(f"{name}: {len(values)} are given for {n_parts} parts: give one for each")
     return by_part
 
 
@@ -262,7 +268,7 @@ def build(
     Raises as Index.build, naming the part and its file; ExistsError; BusyError; ArgumentError also for an id or a name
     in two parts.
     """
-    directory = directory_of(path)
+    directory, report = directory_of(path), report_of(progress)
     if model is not None and not isinstance(model, (Tower, Dual)):
         model = open_model(model, threads)
     if metric is None:
@@ -275,7 +281,7 @@ def build(
             result = function(*call)
             yield result
             n_done += result.n_items if function is _built else 0
-            if function is _built and progress is not None and progress("build", n_done, n_items) is False:
+            if function is _built and report is not None and report("build", n_done, n_items) is False:
                 raise _errors.CanceledError(f"{directory}: the build was stopped", "ECANCELED")
 
     with build_directory(directory, replace):
@@ -286,4 +292,5 @@ def build(
             forget(directory)
             raise
         build_by(run, directory, listed, options, by_part)
+        end_report(report)
     return Shards(directory, threads=threads)

@@ -19,7 +19,7 @@ import numpy as np
 from .. import _errors
 from .._build import open_model
 from .._core import abi, arrays
-from .._core.checks import choice, whole
+from .._core.checks import choice, path_of, whole
 from .._core.tables import as_names
 from .._index import Index
 from .._items import IdArray, Items, check_found, find_names
@@ -28,8 +28,8 @@ from ._collection import open_shard
 from ._ids import ids_of
 from ._manifest import Manifest, Shard, read
 from ._parts import load
-from ._shard import build_shard, described, new_name
 from ._publish import build_directory, flush_shard, forget, publish
+from ._shard import build_shard, described, new_name
 
 SMALL = 100_000
 """Shards with fewer items take longer for each of them (docs/many-machines.md)."""
@@ -38,7 +38,7 @@ SMALL = 100_000
 @contextmanager
 def _changing(path: str | os.PathLike[str]) -> Iterator[tuple[str, Manifest]]:
     """Lock the collection against other changes and builds; delete what a change that fails has made."""
-    directory = os.fspath(path)
+    directory = path_of(path)
     read(directory)
     with _errors.os_errors(directory), build_directory(directory, True):
         manifest = read(directory)
@@ -80,7 +80,7 @@ def _part_like(directory: str, manifest: Manifest, number: int, vectors: Any, **
         model = open_model(os.path.join(first, models[0]), options.get("threads")) if models else None
         if with_features != (options.get("features") is not None):
             wanted = "has features: give features=" if with_features else "has no features: give none"
-            raise ValueError(f"{directory}: {wanted}")
+            raise _errors.ArgumentError(f"{directory}: {wanted}")
         return build_shard(
             directory,
             number,
@@ -137,7 +137,7 @@ def add(
     """
     with _changing(path) as (directory, manifest):
         if (ids is None) == (manifest.has_ids or manifest.has_names):
-            raise ValueError(
+            raise _errors.ArgumentError(
                 f"{directory}: "
                 + ("was built without ids: give none" if ids is not None else "items have ids or names: give ids")
             )
@@ -223,7 +223,9 @@ def _wanted(directory: str, manifest: Manifest, ids: Any) -> Items:
     """Distinct ids or names, whichever the collection has."""
     names = as_names(ids)
     if (names is not None) != manifest.has_names:
-        raise ValueError(f"{directory}: items have {'names: give names' if manifest.has_names else 'no names: give ids'}")
+        raise _errors.ArgumentError(
+            f"{directory}: items have {'names: give names' if manifest.has_names else 'no names: give ids'}"
+        )
     if names is not None:
         return list(dict.fromkeys(names))
     if not manifest.has_ids:

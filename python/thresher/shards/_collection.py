@@ -5,22 +5,22 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from .. import _errors
 from .._core import abi, arrays
-from .._core.checks import choice, encoded, whole
+from .._core.checks import choice, encoded, path_of, whole
 from .._filters import Filter, roaring_bytes
 from .._index import Index
 from .._index_info import IndexCells
 from .._items import IdArray, as_items, check_found, each_name, filter_of_items, find_items, shaped
 from ._manifest import Manifest, Shard, check_cells, checksum_of, describe, read
-from ._shard import filter_shard, search_shard_radius, search_shards
 from ._searcher import Searcher
+from ._shard import filter_shard, search_shard_radius, search_shards
 
 _TRIES = 10
 _BY_CHANGES = ("has_ids", "has_names", "index_format")  # also differ in a shard that was changed, as its checksum does
@@ -112,7 +112,7 @@ class Shards(Searcher):
     """
 
     def __init__(self, path: str | os.PathLike[str], *, threads: int | None = None, device: str | None = None) -> None:
-        self.path = os.path.abspath(os.fspath(path))
+        self.path = os.path.abspath(path_of(path))
         self._threads, self._device = threads, device
         self._closed = False
         self._indexes: list[Index] = []
@@ -134,7 +134,7 @@ class Shards(Searcher):
         self._indexes = []
 
     def close(self) -> None:
-        """Close it. A search in progress ends in ValueError at its next shard. May be called twice."""
+        """Close it. A search in progress ends in ArgumentError at its next shard. May be called twice."""
         self._closed = True
         self._close_indexes()
 
@@ -148,7 +148,7 @@ class Shards(Searcher):
     def opened(self) -> Iterator[tuple[Shard, Index]]:
         """Each shard and its index, in the order of the rows."""
         if self._closed:
-            raise ValueError(f"{self.path}: the collection is closed")
+            raise _errors.ArgumentError(f"{self.path}: the collection is closed")
         return zip(self.info.shards, self._indexes)
 
     def measure_cells(self) -> IndexCells:
@@ -197,12 +197,12 @@ class Shards(Searcher):
 
         missing       "raise" for an id or name that no item has, or "ignore"
 
-        Raises NotFoundError (an unknown id or name); ValueError or TypeError.
+        Raises NotFoundError (an unknown id or name); ArgumentError.
         """
         choice(missing, "missing", {"raise": 0, "ignore": 1})
         roaring = roaring_bytes(ids)
         if roaring is not None:
-            raise ValueError("ids: a Roaring bitmap was given: give list(bitmap)")
+            raise _errors.ArgumentError("ids: a Roaring bitmap was given: give list(bitmap)")
         items = as_items(ids)
         made = filter_of_items(self.path, self.info.n_items, items, self._find(items)[1], missing)
         made.snapshot = self.info
@@ -246,7 +246,13 @@ class Shards(Searcher):
         vector: npt.NDArray[np.float32] = self.vectors(np.uint64(whole(id, "id", 0, abi.NO_ID)))
         return vector
 
-    def name(self, id: Any) -> Any:
+    @overload
+    def name(self, id: int) -> str | None: ...
+
+    @overload
+    def name(self, id: Sequence[Any] | npt.NDArray[Any]) -> list[Any]: ...
+
+    def name(self, id: Any) -> str | None | list[Any]:
         """
         The name of the item with this id; None if there is no such item, or the collection has no names. Of ids [k] or
         [n, k] the names, as (nested) lists.

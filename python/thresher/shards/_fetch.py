@@ -8,6 +8,7 @@ import secrets
 from typing import Any
 
 from .. import _errors
+from .._core.checks import path_of
 from ._collection import open_shard
 from ._manifest import NAME, Manifest, Shard, parse, wrong
 from ._publish import build_directory, clean, flush_shard, forget, is_shard_name, write
@@ -69,7 +70,7 @@ def fetch(
     except ModuleNotFoundError:
         raise ModuleNotFoundError("shards.fetch needs fsspec: pip install fsspec, and its package for the store") from None
 
-    directory = os.fspath(path)
+    directory = path_of(path)
     fs, source = fsspec.core.url_to_fs(url, **(storage_options or {}))
     try:
         if fs.info(f"{source}/{NAME}")["type"] in ("directory", "other"):  # reading a pipe would wait for a writer

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from .. import _errors
+from .._core.checks import path_of
 from .._index import Index
 from ._ids import has_given_ids
 
@@ -194,7 +195,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object without repeated keys, which readers of JSON would treat differently."""
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise ValueError("an object has a key twice")
+        raise _errors.ArgumentError("an object has a key twice")
     return found
 
 
@@ -252,7 +253,7 @@ def read(path: str | os.PathLike[str]) -> Manifest:
 
     Raises FileMissingError; FormatError (no collection, damaged, or too new); FileError (it cannot be read).
     """
-    directory = os.fspath(path)
+    directory = path_of(path)
     place = os.path.join(directory, NAME)
     try:
         if os.path.exists(place) and not os.path.isfile(place):

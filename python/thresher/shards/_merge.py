@@ -14,6 +14,7 @@ from typing import Any, Optional
 import numpy as np
 import numpy.typing as npt
 
+from .. import _errors
 from .._core import abi
 
 Ids = npt.NDArray[np.uint64]
@@ -61,7 +62,7 @@ def merge(answers: Iterable[Answer], k: int) -> Answer:
         best = best or Best(len(answer[0]), k, answer[2] is not None)
         best.add(answer)
     if best is None:
-        raise ValueError("merge: no answers were given")
+        raise _errors.ArgumentError("merge: no answers were given")
     return best.answer
 
 
@@ -77,7 +78,7 @@ def merge_radius(answers: Iterable[RadiusAnswer]) -> RadiusAnswer:
     """All items of the answers (offsets [n + 1], ids, scores, certified [n] or None) of shards, in order of rows."""
     listed = list(answers)
     if not listed:
-        raise ValueError("merge_radius: no answers were given")
+        raise _errors.ArgumentError("merge_radius: no answers were given")
     n_queries = len(listed[0][0]) - 1
     counts: list[Any] = [np.diff(answer[0].astype(np.int64)) for answer in listed]
     queries = np.concatenate([np.repeat(np.arange(n_queries), count) for count in counts])

@@ -12,6 +12,7 @@ import numpy as np
 
 from .. import _errors
 from .._core import arrays
+from .._core.checks import path_of
 
 
 class Loaded(NamedTuple):
@@ -26,8 +27,10 @@ def directory_of(path: Any) -> str:
     """The directory of a build, as it was given."""
     if not isinstance(path, (str, os.PathLike)):
         kind = type(path).__name__
-        raise TypeError(f"path: an object of type {kind} was given: the first argument is the directory, the parts come second")
-    return os.fspath(path)
+        raise _errors.ArgumentTypeError(
+            f"path: an object of type {kind} was given: the first argument is the directory, the parts come second"
+        )
+    return path_of(path)
 
 
 def load(part: Any, number: int) -> Loaded:
@@ -35,19 +38,21 @@ def load(part: Any, number: int) -> Loaded:
     vectors, ids = part if isinstance(part, tuple) and len(part) == 2 else (part, None)
     what = f"part {number}"
     if isinstance(vectors, (str, os.PathLike)):
-        name = os.fspath(vectors)
+        name = path_of(vectors, what)
         what = f"part {number} ({name})"
         if not name.endswith(".npy"):
-            raise ValueError(f"{what}: parts are read from .npy files: read other files yourself, and give arrays")
+            raise _errors.ArgumentError(
+                f"{what}: parts are read from .npy files: read other files yourself, and give arrays"
+            )
         try:
             vectors = np.load(name, mmap_mode="r")
         except ValueError as failure:
-            raise ValueError(f"{what}: {failure}") from failure
+            raise _errors.ArgumentError(f"{what}: {failure}") from failure
     if isinstance(ids, (str, os.PathLike)):
-        ids = np.load(os.fspath(ids), mmap_mode="r")
+        ids = np.load(path_of(ids, what), mmap_mode="r")
     vectors = arrays.vectors(vectors, what, one_row=False)
     if ids is not None and len(ids) != len(vectors):
-        raise ValueError(f"{what}: {len(ids)} ids for {len(vectors)} vectors: give one for each")
+        raise _errors.ArgumentError(f"{what}: {len(ids)} ids for {len(vectors)} vectors: give one for each")
     return Loaded(vectors, ids, what)
 
 
@@ -57,9 +62,12 @@ def spooled(parts: Iterable[Any], directory: str) -> Sequence[Any]:
     parts of an iterable that is no sequence are written to .npy files in directory as they come.
     """
     if isinstance(parts, (str, os.PathLike)) or arrays.is_array(parts):
-        raise TypeError("parts: one array or file was given: expected a list of them, one a shard")
-    if isinstance(parts, Sequence):
+        raise _errors.ArgumentTypeError("parts: one array or file was given: expected a list of them, one a shard")
+    if isinstance(parts, Sequence) and not isinstance(parts, bytes):
         return parts
+    if not isinstance(parts, Iterable):
+        kind = type(parts).__name__
+        raise _errors.ArgumentTypeError(f"parts: an object of type {kind} was given: expected arrays or files")
     with _errors.os_errors(directory):
         os.mkdir(directory)
     listed: list[Any] = []

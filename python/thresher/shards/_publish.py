@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from .. import _errors
+from .._core.checks import path_of
 from .._index import Index
 from ._duplicates import check_ids
 from ._manifest import NAME, Manifest, Shard, checksum_of, describe, parse, read, to_json
@@ -91,9 +92,9 @@ def publish(
     shards that overlap or leave a gap, or a shard twice); ArgumentError (an id or a name in two shards); FileError. Then nothing
     is published.
     """
-    directory = os.fspath(path)
+    directory = path_of(path)
     if not shards:
-        raise ValueError("publish: a collection needs at least one shard")
+        raise _errors.ArgumentError("publish: a collection needs at least one shard")
     common: dict[str, Any] = {}
     has_ids = []
     n_cells = 0

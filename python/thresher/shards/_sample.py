@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from .. import _errors
 from .._core import arrays
+from .._core.checks import as_list
 from .._index import Index
 
 # As src/index/build/row_source.c: runs of consecutive rows, spread evenly; blocks of rows; most bytes of a sample.
@@ -66,7 +67,10 @@ def build_quantiser(
     in directory path, which build_shard() then takes it from. options: metric, bits, lead_bits, rotate, scale and
     threads, as for Index.build.
     """
-    rows = np.concatenate(list(samples))
+    listed = as_list(samples, "samples", "a list of arrays")
+    if not listed:
+        raise _errors.ArgumentError("samples: no arrays were given: expected at least one")
+    rows = np.concatenate([arrays.vectors(some, f"sample {i}", one_row=False) for i, some in enumerate(listed)])
     Index.build(
         path,
         rows,

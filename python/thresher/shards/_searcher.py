@@ -4,15 +4,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 import numpy as np
 
+from .. import _errors
 from .._core import abi, arrays
-from .._core.checks import check_names, whole
+from .._core.checks import as_list, check_names, whole
 from .._filters import Filter, as_filter, check_hand_made, is_mask, refuse_rows
 from .._radius import note_radius
-from .._search import Effort, note_unused
+from .._search import CertifiedArray, Effort, IdArray, RadiusOptions, ScoreArray, note_unused
 from .._tower import are_texts
 from ._manifest import Manifest
 from ._merge import Answer, RadiusAnswer, merge_radius
@@ -21,6 +22,15 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 _Self = TypeVar("_Self", bound="Searcher")
+
+
+class CollectionOptions(Effort, total=False):
+    """The arguments of Searcher.search() that do not change what it returns."""
+
+    filter: Any
+    features: Any
+    value: str
+    target: str | None
 
 
 class Searcher:
@@ -63,6 +73,16 @@ class Searcher:
         """The number of items."""
         return self.info.n_items
 
+    @overload
+    def search(
+        self, queries: Any, k: int = ..., *, certified: Literal[False] = ..., **options: Unpack[CollectionOptions]
+    ) -> tuple[IdArray, ScoreArray]: ...
+
+    @overload
+    def search(
+        self, queries: Any, k: int = ..., *, certified: Literal[True], **options: Unpack[CollectionOptions]
+    ) -> tuple[IdArray, ScoreArray, CertifiedArray]: ...
+
     def search(
         self,
         queries: Any,
@@ -74,7 +94,7 @@ class Searcher:
         value: str = "sum",
         target: str | None = None,
         **effort: Unpack[Effort],
-    ) -> Any:
+    ) -> tuple[IdArray, ScoreArray] | tuple[IdArray, ScoreArray, CertifiedArray]:
         """
         Find the best k items of each query, best first: (ids uint64 [n, k], scores float32 [n, k]), as Index.search;
         ties are ordered by the row in the collection. Every shard is searched with the same options, for k items or, by
@@ -94,11 +114,14 @@ class Searcher:
         check_names(effort, Effort)
         options: dict[str, Any] = {**effort, "certified": certified}
         if features is not None:
-            options["features"] = [features] if isinstance(features, Mapping) else list(features)
+            one = isinstance(features, Mapping)
+            options["features"] = [features] if one else as_list(features, "features", "a list of queries")
             if len(options["features"]) != len(rows):
-                raise ValueError(f"features: {len(options['features'])} are given for {len(rows)} queries")
+                raise _errors.ArgumentError(f"features: {len(options['features'])} are given for {len(rows)} queries")
         elif value != "sum":
-            raise ValueError(f"value: {value!r} was given without features: give features=, if need be of empty queries")
+            raise _errors.ArgumentError(
+                f"value: {value!r} was given without features: give features=, if need be of empty queries"
+            )
         if features is not None or target is not None:
             options.update(value=value, target=target)
         n_found = min(k, len(self))
@@ -107,8 +130,19 @@ class Searcher:
             fill = ((0, 0), (0, k - n_found))
             ids = np.pad(ids, fill, constant_values=abi.NO_ID)
             scores = np.pad(scores, fill, constant_values=-np.inf)
-        kept: tuple[Any, ...] = (ids, scores, sure) if certified else (ids, scores)
-        return tuple(part[0] for part in kept) if single else tuple(kept)
+        kept: Any = (ids, scores, sure) if certified else (ids, scores)
+        found: tuple[IdArray, ScoreArray] = tuple(part[0] for part in kept) if single else kept
+        return found
+
+    @overload
+    def search_radius(
+        self, queries: Any, least_score: float, *, certified: Literal[False] = ..., **options: Unpack[RadiusOptions]
+    ) -> tuple[IdArray, IdArray, ScoreArray]: ...
+
+    @overload
+    def search_radius(
+        self, queries: Any, least_score: float, *, certified: Literal[True], **options: Unpack[RadiusOptions]
+    ) -> tuple[IdArray, IdArray, ScoreArray, CertifiedArray]: ...
 
     def search_radius(
         self,
@@ -120,7 +154,7 @@ class Searcher:
         filter: Any = None,
         certified: bool = False,
         query_bits: int | None = None,
-    ) -> Any:
+    ) -> tuple[IdArray, IdArray, ScoreArray] | tuple[IdArray, IdArray, ScoreArray, CertifiedArray]:
         """Find all items whose score is at least least_score, as Index.search_radius; ties are ordered by row."""
         rows, _ = self._rows(queries)
         note_radius(self.info.metric, least_score)
@@ -128,7 +162,8 @@ class Searcher:
             note_unused(recall=recall, query_bits=query_bits)
         options: dict[str, Any] = {"recall": recall, "exact": exact, "certified": certified, "query_bits": query_bits}
         found = merge_radius(self._within(rows, least_score, self._filter(filter), options))
-        return found if certified else found[:3]
+        answer: tuple[IdArray, IdArray, ScoreArray] = found if certified else found[:3]  # type: ignore[assignment]
+        return answer
 
     def _rows(self, queries: Any) -> tuple[arrays.AnyArray, bool]:
         """Queries [n, n_dims], texts encoded, and whether one query was given."""
@@ -145,7 +180,9 @@ class Searcher:
             if allowed.snapshot is None:
                 check_hand_made(self.path, allowed, self.info.rows_in_order, has_ids, remedy)
             elif allowed.snapshot != self.info:
-                raise ValueError(f"filter: was not made for the shards that {self.path} has now: make it again")
+                raise _errors.ArgumentError(
+                    f"filter: was not made for the shards that {self.path} has now: make it again"
+                )
         elif allowed is not None and is_mask(allowed):
             if not self.info.rows_in_order:
                 raise refuse_rows(self.path, remedy)
@@ -155,4 +192,4 @@ class Searcher:
 
     def _filter_of_ids(self, ids: Any, remedy: str) -> Filter:
         """A Filter of items by ids or names."""
-        raise ValueError(f"filter: the items of {self.path} have ids: give {remedy}")
+        raise _errors.ArgumentError(f"filter: the items of {self.path} have ids: give {remedy}")

@@ -15,6 +15,7 @@ import numpy as np
 
 from .. import _errors
 from .._core import abi, arrays
+from .._core.checks import path_of, whole
 from .._core.feature_queries import Queries
 from .._core.notes import held_notes, note
 from .._filters import SHARE, Filter
@@ -63,12 +64,13 @@ def build_shard(
 
     A failed or stopped call leaves nothing. Raises as Index.build, with the part's name before the message.
     """
-    what = what or f"part {number}"
+    what = what or f"part {whole(number, 'number', 0, 2**32 - 1)}"
+    first_row = whole(first_row, "first_row", 0, 2**63)
     numbers_items = options.get("features") is not None or options.get("cells") is not None  # from 0
     if numbers_items and ids is None:
         ids = np.arange(first_row, first_row + len(vectors), dtype=np.uint64)
     directory = new_name(number)
-    target = os.path.join(os.fspath(path), directory)
+    target = os.path.join(path_of(path), directory)
     try:
         with Index.build(
             target,
@@ -85,9 +87,6 @@ def build_shard(
         shutil.rmtree(target, ignore_errors=True)
         if isinstance(raised, _errors.Error):
             raise type(raised)(f"{what}: {raised}", raised.status) from raised
-        if isinstance(raised, (ValueError, TypeError)):
-            kind = TypeError if isinstance(raised, TypeError) else ValueError
-            raise kind(f"{what}: {raised}") from raised
         raise
 
 
@@ -141,7 +140,7 @@ def search_shard(
     """
     rows = arrays.vectors(queries, "queries", one_row=False)
     run: Any = index.search
-    found = run(rows, min(k, len(index)), certified=certified, **options)
+    found = run(rows, min(whole(k, "k", 1, 2**31), len(index)), certified=certified, **options)
     return _global(index, first_row, found[0]), found[1], found[2] if certified else None
 
 
@@ -157,9 +156,9 @@ def _few_of(k: int, share: float, deviations: float) -> int:
 def _replaced(answer: Answer, at: Any, better: Answer) -> Answer:
     """An answer with the rows `at` of a longer one."""
     ids, scores, flags = no_answer(len(answer[0]), better[0].shape[1], answer[2] is not None)
-    for whole, old, rows in ((ids, answer[0], better[0]), (scores, answer[1], better[1])):
-        whole[:, : old.shape[1]] = old
-        whole[at] = rows
+    for all_of, old, rows in ((ids, answer[0], better[0]), (scores, answer[1], better[1])):
+        all_of[:, : old.shape[1]] = old
+        all_of[at] = rows
     if flags is not None and answer[2] is not None:
         flags[:] = answer[2]
         flags[at] = better[2]

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import os
 
-from .._core.jobs import Progress
+from .._core.checks import path_of
+from .._core.progress import Progress
 from ._collection import of_current, open_shard
 from ._duplicates import check_ids
 from ._ids import ids_of
@@ -22,7 +23,7 @@ def verify(
     Raises FormatError or MismatchError naming the shard and the file; FileMissingError; ArgumentError (an id or name twice);
     CanceledError.
     """
-    directory = os.fspath(path)
+    directory = path_of(path)
     return of_current(directory, lambda manifest: _verify(directory, manifest, threads, progress))
 
 
