@@ -183,9 +183,10 @@ THR_API bool thr_hits_find(const thr_hits *hits, const char *name, uint64_t *id)
 
 /*
  * Set the multiplier (bid) and the offset (pacing) of every item. Both arrays have n = n_rows floats, by row, and are
- * copied. NULL: all 1, or all 0. Running searches finish with the old values. The file does not change. Lists of one
- * file share the values of its rows: setting them in one changes them in all. Values of added items are those of these
- * lists, and are inherited by later updates of them.
+ * copied. NULL: all 1, or all 0. Running searches finish with the old values. The file does not change. In an index the
+ * values stay with the items of later snapshots (thr_index_refresh). Lists of one file share the values of its rows:
+ * setting them in one changes them in all. Values of added items are those of these lists, and are inherited by later
+ * updates of them.
  *
  * Returns THR_OK; THR_EDIM if n is not n_rows; THR_ERANGE for a value that is not finite (err names the row);
  * THR_ECHANGED; THR_ENOMEM. After an error the old values remain.

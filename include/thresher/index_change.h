@@ -16,7 +16,7 @@
  * refused: build it again.
  *
  * In an index with features, vector, features, multiplier and offset of an item come and go in one commit. Values that
- * thr_hits_set_values has set are not part of it.
+ * thr_hits_set_values has set are not part of it; thr_index_refresh takes them over.
  */
 #ifndef THRESHER_INDEX_CHANGE_H
 #define THRESHER_INDEX_CHANGE_H
@@ -154,8 +154,11 @@ THR_API thr_status thr_index_code_error(const thr_index *index, float *now, floa
 /*
  * Open the newest commit of an open index. *newer is NULL if index has it already, which costs one stat, and with a
  * journal one fstat and reads of 48 bytes and at most 4 KiB. The caller frees *newer, and index when its last search
- * has ended. If a writer's journal has grown and nothing else has changed, only its new part is read. Returns as
- * thr_index_open.
+ * has ended. If a writer's journal has grown and nothing else has changed, only its new part is read.
+ *
+ * Values that thr_hits_set_values has set in index are taken over by item: by id, or by name where a replaced item got
+ * a new id. Items that are new, and those whose multiplier or offset a change has given, have those of the change. Values
+ * that are set in index after this call are lost: set those of the newest snapshot. Returns as thr_index_open.
  */
 THR_API thr_status thr_index_refresh(const thr_index *index, thr_index **newer, thr_error *err);
 

@@ -195,6 +195,14 @@ def refuse_rows(path: str, remedy: str) -> _errors.Error:
     )
 
 
+def refuse_values(path: str) -> ValueError:
+    """The exception for values in the order of the build, where rows are not in that order."""
+    return ValueError(
+        f"values: {path} was changed or has cells, so its rows are not in the order of its items: give ids=, those of "
+        "the items"
+    )
+
+
 def as_filter(n_items: int, allowed: Any) -> Filter:
     """Convert allowed to a Filter of n_items."""
     if not isinstance(allowed, Filter):

@@ -70,6 +70,7 @@ class Opened:
         self._threads = threads
         self._device = device
         self._closed = False
+        self._unsaved = False  # it holds values or changes that the file does not have
         self._info: Any = None
         self._handle: Any = self._open()
 
@@ -94,6 +95,11 @@ class Opened:
         if self._closed:
             raise _errors.ArgumentError(f"{self.path}: {self._noun} closed")
         if handle is None or handle.pointer is None:
+            if self._unsaved:
+                raise ValueError(
+                    f"{self.path}: values or changes that were set before the fork are its parent's: open it again, "
+                    "and set them"
+                )
             handle = self._handle = self._open()
         return handle
 

@@ -21,9 +21,9 @@ from ._core.library import defaults, lib, read
 from ._core.locks import Lock
 from ._core.notes import note
 from ._core.tables import are_words, note_weighed, rows_of, words_table
-from ._filters import Filter, as_filter, check_hand_made, is_mask, refuse_rows, roaring_bytes
+from ._filters import Filter, as_filter, check_hand_made, is_mask, refuse_rows, refuse_values, roaring_bytes
 from ._handle import Handle, Opened
-from ._items import Items, as_items, filter_of_items
+from ._items import Items, as_items, check_found, filter_of_items, find_items
 
 
 class HitsInfo(NamedTuple):
@@ -110,7 +110,7 @@ class Hits(Opened):
     """
     An open file of posting lists, with the items added and removed since. Several threads may search it at once, also
     while it changes. close() or garbage collection closes it. The file does not change. A forked child opens the file
-    again, without values and changes.
+    again, unless there are values or changes, which it would not have: then it raises ValueError.
 
     device, where lists are searched, is as for Index.open: "cpu" (None), "cuda", which uses the first GPU, or "auto".
     Lists with changes are searched on the CPU.
@@ -284,15 +284,49 @@ class Hits(Opened):
         )
         return {name: float(share) for name, share, has in zip(query, shares, matched) if has}
 
-    def set_values(self, multipliers: Any = None, offsets: Any = None) -> None:
+    def set_values(self, multipliers: Any = None, offsets: Any = None, *, ids: Any = None) -> None:
         """
-        Set every item's multiplier (bid) and offset (pacing), float32 [n_rows] by row; None: 1, and 0. Running searches
-        finish with the old values. Of an index with cells, or that was changed, Index.rows finds the rows of items.
+        Set every item's multiplier (bid) and offset (pacing), float32 [n_items]; None: 1, and 0. Running searches finish
+        with the old values.
+
+        ids     the items' ids, integers [n_items], or names, in the order of the values; None: the values are in the
+                order of the build, which lists with removed items, and an index that was changed or has cells, refuse
+
+        Of an index they are set in this object, and stay with their items when it refreshes: by id, or by name. Items
+        that are added later, and those that a change gives others, have those of the change. A forked child and a pickle
+        do not have them, and refuse to go on.
+
+        Raises ValueError or TypeError; NotFoundError (an unknown id or name).
         """
         handle = self.handle()
-        n = handle.info().n_rows
-        kept = _floats(multipliers, "multipliers", n), _floats(offsets, "offsets", n)
-        _errors.call(lib.thr_hits_set_values, handle.pointer, _at(kept[0]), _at(kept[1]), n)
+        info = handle.info()
+        given = [_floats(multipliers, "multipliers", info.n_items), _floats(offsets, "offsets", info.n_items)]
+        rows = self._rows_of_values(handle, info.n_items, ids)
+        if rows is not None:
+            placed = [np.ones(info.n_rows, np.float32), np.zeros(info.n_rows, np.float32)]
+            for values, own in zip(placed, given):
+                if own is not None:
+                    values[rows] = own
+            given = [None if own is None else values for values, own in zip(placed, given)]
+        _errors.call(lib.thr_hits_set_values, handle.pointer, _at(given[0]), _at(given[1]), info.n_rows)
+        self._unsaved = True
+
+    def _rows_of_values(self, handle: Any, n_items: int, ids: Any) -> Any:
+        """The row of each value; None: they are in the order of rows."""
+        if ids is None:
+            if not self._rows_in_order(handle):
+                raise refuse_values(self.path)
+            return None
+        items = as_items(ids)
+        rows = self._rows(handle, items)
+        check_found(self.path, items, rows)
+        if rows.size != n_items or np.unique(rows).size != n_items:
+            raise ValueError(f"ids: {np.unique(rows).size} items were named: give all {n_items} items once")
+        return rows
+
+    def _rows_in_order(self, handle: Any) -> bool:
+        """Whether rows are the items in the order of building and adding."""
+        return bool(handle.info().n_removed == 0)
 
     def add(
         self,
@@ -345,6 +379,7 @@ class Hits(Opened):
 
     def _replace(self, handle: HitsHandle) -> None:
         self._handle = self._measured(handle)
+        self._unsaved = True
         if self._closed:  # meanwhile
             self._handle = None
 
@@ -411,6 +446,19 @@ class IndexHits(Hits):
     def _allow(self, handle: Any, filter: Any) -> Filter:
         allowed: Filter = self._index._allow(handle._index, filter)
         return allowed
+
+    def _rows(self, handle: Any, items: Items) -> npt.NDArray[np.uint64]:
+        return find_items(handle._index, items)[1]
+
+    def _rows_in_order(self, handle: Any) -> bool:
+        return bool(handle._index.rows_in_order)
+
+    def set_values(self, multipliers: Any = None, offsets: Any = None, *, ids: Any = None) -> None:
+        """As Hits.set_values."""
+        self._index.handle()  # of the newest commit, if the index refreshes itself
+        with self._index._refreshing():  # a refresh takes over the values that were set before it
+            super().set_values(multipliers, offsets, ids=ids)
+        self._index._unsaved = True
 
     def _replace(self, handle: HitsHandle) -> None:
         raise _errors.UnsupportedError(

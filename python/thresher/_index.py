@@ -530,8 +530,7 @@ class Index(Opened):
         with Job(progress) as job:
             status = lib.thr_index_tune(tuned.pointer, byref(matrix), byref(_errors.slot.error))
             job.finish(status, files=True)
-        self._handle = tuned
-        self._info = tuned.info()
+        self.refresh()
 
     # ------------------------------------------------------------------------------------------- changes
 
@@ -788,7 +787,9 @@ class Index(Opened):
         return int(self.handle().threads)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """A pickle holds the path; loading it opens the index again."""
+        """A pickle holds the path; loading it opens the index again. ValueError if hits.set_values() was called."""
+        if self._unsaved:
+            raise ValueError(f"{self.path}: has values that were set, and a pickle holds its path only: set them there")
         return (_open_again, (self.path, self._threads, self._device, "auto" if self._auto else "manual"))
 
     def __repr__(self) -> str:

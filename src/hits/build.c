@@ -62,8 +62,7 @@ thr_status thr_hits_check_values(const float *multipliers, const float *offsets,
 }
 
 thr_status thr_hits_build_all(thr_context *context, const char *path, const thr_item_features *items,
-                              const thr_hits_build_options *options, const thr_strings *names, const thr_strings *words,
-                              thr_error *err) {
+                              const thr_hits_build_options *options, const thr_hits_extras *extras, thr_error *err) {
     thr_status status = THR_OK;
     thr_built_lists built = {.memory = NULL};
     uint32_t *rows = NULL, *id_order = NULL;
@@ -92,10 +91,11 @@ thr_status thr_hits_build_all(thr_context *context, const char *path, const thr_
     contents.lists = built.lists;
     contents.rows = rows;
     contents.id_order = id_order;
-    if (names != NULL)
-        contents.names = *names;
-    if (words != NULL)
-        contents.words = *words;
+    contents.given = extras->given;
+    if (extras->names != NULL)
+        contents.names = *extras->names;
+    if (extras->words != NULL)
+        contents.words = *extras->words;
     THR_TRY_OUT(thr_hits_write(context, path, &contents, err));
     if (options->n_repeated != NULL)
         *options->n_repeated = built.n_repeated;
@@ -113,7 +113,7 @@ thr_status thr_hits_build(thr_context *context, const char *path, const thr_item
     THR_TRY(thr_hits_take_build(context, path, options, &complete, err));
     if (complete.ids != NULL && complete.n_ids != items->n_items)
         return thr_fail(err, THR_EDIM, "%" PRIu64 " ids for %" PRIu64 " items", complete.n_ids, items->n_items);
-    return thr_hits_build_all(context, path, items, &complete, NULL, NULL, err);
+    return thr_hits_build_all(context, path, items, &complete, &(thr_hits_extras){.names = NULL}, err);
 }
 
 /* ------------------------------------------------------------------------------------------------ pairs */

@@ -12,7 +12,12 @@ thr_status thr_hits_take_build(thr_context *context, const char *path, const thr
 thr_status thr_hits_check_values(const float *multipliers, const float *offsets, uint64_t n, const char *of,
                                  thr_error *err);
 
-/* Build the lists and write the file. names and words are those of rows and features, or NULL. */
+/* What a file has beside its lists and values; each may be NULL. */
+typedef struct thr_hits_extras {
+    const thr_strings *names, *words; /* of rows and features */
+    const uint32_t *given;            /* by row (thr_hits_contents) */
+} thr_hits_extras;
+
+/* Build the lists and write the file. */
 thr_status thr_hits_build_all(thr_context *context, const char *path, const thr_item_features *items,
-                              const thr_hits_build_options *options, const thr_strings *names, const thr_strings *words,
-                              thr_error *err);
+                              const thr_hits_build_options *options, const thr_hits_extras *extras, thr_error *err);

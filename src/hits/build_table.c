@@ -62,10 +62,12 @@ static thr_status build(table *t, const char *path, thr_hits_build_options *opti
                                t->rows.items.starts[t->rows.items.n]};
     options->ids = t->ids;
     options->n_ids = t->ids == NULL ? 0 : t->rows.items.n;
+    thr_hits_extras extras = {.names = t->ids == NULL ? &names : NULL};
     if (t->word_offsets == NULL)
-        return thr_hits_build_all(t->rows.context, path, &items, options, t->ids == NULL ? &names : NULL, NULL, err);
+        return thr_hits_build_all(t->rows.context, path, &items, options, &extras, err);
     const thr_strings words = {t->word_offsets, t->word_bytes, t->rows.words.n, t->word_offsets[t->rows.words.n]};
-    return thr_hits_build_all(t->rows.context, path, &items, options, t->ids == NULL ? &names : NULL, &words, err);
+    extras.words = &words;
+    return thr_hits_build_all(t->rows.context, path, &items, options, &extras, err);
 }
 
 thr_status thr_hits_build_table(thr_context *context, const char *path, const char *table_path,

@@ -17,7 +17,7 @@
 static const char *const section_names[THR_HITS_LAST + 1] = {
     "?",        "elements",      "features", "sizes", "entries",           "forms",   "begins", "stretches",
     "windows",  "stretch sizes", "ids",      "runs",  "bitmap containers", "bitmaps", "rows",   "item ids",
-    "id order", "names",         "words",    "model", "multipliers",       "offsets", "refs"};
+    "id order", "names",         "words",    "model", "multipliers",       "offsets", "refs",   "given"};
 
 const thr_file_kind thr_hits_kind = {.magic = {'T', 'H', 'R', 'H', 'I', 'T', 0, 1},
                                      .oldest = THR_HITS_FORMAT,
@@ -70,6 +70,7 @@ static thr_section_rule rule_of(const void *user, uint32_t kind, uint64_t *size)
         [THR_HITS_MODEL] = {1, 8, THR_HITS_HAS_MODEL, false},
         [THR_HITS_MULTIPLIERS] = {n, 4, THR_HITS_HAS_MULTIPLIERS, false},
         [THR_HITS_OFFSETS] = {n, 4, THR_HITS_HAS_OFFSETS, false},
+        [THR_HITS_GIVEN] = {n, 4, THR_HITS_HAS_GIVEN, false},
     };
     *size = sections[kind].n * sections[kind].size;
     if (sections[kind].has != 0 && (h->has & sections[kind].has) == 0)
@@ -95,7 +96,8 @@ thr_status thr_hits_write(thr_context *context, const char *path, const thr_hits
                (c->words.offsets != NULL ? THR_HITS_HAS_WORDS : 0u) | (c->model != 0 ? THR_HITS_HAS_MODEL : 0u) |
                (c->multipliers != NULL ? THR_HITS_HAS_MULTIPLIERS : 0u) |
                (c->offsets != NULL ? THR_HITS_HAS_OFFSETS : 0u) | (l->features != NULL ? THR_HITS_HAS_FEATURES : 0u) |
-               (l->entry_stretches != NULL ? THR_HITS_HAS_STRETCHES : 0u),
+               (l->entry_stretches != NULL ? THR_HITS_HAS_STRETCHES : 0u) |
+               (c->given != NULL ? THR_HITS_HAS_GIVEN : 0u),
         .order = c->order,
         .n_stretches = l->n_stretches,
         .n_postings = l->n_postings};
@@ -123,6 +125,7 @@ thr_status thr_hits_write(thr_context *context, const char *path, const thr_hits
         [THR_HITS_MULTIPLIERS] = {.data = c->multipliers},
         [THR_HITS_OFFSETS] = {.data = c->offsets},
         [THR_HITS_REFS] = {.data = l->refs},
+        [THR_HITS_GIVEN] = {.data = c->given},
     };
     const thr_section_contents contents = {&thr_hits_kind, &header, rule_of, &(shape){&header, elements}, sections};
     return thr_section_file_write(context, path, &contents, err);
@@ -174,6 +177,7 @@ static void point(thr_hits_view *view, const thr_hits_header *h, const uint32_t 
     c->id_order = thr_section_file_at(file, THR_HITS_ID_ORDER);
     c->multipliers = thr_section_file_at(file, THR_HITS_MULTIPLIERS);
     c->offsets = thr_section_file_at(file, THR_HITS_OFFSETS);
+    c->given = thr_section_file_at(file, THR_HITS_GIVEN);
     c->names = strings_at(file, THR_HITS_NAMES, h->n_items);
     c->words = strings_at(file, THR_HITS_WORDS, h->n_features);
     const void *model = thr_section_file_at(file, THR_HITS_MODEL);

@@ -37,10 +37,11 @@ typedef enum thr_hits_section {
     THR_HITS_MODEL = 19,       /* u64, fingerprint of the model that makes the queries' weights */
     THR_HITS_MULTIPLIERS = 20, /* f32 per row, finite */
     THR_HITS_OFFSETS = 21,     /* likewise */
-    THR_HITS_REFS = 22         /* u32 per feature: its list, or 2^31 + the only place that has it */
+    THR_HITS_REFS = 22,        /* u32 per feature: its list, or 2^31 + the only place that has it */
+    THR_HITS_GIVEN = 23        /* u32 per row: a number of the change that gave the item's values, 0: none did */
 } thr_hits_section;
 
-enum { THR_HITS_LAST = THR_HITS_REFS };
+enum { THR_HITS_LAST = THR_HITS_GIVEN };
 
 _Static_assert((int)THR_HITS_LAST <= (int)THR_SECTIONS_MAX, "all sections have a place in the table");
 
@@ -63,7 +64,8 @@ enum {
     THR_HITS_HAS_OFFSETS = 64,
     THR_HITS_HAS_FEATURES = 128,
     THR_HITS_HAS_STRETCHES = 256,
-    THR_HITS_HAS_ALL = 511
+    THR_HITS_HAS_GIVEN = 512,
+    THR_HITS_HAS_ALL = 1023
 };
 
 extern const thr_file_kind thr_hits_kind;
@@ -80,6 +82,7 @@ typedef struct thr_hits_contents {
     thr_strings names, words;
     uint64_t model;                     /* 0: none */
     const float *multipliers, *offsets; /* by row, or NULL */
+    const uint32_t *given;              /* by row, or NULL (thr_hits_given_at) */
 } thr_hits_contents;
 
 /* Write a file (thr_section_file_write). */
@@ -90,6 +93,17 @@ typedef struct thr_hits_view {
     thr_section_file file;
     thr_hits_contents contents;
 } thr_hits_view;
+
+/*
+ * A number of the build or change that gave an item its values; 0: none did. Equal numbers in two files: the same change
+ * did. A file without the section was built with all its values, or with none.
+ */
+static inline uint32_t thr_hits_given_at(const thr_hits_view *view, uint64_t row) {
+    const thr_hits_contents *c = &view->contents;
+    if (c->given != NULL)
+        return c->given[row];
+    return c->multipliers != NULL || c->offsets != NULL ? (uint32_t)view->file.checksum | 1 : 0;
+}
 
 /*
  * Find the sections of a file of untrusted bytes, and check what memory safety needs. data is 64-byte aligned.

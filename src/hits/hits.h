@@ -69,9 +69,10 @@ struct thr_hits {
     uint32_t n_without; /* rows that are not live */
 
     /* Of `file` handles only: */
-    pthread_mutex_t mutex;       /* guards the next three */
+    pthread_mutex_t mutex;       /* guards the next four */
     thr_hit_values *values;      /* NULL: none are set */
     uint64_t n_values;           /* values set so far */
+    bool values_are_set;         /* since the lists got their owner: the values are not those of the files */
     uint64_t n_handles;          /* handles that share the file, itself included */
     thr_idle workspaces;         /* of thr_hit_workspace */
     pthread_mutex_t index_mutex; /* guards the index, which is made once */
@@ -109,6 +110,13 @@ static inline size_t thr_hits_n_words(const thr_hits *hits) {
 /* Whether a row is one of the delta's. */
 static inline bool thr_hits_is_added(const thr_hits *hits, uint64_t row) {
     return hits->delta != NULL && row >= hits->view.contents.lists.n_items;
+}
+
+/* A number of the change that gave a row its values in the files (thr_hits_given_at). */
+static inline uint32_t thr_hits_row_given(const thr_hits *hits, uint64_t row) {
+    return thr_hits_is_added(hits, row) && hits->delta->from != NULL
+               ? thr_hits_given_at(&hits->delta->from->view, row - hits->delta->first_row)
+               : thr_hits_given_at(&hits->view, row);
 }
 
 /* Values are by place of the file, and by item of the delta; in an index by row, of all rows. */
@@ -164,6 +172,7 @@ void thr_hits_workspace_free(void *workspace);
 
 /* Take the values that are set; return them with thr_hits_put_values. */
 thr_hit_set thr_hits_take_values(thr_hits *hits);
+bool thr_hits_values_are_set(thr_hits *hits);
 void thr_hits_put_values(thr_hits *hits, const thr_hit_set *set);
 
 /*

@@ -143,6 +143,7 @@ static thr_status set_live(thr_hits *hits, const uint64_t *live, thr_error *err)
 thr_status thr_hits_set_owner(thr_hits *hits, const thr_hit_owner *owner, const uint64_t *live, thr_error *err) {
     const uint32_t n = hits->view.contents.lists.n_items;
     hits->owner = *owner;
+    hits->values_are_set = false;
     if (hits->delta != NULL)
         return set_live(hits, live, err);
     if (live == NULL)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/files/checksum.h"
 #include "hits/build.h"
 #include "hits/hits.h"
 #include "lists/transpose.h"
@@ -72,7 +73,7 @@ static const uint32_t GONE = UINT32_MAX;
 
 /* Lists to read: of the file, of that which is joined to it, or both. */
 typedef struct source {
-    const thr_hits_contents *contents;
+    const thr_hits_view *view;
     const thr_lists *lists; /* with the numbers of the joined features */
     uint32_t first;         /* element of `to` of place 0 */
     uint32_t begin;         /* the first place of a row of the source */
@@ -99,6 +100,7 @@ typedef struct rewriter {
     uint64_t *name_offsets;
     char *name_bytes;
     float *multipliers, *item_offsets;
+    uint32_t *given;
 } rewriter;
 
 static uint64_t n_added(const rewriter *w) {
@@ -114,10 +116,9 @@ static thr_status choose_sources(rewriter *w, thr_error *err) {
     w->from = thr_hits_second_row(w->moves->first);
     w->n_places = w->moves->n_rows - w->from;
     if (w->moves->first == 0)
-        w->sources[w->n_sources++] =
-            (source){.contents = &w->hits->view.contents, .lists = &w->hits->view.contents.lists};
+        w->sources[w->n_sources++] = (source){.view = &w->hits->view, .lists = &w->hits->view.contents.lists};
     if (delta != NULL)
-        w->sources[w->n_sources++] = (source){.contents = &delta->from->view.contents,
+        w->sources[w->n_sources++] = (source){.view = &delta->from->view,
                                               .lists = &delta->built.lists,
                                               .first = delta->first_row - (uint32_t)w->from,
                                               .begin = w->hits->view.contents.lists.n_items - delta->first_row};
@@ -258,7 +259,7 @@ static thr_status fill(rewriter *w, const uint32_t *added_numbers, thr_error *er
 }
 
 static const float *values_of(const source *s, bool multipliers) {
-    return multipliers ? s->contents->multipliers : s->contents->offsets;
+    return multipliers ? s->view->contents.multipliers : s->view->contents.offsets;
 }
 
 /* The multipliers or offsets of all places, if any item has one. */
@@ -281,6 +282,27 @@ static thr_status move_values(const rewriter *w, bool multipliers, float **value
     }
     for (uint64_t i = 0; added != NULL && i < n_added(w); i++)
         (*values)[w->added_to[i]] = added[i];
+    return THR_OK;
+}
+
+/*
+ * Which change gave the values of all places, unless none did. The rows of a build that are only reordered have their
+ * values of that.
+ */
+static thr_status move_given(rewriter *w, thr_error *err) {
+    const bool added = w->added != NULL && (w->added->multipliers != NULL || w->added->offsets != NULL);
+    const uint32_t number = (uint32_t)thr_checksum_unique() | 1;
+    if (w->moves->names || (w->multipliers == NULL && w->item_offsets == NULL))
+        return THR_OK;
+    THR_TRY(thr_alloc_zero(w->context, (size_t)w->n_places, sizeof *w->given, &w->given, "values", err));
+    for (uint32_t i = 0; i < w->n_sources; i++) {
+        const source *s = &w->sources[i];
+        for (uint32_t p = s->begin; p < s->lists->n_items; p++)
+            if (w->to[s->first + p] != GONE)
+                w->given[w->to[s->first + p]] = thr_hits_given_at(s->view, p);
+    }
+    for (uint64_t i = 0; added && i < n_added(w); i++)
+        w->given[w->added_to[i]] = number;
     return THR_OK;
 }
 
@@ -324,6 +346,7 @@ static thr_status rewrite(rewriter *w, const char *path, thr_error *err) {
     THR_TRY_OUT(fill(w, added_numbers, err));
     THR_TRY_OUT(move_values(w, true, &w->multipliers, err));
     THR_TRY_OUT(move_values(w, false, &w->item_offsets, err));
+    THR_TRY_OUT(move_given(w, err));
     THR_TRY_OUT(move_names(w, err));
     THR_TRY_OUT(thr_hits_check_unchanged(w->hits, err));
     thr_hits_build_options how;
@@ -338,8 +361,9 @@ static thr_status rewrite(rewriter *w, const char *path, thr_error *err) {
                                w->word_offsets == NULL ? 0 : w->word_offsets[w->words.n]};
     const thr_strings names = {w->name_offsets, w->name_bytes, w->n_places,
                                w->name_offsets == NULL ? 0 : w->name_offsets[w->n_places]};
-    THR_TRY_OUT(thr_hits_build_all(w->context, path, &items, &how, w->name_offsets == NULL ? NULL : &names,
-                                   w->hits->info.has_words ? &words : NULL, err));
+    const thr_hits_extras extras = {w->name_offsets == NULL ? NULL : &names, w->hits->info.has_words ? &words : NULL,
+                                    w->given};
+    THR_TRY_OUT(thr_hits_build_all(w->context, path, &items, &how, &extras, err));
 out:
     thr_release(w->context, added_numbers);
     return status;
@@ -350,7 +374,8 @@ thr_status thr_hits_rewrite(thr_hits *hits, const thr_hits_moves *moves, const t
     rewriter w = {.context = hits->context, .hits = hits, .moves = moves, .added = added};
     const thr_status status = rewrite(&w, path, err);
     THR_RELEASE(w.context, w.to, w.added_to, w.places, w.sources[0].features, w.sources[1].features, w.offsets,
-                w.features, w.word_offsets, w.word_bytes, w.name_offsets, w.name_bytes, w.multipliers, w.item_offsets);
+                w.features, w.word_offsets, w.word_bytes, w.name_offsets, w.name_bytes, w.multipliers, w.item_offsets,
+                w.given);
     thr_dictionary_free(w.context, &w.words);
     return thr_hits_check_after(hits, status, err);
 }

@@ -21,6 +21,13 @@ thr_hit_set thr_hits_take_values(thr_hits *hits) {
     return set;
 }
 
+bool thr_hits_values_are_set(thr_hits *hits) {
+    (void)pthread_mutex_lock(&hits->file->mutex);
+    const bool set = hits->file->values_are_set;
+    (void)pthread_mutex_unlock(&hits->file->mutex);
+    return set;
+}
+
 /* Remove one user, under the mutex. Return the values if the caller must free them, which needs no mutex. */
 static thr_hit_values *remove_user(thr_hit_values *values) {
     return values != NULL && --values->n_users == 0 ? values : NULL;
@@ -103,6 +110,7 @@ thr_status thr_hits_set_values(thr_hits *hits, const float *multipliers, const f
     const thr_hit_set before = {hits->file->values, hits->added};
     set.of_file->number = ++hits->file->n_values;
     hits->file->values = set.of_file;
+    hits->file->values_are_set = true;
     hits->added = set.of_added;
     (void)pthread_mutex_unlock(&hits->file->mutex);
     set = before;

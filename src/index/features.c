@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "hits/rewrite.h"
 #include "index/impl.h"
+#include "index/names.h"
 #include "select/bitmap.h"
 
 /* ------------------------------------------------------------------------------------------------ build */
@@ -189,4 +190,91 @@ thr_status thr_index_hits_open(thr_index *index, const char *dir, thr_error *err
     const bool has_own_names = index->hits->info.has_names && !m->has_names;
     const thr_hit_owner owner = {index, row_of, id_of, has_own_names ? NULL : name_of, has_own_names ? NULL : find};
     return thr_hits_set_owner(index->hits, &owner, index->live.words, err);
+}
+
+/* ------------------------------------------------------------------------------------------------ values */
+
+typedef struct inheritance {
+    const thr_index *before;
+    const thr_index *now;
+    thr_hit_set set, stored;      /* of before, and of the files of now */
+    float *multipliers, *offsets; /* by row of now, or NULL */
+} inheritance;
+
+static float value_at(const float *values, uint64_t row, float fallback) {
+    return values == NULL ? fallback : values[row];
+}
+
+/* The row that an item of now had before: that of its id or, since a replaced item gets a new one, of its name. */
+static bool row_before(const inheritance *h, uint64_t row, uint64_t *old) {
+    if (thr_index_row(h->before, thr_index_id_of(h->now, row), old))
+        return true;
+    if (!h->now->manifest.has_names || !h->before->manifest.has_names)
+        return false;
+    const thr_segment_view *view = &h->now->mapped[thr_index_segment_of(h->now, row)].view;
+    const char *name = thr_index_segment_item_name(view, (uint32_t)(row - view->scan.first_row));
+    return name != NULL && thr_index_name_row(h->before, name, old);
+}
+
+/* Set the values of a row: those set before, or those of the file if the item is new or a change gave it others. */
+static void inherit_row(const inheritance *h, uint64_t row) {
+    const thr_hits *then = h->before->hits;
+    const uint32_t given = thr_hits_row_given(h->now->hits, row);
+    uint64_t old = row;
+    const bool kept = row_before(h, row, &old) && (given == 0 || given == thr_hits_row_given(then, old));
+    const thr_hit_values *from = kept ? h->set.of_file : h->stored.of_file;
+    old = kept ? old : row;
+    if (h->multipliers != NULL)
+        h->multipliers[row] = value_at(from == NULL ? NULL : from->multipliers, old, 1);
+    if (h->offsets != NULL)
+        h->offsets[row] = value_at(from == NULL ? NULL : from->offsets, old, 0);
+}
+
+/* Rows of a segment that was there before have the same items. */
+static void inherit_segment(const inheritance *h, uint32_t s) {
+    const thr_manifest_segment *own = &h->now->manifest.segments[s], *others = h->before->manifest.segments;
+    const uint64_t first = h->now->segments[s].first_row, n = h->now->segments[s].n_items;
+    uint32_t i = 0;
+    while (i < h->before->n_segments && (others[i].number != own->number || others[i].build != own->build))
+        i++;
+    if (i == h->before->n_segments) {
+        for (uint64_t row = first; row < first + n; row++)
+            if (thr_live_has(&h->now->live, row))
+                inherit_row(h, row);
+        return;
+    }
+    for (uint64_t row = 0, old = h->before->segments[i].first_row; row < n; row++) {
+        if (h->multipliers != NULL)
+            h->multipliers[first + row] = value_at(h->set.of_file->multipliers, old + row, 1);
+        if (h->offsets != NULL)
+            h->offsets[first + row] = value_at(h->set.of_file->offsets, old + row, 0);
+    }
+}
+
+static thr_status allocate(inheritance *h, thr_error *err) {
+    const size_t n = (size_t)h->now->hits->info.n_rows;
+    const thr_hit_values *set = h->set.of_file, *stored = h->stored.of_file;
+    if (set->multipliers != NULL || (stored != NULL && stored->multipliers != NULL))
+        THR_TRY(thr_alloc_zero(h->now->context, n, sizeof *h->multipliers, &h->multipliers, "multipliers", err));
+    if (set->offsets != NULL || (stored != NULL && stored->offsets != NULL))
+        THR_TRY(thr_alloc_zero(h->now->context, n, sizeof *h->offsets, &h->offsets, "offsets", err));
+    return THR_OK;
+}
+
+thr_status thr_index_hits_inherit(const thr_index *before, thr_index *now, thr_error *err) {
+    inheritance h = {.before = before, .now = now};
+    if (before->hits == NULL || now->hits == NULL || !thr_hits_values_are_set(before->hits))
+        return THR_OK;
+    h.set = thr_hits_take_values(before->hits);
+    h.stored = thr_hits_take_values(now->hits);
+    thr_status status = allocate(&h, err);
+    if (status == THR_OK) {
+        for (uint32_t s = 0; s < now->n_segments; s++)
+            inherit_segment(&h, s);
+        status = thr_hits_set_values(now->hits, h.multipliers, h.offsets, now->hits->info.n_rows, err);
+    }
+    THR_RELEASE(now->context, h.multipliers, h.offsets);
+    thr_hits_put_values(before->hits, &h.set);
+    thr_hits_put_values(now->hits, &h.stored);
+    return thr_index_check_after(before, status, err);
 }

@@ -53,3 +53,9 @@ struct thr_index;
  * the index. THR_ENOTFOUND; THR_ECORRUPT, also for another file of this name; THR_EVERSION; THR_EIO; THR_ENOMEM.
  */
 thr_status thr_index_hits_open(struct thr_index *index, const char *dir, thr_error *err);
+
+/*
+ * Take over the values that were set in an earlier snapshot (thr_hits_set_values), by item. Items that are new since,
+ * and those that a change gave values, have those of the files. THR_ECHANGED; THR_ENOMEM.
+ */
+thr_status thr_index_hits_inherit(const struct thr_index *before, struct thr_index *now, thr_error *err);

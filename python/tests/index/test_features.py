@@ -65,15 +65,15 @@ class FeaturesCase(Case):
             self.assertEqual(shares, {f: self.asked[0][f] for f in self.rows[7]})
             rows = index.rows(np.arange(N))
             self.assertFalse(np.array_equal(rows, np.arange(N)))
-            offsets = np.zeros(index.info.n_rows, np.float32)
-            offsets[rows] = np.arange(N) % 2
-            index.hits.set_values(None, offsets)
+            with self.assertRaisesRegex(ValueError, "give ids="):
+                index.hits.set_values(None, np.arange(N) % 2)
+            index.hits.set_values(None, np.arange(N) % 2, ids=np.arange(N))
             self.check_values(index, self.sums + np.arange(N) % 2)
             ids, _ = index.search(self.queries, 5, target="1 AND NOT 3", recall=0.9)
             self.assertTrue((self.has[ids.astype(int), 1] & ~self.has[ids.astype(int), 3]).all())
             found, _ = index.search(self.queries[0], 5, features=self.asked[0], filter=index.filter_ids([7, 300]))
             self.assertEqual(sorted(found[:2].tolist()), [7, 300])
-            index.refresh()
+            index.hits.set_values(bids[::-1], ids=np.arange(N)[::-1])
             self.vectors[7], self.rows[7], bids[7] = -self.vectors[7], [3, 29], 50
             index.upsert(self.vectors[7:8], ids=[7], features=[[3, 29]], multipliers=[50])
             index.remove(np.arange(0, N, 2))
@@ -207,7 +207,7 @@ class FeaturesCase(Case):
 
     def test_names_are_removed_only_where_items_have_names(self) -> None:
         with thresher.Index.build(self.path("rows.index"), self.vectors) as index:
-            with self.assertRaisesRegex(ValueError, "has no names"):
+            with self.assertRaisesRegex(ValueError, "its items have no names: give ids"):
                 index.remove(names=["x"])
             with self.assertRaisesRegex(TypeError, "names="):
                 index.remove(["x"])

@@ -5,6 +5,7 @@
  * The follower and every search that took the current snapshot are its users; the last one to put it back frees it.
  */
 #include "base/error.h"
+#include "index/features.h"
 #include "index/journal/snapshot.h"
 
 #include <thresher/index_change.h>
@@ -31,7 +32,13 @@ thr_status thr_index_refresh(const thr_index *index, thr_index **newer, thr_erro
     THR_TRY(thr_index_is_newest_manifest(index->root, &same, err));
     if (same && thr_index_snapshot_refresh(index, newer, NULL) == THR_OK)
         return THR_OK;
-    return thr_index_open(index->context, index->dir, newer, err);
+    THR_TRY(thr_index_open(index->context, index->dir, newer, err));
+    const thr_status status = thr_index_hits_inherit(index, *newer, err);
+    if (status != THR_OK) {
+        thr_index_free(*newer);
+        *newer = NULL;
+    }
+    return status;
 }
 
 struct thr_index_follower {

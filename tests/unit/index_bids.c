@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Values that were set in an index stay with their items in later snapshots, but for those that a change gives. */
+#include "index_support.h"
+
+#include <thresher/index_change.h>
+
+static thr_error error;
+static const char DIR_A[] = "index-bids";
+enum { DIMS = 8, N = 300, BEST = 123 };
+
+static uint64_t starts[N + 1];
+static uint32_t ones[N]; /* every item has feature 1 */
+
+static thr_item_features features_of(uint64_t n) {
+    for (uint64_t i = 0; i < N; i++) {
+        starts[i + 1] = i + 1;
+        ones[i] = 1;
+    }
+    return (thr_item_features){starts, ones, n};
+}
+
+/* multipliers: of the build, or NULL */
+static thr_index *build(thr_context *context, uint32_t cells, const float *multipliers) {
+    float *rows = random_rows(N, DIMS, 1);
+    const thr_item_features features = features_of(N);
+    thr_index_build_options options;
+    thr_index *index = NULL;
+    thr_index_build_options_init(&options);
+    options.replace = true;
+    options.metric = THR_METRIC_IP;
+    options.cells = cells;
+    options.features = &features;
+    options.multipliers = multipliers;
+    options.n_values = multipliers == NULL ? 0 : N;
+    expect_ok(build_rows(context, DIR_A, rows, N, DIMS, &options, &error));
+    expect_ok(thr_index_open(context, DIR_A, &index, &error));
+    free(rows);
+    return index;
+}
+
+/* Add or replace the item with this id. */
+static void put(thr_context *context, uint64_t id, const float *multiplier) {
+    float *rows = random_rows(1, DIMS, id + 5);
+    const thr_matrix matrix = thr_matrix_f32(rows, 1, DIMS);
+    const thr_item_features features = features_of(1);
+    thr_index_add_options options;
+    thr_reader *reader = NULL;
+    thr_index_add_options_init(&options);
+    options.replace = true;
+    options.ids = &id;
+    options.n_ids = 1;
+    options.features = &features;
+    options.multipliers = multiplier;
+    options.n_values = multiplier == NULL ? 0 : 1;
+    expect_ok(thr_reader_from_matrix(context, &matrix, &reader, &error));
+    expect_ok(thr_index_add(context, DIR_A, reader, &options, NULL, &error));
+    thr_reader_free(reader);
+    free(rows);
+}
+
+/* Bid on one item, by its row. */
+static void bid(thr_index *index, uint64_t id, float value) {
+    const uint64_t n = thr_index_n_rows(index);
+    float *bids = test_array(n, sizeof *bids);
+    uint64_t row;
+    for (uint64_t i = 0; i < n; i++)
+        bids[i] = 1;
+    assert_true(thr_index_row(index, id, &row));
+    bids[row] = value;
+    expect_ok(thr_hits_set_values(thr_index_hits(index), bids, NULL, n, &error));
+    free(bids);
+}
+
+/* The best item for a query with feature 1. */
+static uint64_t best(thr_index *index) {
+    static const uint64_t offsets[] = {0, 1};
+    static const uint32_t feature = 1;
+    static const float weight = 100;
+    const thr_hits_queries queries = {1, offsets, &feature, &weight};
+    float *row = random_rows(1, DIMS, 99);
+    const thr_matrix matrix = thr_matrix_f32(row, 1, DIMS);
+    thr_search_options options;
+    uint64_t id;
+    thr_search_options_init(&options);
+    options.features = &queries;
+    options.exact = true;
+    expect_ok(thr_index_search(index, &matrix, 1, &options, &id, NULL, &error));
+    free(row);
+    return id;
+}
+
+static void refresh(thr_index **index) {
+    thr_index *newer = NULL;
+    expect_ok(thr_index_refresh(*index, &newer, &error));
+    if (newer != NULL) {
+        thr_index_free(*index);
+        *index = newer;
+    }
+}
+
+static void values_stay_with_their_items(void **state) {
+    float own[N];
+    for (int i = 0; i < N; i++)
+        own[i] = 1;
+    for (int kind = 0; kind < 4; kind++) {
+        thr_index *index = build(*state, kind % 2 == 0 ? 1 : 6, kind < 2 ? NULL : own);
+        bid(index, BEST, 1e4f);
+        assert_int_equal(best(index), BEST);
+        put(*state, 5, NULL);
+        refresh(&index);
+        assert_int_equal(best(index), BEST);
+        put(*state, BEST, NULL); /* keeps its bid: the change gives none */
+        const uint64_t gone = 0;
+        expect_ok(thr_index_remove(*state, DIR_A, &gone, 1, NULL, &error));
+        expect_ok(thr_index_recode(*state, DIR_A, NULL, &error));
+        refresh(&index);
+        assert_int_equal(best(index), BEST);
+        thr_index_free(index);
+    }
+}
+
+static void values_of_a_change_hold(void **state) {
+    const float one = 1, more = 1e5f;
+    for (int compacts = 0; compacts < 2; compacts++) {
+        thr_index *index = build(*state, 1, NULL);
+        bid(index, BEST, 1e4f);
+        put(*state, BEST, &one);
+        if (compacts)
+            expect_ok(thr_index_compact(*state, DIR_A, NULL, &error));
+        refresh(&index);
+        assert_int_not_equal(best(index), BEST);
+        bid(index, BEST, 1e4f); /* set again, after the change */
+        put(*state, 7, &one);
+        refresh(&index);
+        assert_int_equal(best(index), BEST);
+        put(*state, 7000, &more);
+        refresh(&index);
+        assert_int_equal(best(index), 7000);
+        thr_index_free(index);
+    }
+}
+
+static void a_follower_keeps_values(void **state) {
+    thr_index_follower *follower = NULL;
+    thr_index *index = build(*state, 6, NULL);
+    thr_index_free(index);
+    expect_ok(thr_index_follower_open(*state, DIR_A, &follower, &error));
+    expect_ok(thr_index_follower_take(follower, &index, &error));
+    bid(index, BEST, 1e4f);
+    thr_index_follower_put(index);
+    put(*state, 5, NULL);
+    expect_ok(thr_index_follower_take(follower, &index, &error));
+    assert_true(thr_index_n_commits(index) > 0);
+    assert_int_equal(best(index), BEST);
+    thr_index_follower_put(index);
+    thr_index_follower_free(follower);
+}
+
+static void values_that_were_not_set_are_those_of_the_files(void **state) {
+    float own[N];
+    for (int i = 0; i < N; i++)
+        own[i] = i == 77 ? 1e4f : 1;
+    thr_index *index = build(*state, 6, own);
+    assert_int_equal(best(index), 77);
+    put(*state, 77, NULL);
+    refresh(&index);
+    assert_int_not_equal(best(index), 77);
+    thr_index_free(index);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(values_stay_with_their_items),
+        cmocka_unit_test(values_of_a_change_hold),
+        cmocka_unit_test(a_follower_keeps_values),
+        cmocka_unit_test(values_that_were_not_set_are_those_of_the_files),
+    };
+    return test_run_in_directory(tests, 2, DIR_A);
+}
