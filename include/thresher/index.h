@@ -392,7 +392,7 @@ THR_API uint64_t thr_search_candidates(uint64_t k);
 
 /*
  * Find the best k items of every query. queries->n_dims is the index's. options may be NULL for the defaults. ids and
- * scores are row-major, queries->n_rows x k; scores may be NULL.
+ * scores are row-major, queries->n_rows x k; scores may be NULL. A k beyond the number of items finds no more than all.
  *
  * Row q holds the best items of query q, best first. If fewer than k items exist or pass the filter, the rest of the
  * row is THR_NO_ID with score -infinity. An index of codes only returns estimated scores, or cosines of a model's

@@ -338,7 +338,7 @@ class Head(Model):
         handle = self.handle()
         array = arrays.vectors(states, "states", one_row=True)
         wanted = whole(k, "k", 1, _UINT32)
-        shape = (*array.shape[:-1], wanted)
+        shape = (*array.shape[:-1], min(wanted, handle.info().n_words))  # the library refuses more
         words, logits = np.empty(shape, np.uint32), np.empty(shape, np.float32)
         log_probs = None if normaliser is None else np.empty(shape, np.float32)
         screening: Screening = {"always": always, "group": group, "n_frequent": n_frequent, "threshold": threshold}

@@ -189,7 +189,8 @@ class Hits(Opened):
         model: int = 0,
     ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.float32]]:
         """
-        Find the best k items. Returns ids uint64 [k] and values float32 [k], or [n, k] for a list of n queries.
+        Find the best k items. Returns ids uint64 [m] and values float32 [m], or [n, m] for a list of n queries, where m
+        is k, or n_rows if that is less. If fewer items may be returned, a row ends with thresher.NO_ID and -inf.
 
         query   {feature: weight, ...}, or [feature, ...] with weights of 1, or a list of such queries. Features are
                 words if the file has words, else numbers. Unknown features are ignored; a query of unknown features
@@ -210,7 +211,8 @@ class Hits(Opened):
         asked = self.asked(handle, Queries.of(some))
         asked.warn(self.path)
         queries = asked.queries(0, len(some))
-        wanted = whole(k, "k", 1, 2**31)
+        n_rows = handle.info().n_rows
+        wanted = max(min(whole(k, "k", 1, 2**48), n_rows), 1)
         ids = np.empty((len(some), wanted), np.uint64)
         values = np.empty((len(some), wanted), np.float32)
         options = defaults("thr_hits_search_options_init")
@@ -230,6 +232,7 @@ class Hits(Opened):
             arrays.address(ids),
             arrays.address(values),
         )
+        ids, values = ids[:, :n_rows], values[:, :n_rows]
         return (ids[0], values[0]) if one else (ids, values)
 
     def _allow(self, handle: Any, filter: Any) -> Filter:

@@ -264,9 +264,9 @@ class Index(Opened):
         n_read_out: IdArray | None = None,
     ) -> tuple[IdArray, ScoreArray] | tuple[IdArray, ScoreArray, CertifiedArray]:
         """
-        Find the best k items of each query, best first. Returns (ids uint64 [n, k], scores float32 [n, k]), or both [k]
-        for a single query [n_dims]. If fewer than k items exist or may be returned, a row ends with thresher.NO_ID and
-        -inf.
+        Find the best k items of each query, best first. Returns (ids uint64 [n, m], scores float32 [n, m]), or both [m]
+        for a single query [n_dims], where m is k, or len(index) if that is less and no ids_out or scores_out is given.
+        If fewer than m items may be returned, a row ends with thresher.NO_ID and -inf.
 
         queries       [n, n_dims] or [n_dims] of any real type, order and stride, or a CPU tensor; in an index with a
                       model also a str or a list of str

@@ -84,7 +84,7 @@ def _free_in_thread(pointer: int) -> None:
 class IndexHandle(Handle):
     """A thr_index."""
 
-    __slots__ = ("encodes_vectors", "n_cells", "n_commits", "n_rows", "rows_are_ids", "rows_in_order")
+    __slots__ = ("encodes_vectors", "n_cells", "n_commits", "n_items", "n_rows", "rows_are_ids", "rows_in_order")
     opens, frees = "thr_index_open", "thr_index_free"
 
     def __init__(self, path: bytes, threads: int | None, device: str | None = None) -> None:
@@ -92,6 +92,7 @@ class IndexHandle(Handle):
         self._measure()
 
     def _measure(self) -> None:
+        self.n_items = int(lib.thr_index_get_info(self.pointer).n_items)
         self.n_rows = int(lib.thr_index_n_rows(self.pointer))
         self.n_commits = int(lib.thr_index_n_commits(self.pointer))
         self.n_cells = int(lib.thr_index_get_cells(self.pointer).n_cells)

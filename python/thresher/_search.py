@@ -155,11 +155,18 @@ def search(
     ids_out: Any,
     scores_out: Any,
 ) -> tuple[IdArray, ScoreArray] | tuple[IdArray, ScoreArray, CertifiedArray]:
-    """thr_index_search: (ids, scores), or (ids, scores, certified)."""
+    """
+    thr_index_search: (ids, scores), or (ids, scores, certified). New arrays have min(k, items) columns: memory for more
+    would hold nothing.
+    """
     if type(queries) is not _ndarray:
         queries = arrays.vectors(queries, "queries", one_row=True)
     if type(k) is not int or not 1 <= k <= 2**48:
         k = whole(k, "k", 1, 2**48)
+    is_empty = False
+    if k > handle.n_items and ids_out is None and scores_out is None:
+        is_empty = handle.n_items == 0  # the library checks the arguments also then
+        k = handle.n_items or 1
     code = _codes.get(queries.dtype)
     shape: Any
     n_axes = queries.ndim
@@ -195,6 +202,8 @@ def search(
         status = _search(handle.pointer, byref(matrix), k, given, at, scores_at, byref(err))
         if status != 0:
             raise _errors.failure(status, err)
+    if is_empty:
+        ids, scores = ids[..., :0], scores[..., :0]
     if not certified:
         return ids, scores
     sure = flags.astype(np.bool_)

@@ -174,7 +174,7 @@ class FeaturesCase(Case):
             assert index.hits is not None
             found, _ = index.search(self.vectors[0], 4, target="blue")
             self.assertEqual(sorted(index.names(found[:2])), ["b", "d"])
-            self.assertEqual(found[2], thresher.NO_ID)
+            self.assertEqual((found[2], len(found)), (thresher.NO_ID, len(index)))
             self.assertEqual(index.hits.explain(index.find("d"), {"big": 1.0, "red": 1.0}), {"big": 1.0})
             self.assertEqual(index.names(index.search(self.vectors[0], 1, target="red")[0]), ["a"])
             with self.assertRaisesRegex(thresher.ArgumentError, "features are words"):

@@ -47,9 +47,40 @@ class Search(VectorCase):
 
     def test_the_end_of_a_short_answer(self) -> None:
         with thresher.Index.build(self.path("small"), self.vectors[:3]) as index:
-            ids, scores = index.search(self.queries[0], 5)
-            self.assertEqual(ids[3:].tolist(), [thresher.NO_ID] * 2)
-            self.assertEqual(scores[3:].tolist(), [-np.inf] * 2)
+            ids, scores = index.search(self.queries[0], 5, filter=[0, 2])
+            self.assertEqual(ids.shape, (3,))
+            self.assertEqual(ids[2:].tolist(), [thresher.NO_ID])
+            self.assertEqual(scores[2:].tolist(), [-np.inf])
+
+    def test_k_beyond_the_items_takes_no_memory(self) -> None:
+        most = 10**8
+        with thresher.Index.build(self.path("small"), self.vectors[:3], features=[[1], [1], []], replace=True) as index:
+            assert index.hits is not None
+            for k in (4, most, 2**48):
+                for exact in (False, True):
+                    ids, scores, sure = index.search(self.queries[:5], k, exact=exact, certified=True)
+                    self.assertEqual((ids.shape, scores.shape, sure.shape), ((5, 3), (5, 3), (5,)))
+                    np.testing.assert_array_equal(np.sort(ids), [[0, 1, 2]] * 5)
+                ids, _ = index.search(self.queries[0], k, features={1: 1.0})
+                self.assertEqual(ids.shape, (3,))
+                ids, values = index.hits.search([{1: 1.0}], k)
+                self.assertEqual((ids.tolist(), values.shape), ([[0, 1, 2]], (1, 3)))
+            ids = np.zeros((1, 7), np.uint64)
+            index.search(self.queries[:1], 7, ids_out=ids)
+            self.assertEqual((ids[0] == thresher.NO_ID).sum(), 4)
+        with thresher.shards.build(self.path("many"), [self.vectors[:2], self.vectors[2:5]]) as many:
+            ids, scores, sure = many.search(self.queries[:2], most, certified=True)
+            self.assertEqual((ids.shape, scores.shape, sure.shape), ((2, 5), (2, 5), (2,)))
+            np.testing.assert_array_equal(np.sort(ids), [[0, 1, 2, 3, 4]] * 2)
+            answers = [(index, shard.first_row, None) for shard, index in many.opened()]
+            self.assertEqual(thresher.shards.search_shards(answers, self.queries[:2], most)[0].shape, (2, 5))
+            parts = [thresher.shards.search_shard(*one[:2], self.queries[:2], most) for one in answers]
+            self.assertEqual(thresher.shards.merge(parts, most)[0].shape, (2, 5))
+        with thresher.Index.create(self.path("none"), DIMS) as index:
+            self.assertEqual([part.shape for part in index.search(self.queries[:2], most)], [(2, 0), (2, 0)])
+            self.assertEqual(index.search(self.queries[0], 1)[0].shape, (0,))
+        with thresher.Head.build(self.vectors[:3]) as head, self.assertRaises(thresher.ArgumentError):
+            head.query(self.queries[:100], 2**32 - 1)
 
     def test_answers_are_written_where_asked(self) -> None:
         ids, scores = np.zeros((150, 4), np.uint64), np.zeros((150, 4), np.float32)

@@ -41,29 +41,40 @@ class Best:
     """The k best of answers (ids [n, k_i], scores [n, k_i], certified [n] or None), which come in the order of rows."""
 
     def __init__(self, n_queries: int, k: int, certified: bool) -> None:
-        self.answer = no_answer(n_queries, k, certified)
+        self._k = k
+        self.answer = no_answer(n_queries, 0, certified)
 
     def add(self, answer: Answer) -> None:
-        self.answer = _merge_two(self.answer, answer, self.answer[0].shape[1])
+        self.answer = _merge_two(self.answer, answer, self._k)
+
+    def scores_at(self, rank: int) -> Scores:
+        """float32 [n]: the scores so far at a rank from 1; -inf where there are fewer items."""
+        scores = self.answer[1]
+        return scores[:, rank - 1].copy() if rank <= scores.shape[1] else np.full(len(scores), -np.inf, np.float32)
 
     @property
     def least_scores(self) -> Scores:
-        """float32 [n]: the k-th best scores so far, which items of other shards must reach; -inf for fewer than k."""
-        return self.answer[1][:, -1].copy()
+        """float32 [n]: the k-th best scores so far, which items of other shards must reach."""
+        return self.scores_at(self._k)
 
 
 def merge(answers: Iterable[Answer], k: int) -> Answer:
     """
-    The k best of the answers (ids [n, k_i], scores [n, k_i], certified [n] or None) of shards, which come in the order
-    of their rows. Answers are merged as they come, so two are in memory at a time.
+    The k best, or all if there are fewer, of the answers (ids [n, k_i], scores [n, k_i], certified [n] or None) of
+    shards, which come in the order of their rows. Answers are merged as they come, so two are in memory at a time.
     """
+    return best_of(answers, k).answer
+
+
+def best_of(answers: Iterable[Answer], k: int) -> Best:
+    """As merge."""
     best: Best | None = None
     for answer in answers:
         best = best or Best(len(answer[0]), k, answer[2] is not None)
         best.add(answer)
     if best is None:
         raise _errors.ArgumentError("merge: no answers were given")
-    return best.answer
+    return best
 
 
 def _merge_two(one: Answer, two: Answer, k: int) -> Answer:

@@ -96,7 +96,7 @@ class Searcher:
         **effort: Unpack[Effort],
     ) -> tuple[IdArray, ScoreArray] | tuple[IdArray, ScoreArray, CertifiedArray]:
         """
-        Find the best k items of each query, best first: (ids uint64 [n, k], scores float32 [n, k]), as Index.search;
+        Find the best k items of each query, best first: (ids uint64 [n, m], scores float32 [n, m]), as Index.search;
         ties are ordered by the row in the collection. Every shard is searched with the same options, for k items or, by
         a promised recall, for its share of them and some more, and the answers are merged.
 
@@ -126,8 +126,8 @@ class Searcher:
             options.update(value=value, target=target)
         n_found = min(k, len(self))
         ids, scores, sure = self._best(rows, n_found, self._filter(filter), options)
-        if k > n_found:
-            fill = ((0, 0), (0, k - n_found))
+        if ids.shape[1] < n_found:  # shards were left out
+            fill = ((0, 0), (0, n_found - ids.shape[1]))
             ids = np.pad(ids, fill, constant_values=abi.NO_ID)
             scores = np.pad(scores, fill, constant_values=-np.inf)
         kept: Any = (ids, scores, sure) if certified else (ids, scores)

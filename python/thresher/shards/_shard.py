@@ -22,7 +22,7 @@ from .._filters import SHARE, Filter
 from .._index import Index
 from ._ids import has_given_ids, ids_of
 from ._manifest import Shard, checksum_of
-from ._merge import Answer, Best, Ids, RadiusAnswer, merge, no_answer
+from ._merge import Answer, Best, Ids, RadiusAnswer, best_of, merge, no_answer
 
 EXACT_RECALL = 0.999
 """With a larger recall searches score all vectors."""
@@ -177,8 +177,8 @@ def search_shards(
     **options: Any,
 ) -> Answer:
     """
-    The best k items of shards (index, first_row, its share of the filter), in the order of their rows: (ids [n, k],
-    scores [n, k], certified [n] or None). least_scores [n]: the k-th best scores elsewhere; items that score less may
+    The best k items of shards (index, first_row, its share of the filter), in the order of their rows: (ids [n, m],
+    scores [n, m], certified [n] or None), where m is k, or all items if there are fewer. least_scores [n]: the k-th best scores elsewhere; items that score less may
     be left out. n_read_out [n] is filled as by Index.search, and summed over the shards. options are those of
     search_shard, without filter; features are a list, one a query.
 
@@ -200,6 +200,7 @@ def search_shards(
     counts = ("n_candidates", "n_survivors", "extra", "extra_distance")
     by_recall = by_recall and all(options.get(name) is None for name in counts)
     n_items = sum(len(index) for index, _, _ in opened)
+    k = min(k, n_items)
     if n_read_out is not None:
         n_read_out[:] = 0
     given = np.full(len(rows), -np.inf, np.float32) if least_scores is None else least_scores
@@ -225,7 +226,7 @@ def search_shards(
     for shard in opened:
         few = _few_of(k, len(shard[0]) / n_items, FEW if n_done else LIKELY) if by_recall else k
         likely = _few_of(k, n_done / n_items, LIKELY) if by_recall else k
-        bounds.append(np.maximum(given, best.answer[1][:, max(likely, 1) - 1]))
+        bounds.append(np.maximum(given, best.scores_at(max(likely, 1))))
         answers.append(ask(shard, bounds[-1], few))
         best.add(answers[-1])
         n_done += len(shard[0])
@@ -245,7 +246,7 @@ def search_shards(
             answers[i] = _replaced(answers[i], again, ask(shard, least, k, again))
             bounds[i][again] = least[again]
             found = [(answer[0][again], answer[1][again], None) for answer in answers]
-            least[again] = np.maximum(least[again], merge(found, k)[1][:, -1])
+            least[again] = np.maximum(least[again], best_of(found, k).least_scores)
     ids, scores, sure = merge(answers, k) if replaced else best.answer
     if sure is None or sure.all():
         return ids, scores, sure
