@@ -68,16 +68,15 @@ typedef struct thr_index_change {
 } thr_index_change;
 
 /*
- * Add all rows of vectors to the index in dir. options and *change may be NULL. A matrix or file without rows is no
- * error, and makes no commit.
+ * Add all rows of vectors to the index in dir. options and *change may be NULL. A matrix, file or stream without rows
+ * is no error, and makes no commit.
  *
  * Each call writes a segment, so add many rows at once (index_writer.h is for few). An index that has no quantiser yet
  * and fewer than 256 items writes a journal instead. When small segments have become many, or a segment holds many
  * removed items, they are rewritten as one, in a commit of its own; if that fails, the added items stay.
  *
  * Returns THR_OK, or
- *   THR_EDIM          a stream without rows; other dimensions than the index has; the number of ids or names is not
- *                     that of rows
+ *   THR_EDIM          other dimensions than the index has; the number of ids or names is not that of rows
  *   THR_EDUPLICATE    an id or a name occurs twice, or is in the index already and replace is false
  *   THR_ERANGE        a row has NaN or infinity, or a length that a build refuses (err names it); no ids are left
  *   THR_EINVAL        names for an index without names, ids for one with names, or neither for one with names; the

@@ -89,7 +89,7 @@ enum { THR_MAX_DIMS = 32768 };      /* the widest row of a reader */
 
 typedef struct thr_reader_shape {
     uint64_t n_rows; /* or THR_ROWS_UNKNOWN */
-    uint32_t n_dims; /* 0 for text */
+    uint32_t n_dims; /* 0 for text, and possibly for a file without rows */
     thr_dtype dtype; /* THR_DTYPE_NONE for text */
     bool seekable;   /* thr_reader_seek works */
 } thr_reader_shape;

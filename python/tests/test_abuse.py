@@ -358,8 +358,9 @@ class Doors(Case):
             self.assertEqual(len(index), N)
         with self.assertRaisesRegex(ValueError, "chunk 1: 16 dimensions after chunks of 15"):
             Index.build(self.path("x"), iter([np.empty((0, DIMS - 1)), t.vectors]))
-        with self.assertRaisesRegex(ValueError, "the iterable is empty"):
-            Index.build(self.path("x"), iter([np.empty((0, DIMS))]))
+        for nothing in (iter([np.empty((0, DIMS))]), [], iter(())):
+            with self.assertRaisesRegex(ValueError, "vectors: holds no rows: an index needs at least one"):
+                Index.build(self.path("x"), nothing)
 
     def test_names_are_looked_for_with_in(self) -> None:
         self.assertIn("name-7", self.things.named)

@@ -115,6 +115,16 @@ class Changes(Case):
         left = np.setdiff1d(ids, [3])
         self.same(x[left], left)
 
+    def test_nothing_is_added_and_removed(self) -> None:
+        x, ids = shifted(300), np.arange(300)
+        shards.build(self.path("many"), [(x[:150], ids[:150]), (x[150:], ids[150:])]).close()
+        before = shards.read(self.path("many"))
+        for nothing in ([], np.array([]), np.empty(0, np.int64)):
+            self.assertEqual(shards.add(self.path("many"), x[:0], ids=nothing), before)
+            self.assertEqual(shards.remove(self.path("many"), nothing), before)
+        with self.assertRaisesRegex(TypeError, "give ids="):
+            shards.add(self.path("many"), (x[:3], [900, 901, 902]), ids=[900, 901, 902])
+
     def test_ids_in_a_row_are_removed_again_and_again(self) -> None:
         x, ids = shifted(300), np.arange(300)
         shards.build(self.path("many"), [(x, ids)], metric="l2").close()

@@ -56,7 +56,7 @@ def with_ids(options: Structure, ids: Ids | None) -> Iterator[None]:
     array = arrays.as_numpy(ids, "ids")
     if array.ndim != 1:
         raise _errors.ArgumentError(f"ids: an array of shape {list(array.shape)} was given: expected [n], one an item")
-    if array.dtype.kind not in "iuf":
+    if array.dtype.kind not in "iuf" and array.size != 0:
         raise _errors.ArgumentTypeError(
             f"ids: values of type {array.dtype} were given: expected integers or names (str)"
         )

@@ -45,7 +45,7 @@ thr_status thr_io_bin_open(thr_reader *reader, const thr_source *source, thr_err
     reader->shape.n_rows = thr_load_u32(header);
     reader->shape.n_dims = thr_load_u32(header + 4);
     reader->shape.dtype = source->dtype;
-    if (reader->shape.n_dims == 0 || reader->shape.n_dims > THR_MAX_DIMS)
+    if ((reader->shape.n_dims == 0 && reader->shape.n_rows != 0) || reader->shape.n_dims > THR_MAX_DIMS)
         return thr_fail(err, THR_EFORMAT,
                         "%s: the header has %llu rows of %u dimensions, 1 to %d are possible: is it "
                         "really %s?",

@@ -145,8 +145,11 @@ static thr_status add_part(thr_reader *reader, const char *part, thr_error *err)
     if (part[0] == '\0')
         return thr_fail(err, THR_EINVAL, "%s: there is no column after the colon: give its number or its name",
                         reader->name);
-    if (!numbers) /* the first row is a header */
+    if (!numbers) { /* the first row is a header */
         THR_TRY(next_row(reader, &kind, err));
+        if (kind == THR_ROW_NONE) /* an empty file: it has no rows of any column */
+            return add(reader, 0, err);
+    }
     if (!numbers && find_name(&s->fields, part, strlen(part), &column))
         return add(reader, column, err);
     for (;;) {

@@ -200,11 +200,8 @@ thr_status thr_io_fields_next(thr_fields *f, thr_row_kind *kind, thr_error *err)
             "%s: ends within quotes that open in row %llu, at byte %llu: fetch the file again, or close the "
             "quotes there",
             f->stream->name, (unsigned long long)(f->row + 1), (unsigned long long)offset);
-    if (!ends && f->start == f->end) {
-        if (f->row == 0)
-            return thr_fail(err, THR_ECORRUPT, "%s: the file is empty: write or fetch it again", f->stream->name);
+    if (!ends && f->start == f->end)
         return THR_OK;
-    }
     f->row++;
     f->row_offset = offset;
     char *row = f->buffer + f->start;

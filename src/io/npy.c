@@ -246,7 +246,7 @@ thr_status thr_io_npy_open(thr_reader *reader, const thr_source *source, thr_err
         goto out;
     }
     uint64_t n_dims = header.n_axes == 2 ? header.shape[1] : 1;
-    if (n_dims == 0 || n_dims > THR_MAX_DIMS) {
+    if ((n_dims == 0 && header.shape[0] != 0) || n_dims > THR_MAX_DIMS) {
         status = thr_fail(err, THR_EFORMAT, "%s: rows of %llu dimensions: 1 to %d are possible", reader->name,
                           (unsigned long long)n_dims, THR_MAX_DIMS);
         goto out;

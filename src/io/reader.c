@@ -50,10 +50,6 @@ static thr_status open_any(thr_context *context, const char *name, const thr_ima
         THR_TRY_OUT(thr_io_stream_open_memory(context, image, made->name, source.packing, &made->stream, err));
     else if (!ending->by_name)
         THR_TRY_OUT(thr_io_stream_open(context, source.path, made->name, source.packing, &made->stream, err));
-    if (made->stream.size == 0 && !ending->by_name) {
-        status = thr_fail(err, THR_ECORRUPT, "%s: the file is empty: write or fetch it again", name);
-        goto out;
-    }
     THR_TRY_OUT(ending->open(made, &source, err));
     *reader = made;
     made = NULL;
@@ -82,7 +78,6 @@ static thr_status open_plain_lines(thr_context *context, const char *path, thr_r
     thr_status status = thr_io_stream_open(context, path, made->name, packing, &made->stream, err);
     if (status == THR_OK)
         status = thr_io_text_open(made, NULL, err);
-    made->may_be_empty = true;
     THR_RETURN_MADE(status, made, reader, thr_reader_free);
 }
 

@@ -28,7 +28,6 @@ struct thr_reader {
     uint64_t next_row;   /* of formats whose seek is NULL */
     size_t buffer_bytes; /* recommended bytes for one read */
     size_t longest_line; /* limit in bytes of a line of a text; longer lines are errors */
-    bool may_be_empty;   /* an empty text is no error */
     thr_status broken;   /* a failure after which no more rows are returned; seeking clears it */
 };
 

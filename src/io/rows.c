@@ -172,15 +172,16 @@ static thr_status check_size(thr_reader *reader, const rows_state *s, thr_error 
 }
 
 thr_status thr_io_rows_start(thr_reader *reader, const thr_rows_layout *layout, thr_error *err) {
-    if (reader->shape.n_dims == 0 || reader->shape.n_dims > THR_MAX_DIMS)
+    const thr_reader_shape *shape = &reader->shape;
+    if ((shape->n_dims == 0 && shape->n_rows != 0) || shape->n_dims > THR_MAX_DIMS)
         return thr_fail(err, THR_EFORMAT, "%s: rows of %u dimensions: 1 to %d are possible", reader->name,
-                        reader->shape.n_dims, THR_MAX_DIMS);
+                        shape->n_dims, THR_MAX_DIMS);
     rows_state *s = NULL;
     THR_TRY(thr_alloc_zero(reader->context, 1, sizeof *s, &s, "a reader", err));
     reader->state = s;
     reader->ops = &rows_ops;
     s->layout = *layout;
-    s->record = layout->prefix + reader->shape.n_dims * thr_dtype_size(reader->shape.dtype);
+    s->record = layout->prefix + (shape->n_dims > 0 ? shape->n_dims : 1) * thr_dtype_size(shape->dtype);
     THR_TRY(check_size(reader, s, err));
     reader->shape.seekable = reader->stream.seekable;
 

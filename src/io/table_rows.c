@@ -26,8 +26,6 @@ static thr_status start(thr_table *table, const thr_source *source, const thr_im
         THR_TRY(thr_io_stream_open_memory(table->context, image, table->name, source->packing, &table->stream, err));
     else
         THR_TRY(thr_io_stream_open(table->context, source->path, table->name, source->packing, &table->stream, err));
-    if (table->stream.size == 0)
-        return thr_fail(err, THR_ECORRUPT, "%s: the file is empty: write or fetch it again", table->name);
     return thr_io_fields_start(table->context, &table->stream, strcmp(source->ending, ".csv") == 0,
                                limited ? image->buffer_bytes : SIZE_MAX, &table->fields, err);
 }

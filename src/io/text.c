@@ -81,11 +81,8 @@ static thr_status text_next_line(thr_reader *reader, const char **line, size_t *
     }
     size_t size = (end != NULL ? (size_t)(end - s->buffer) : s->end) - s->start;
     size_t length = end != NULL && size != 0 && end[-1] == '\r' ? size - 1 : size;
-    if (end == NULL && size == 0) {
-        if (reader->stream.position == 0 && !reader->may_be_empty)
-            return thr_fail(err, THR_ECORRUPT, "%s: the file is empty: write or fetch it again", reader->name);
+    if (end == NULL && size == 0)
         return THR_OK;
-    }
     if (length > reader->longest_line + mark_length(s))
         return thr_fail(
             err, THR_EFORMAT, "%s: line %llu, at byte %llu, is longer than %zu bytes: is it really a text of lines?",

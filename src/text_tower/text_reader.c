@@ -157,7 +157,7 @@ static thr_status open_vectors(const thr_tower *tower, thr_side side, thr_reader
     if (shape.dtype == THR_DTYPE_NONE)
         return thr_fail(err, THR_EINVAL, "%s: is a text, but the model reads vectors of %" PRIu32 " dimensions",
                         thr_reader_name(vectors), config.n_inputs);
-    if (shape.n_dims != config.n_inputs)
+    if (shape.n_dims != config.n_inputs && shape.n_rows != 0)
         return thr_fail(err, THR_EDIM, "%s: vectors of %" PRIu32 " dimensions, but the model reads those of %" PRIu32,
                         thr_reader_name(vectors), shape.n_dims, config.n_inputs);
     THR_TRY(make_reader(tower, side, vectors, config.n_dims, reader_out, err));

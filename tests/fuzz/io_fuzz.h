@@ -58,7 +58,7 @@ static inline void fuzz_check_error(const thr_error *err, thr_status status) {
 static inline void fuzz_rows(thr_reader *reader, uint64_t max_rows, fuzz_result *result, thr_error *err) {
     thr_reader_shape shape = thr_reader_get_shape(reader);
     size_t row = shape.n_dims * thr_dtype_size(shape.dtype);
-    fuzz_check(shape.n_dims >= 1 && shape.n_dims <= THR_MAX_DIMS && row != 0);
+    fuzz_check((row != 0 || shape.n_rows == 0) && shape.n_dims <= THR_MAX_DIMS);
     for (;;) {
         thr_matrix rows;
         result->status = thr_reader_next(reader, max_rows, &rows, err);
@@ -94,7 +94,7 @@ static inline fuzz_result fuzz_read(const char *name, const uint8_t *data, size_
     thr_image image = {.data = data, .size = size, .sized = sized, .buffer_bytes = FUZZ_BUFFER_BYTES};
     result.status = thr_io_reader_open_memory(fuzz_context(), name, &image, &reader, &err);
     fuzz_check((result.status == THR_OK) == (reader != NULL));
-    if (reader != NULL && thr_reader_get_shape(reader).n_dims == 0)
+    if (reader != NULL && thr_reader_get_shape(reader).dtype == THR_DTYPE_NONE)
         fuzz_lines(reader, &result, &err);
     else if (reader != NULL)
         fuzz_rows(reader, max_rows, &result, &err);

@@ -212,8 +212,8 @@ static inline thr_status read_all(thr_context *context, const char *path, uint64
         return status;
     assert_string_equal(thr_reader_name(reader), path);
     uint64_t n = 0;
-    status = thr_reader_get_shape(reader).n_dims != 0 ? read_rows(reader, max_rows, out, &n, err)
-                                                      : read_lines(reader, out, &n, err);
+    status = thr_reader_get_shape(reader).dtype != THR_DTYPE_NONE ? read_rows(reader, max_rows, out, &n, err)
+                                                                  : read_lines(reader, out, &n, err);
     thr_reader_free(reader);
     return status;
 }
@@ -240,8 +240,8 @@ static inline thr_status read_all_memory(thr_context *context, const char *name,
     if (status != THR_OK)
         return status;
     uint64_t n = 0;
-    status = thr_reader_get_shape(reader).n_dims != 0 ? read_rows(reader, max_rows, out, &n, err)
-                                                      : read_lines(reader, out, &n, err);
+    status = thr_reader_get_shape(reader).dtype != THR_DTYPE_NONE ? read_rows(reader, max_rows, out, &n, err)
+                                                                  : read_lines(reader, out, &n, err);
     thr_reader_free(reader);
     return status;
 }

@@ -101,9 +101,22 @@ static void what_is_no_file_is_refused(void **state) {
     assert_int_equal(thr_reader_open(io_context, in_dir("none/a.npy"), &reader, &err), THR_ENOTFOUND);
 }
 
-static void empty_files_are_refused(void **state) {
+static void empty_files_of_formats_without_a_header_have_no_rows(void **state) {
     (void)state;
-    static const char *const names[] = {"e.npy", "e.fvecs", "e.fbin", "e.ibin", "e.txt"};
+    static const char *const names[] = {"e.fvecs", "e.bvecs", "e.ivecs", "e.txt", "e.tsv:2", "e.csv:name"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        for (int sized = 0; sized < 2; sized++) {
+            bytes got = {0};
+            thr_error err;
+            assert_ok(read_all_memory(io_context, names[i], "", 0, sized, 1, &got, &err), &err);
+            assert_int_equal(got.size, 0);
+        }
+    }
+}
+
+static void empty_files_of_formats_with_a_header_are_refused(void **state) {
+    (void)state;
+    static const char *const names[] = {"e.npy", "e.fbin", "e.ibin", "e.txt.gz"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         bytes none = {0}, got = {0};
         thr_error err;
@@ -267,7 +280,8 @@ int main(void) {
         io_test(names_are_taken_apart),
         io_test(unknown_endings_list_the_known_and_the_nearest),
         io_test(what_is_no_file_is_refused),
-        io_test(empty_files_are_refused),
+        io_test(empty_files_of_formats_without_a_header_have_no_rows),
+        io_test(empty_files_of_formats_with_a_header_are_refused),
         io_test(a_name_with_control_bytes_stays_one_line),
         io_test(a_very_long_name_is_no_harm),
         io_test(standard_input_is_read_in_order),

@@ -81,6 +81,8 @@ static int read_numbers(prog_removal *r, thr_reader *reader, const char *path) {
     int rc = PROG_DONE;
 
     r->unit = "value";
+    if (thr_reader_get_shape(reader).n_rows == 0)
+        return PROG_DONE;
     if (!prog_dtype_is_whole(thr_reader_get_shape(reader).dtype)) {
         prog_error("%s holds %s; ids are whole numbers", path, thr_dtype_name(thr_reader_get_shape(reader).dtype));
         return PROG_FAILED;

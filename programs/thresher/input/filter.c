@@ -115,6 +115,8 @@ static int read_any(prog_filter *filter, thr_reader *reader, const char *path) {
     bool is_mask = shape.dtype == THR_DTYPE_U8 && shape.n_rows != THR_ROWS_UNKNOWN &&
                    (shape.n_dims == 1 || shape.n_rows == 1) && shape.n_rows * shape.n_dims == filter->n_bits;
 
+    if (shape.n_rows == 0) /* nothing may be found */
+        return PROG_DONE;
     if (shape.dtype == THR_DTYPE_U8 && prog_items_disorder(filter->items) != NULL) {
         prog_error("%s: a mask has one value per item in the order of the build, and this %s was changed or has cells: "
                    "give ids or names",

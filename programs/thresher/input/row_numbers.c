@@ -45,7 +45,7 @@ static int read_rows(numbers_read *r, thr_reader *reader) {
     thr_matrix rows;
     int rc = PROG_DONE;
 
-    if (thr_reader_get_shape(reader).n_dims != 1) {
+    if (thr_reader_get_shape(reader).n_dims != 1 && thr_reader_get_shape(reader).n_rows != 0) {
         prog_error("%s: a row has %" PRIu32 " numbers, a %s is one", r->wanted->path,
                    thr_reader_get_shape(reader).n_dims, r->wanted->what);
         return PROG_FAILED;
@@ -67,7 +67,7 @@ static int read_all(numbers_read *r, program *run) {
 
     if (rc != PROG_DONE)
         return rc;
-    rc = thr_reader_get_shape(reader).n_dims == 0 ? read_lines(r, reader) : read_rows(r, reader);
+    rc = thr_reader_get_shape(reader).dtype == THR_DTYPE_NONE ? read_lines(r, reader) : read_rows(r, reader);
     if (rc == PROG_DONE && r->n != wanted->n) {
         prog_error("%s has %s %ss, %s has %s %s: every %s needs a %s", wanted->path, prog_exact(r->n).text,
                    wanted->what, wanted->file, prog_exact(wanted->n).text, plural, wanted->of, wanted->what);

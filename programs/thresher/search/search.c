@@ -165,7 +165,7 @@ int prog_search_rows(prog_search *s, thr_reader *reader, const char *dir, uint32
     thr_matrix rows;
     int rc = PROG_DONE;
 
-    if (shape.n_dims != n_dims) {
+    if (shape.n_dims != n_dims && shape.n_rows != 0) {
         prog_error("%s has %" PRIu32 " dimensions, %s has %" PRIu32 "; queries and items must have the same",
                    s->queries, shape.n_dims, dir, n_dims);
         return PROG_FAILED;

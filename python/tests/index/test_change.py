@@ -103,6 +103,24 @@ class Changes(VectorCase):
         self.check(self.index, items)
         self.assertEqual(self.index.add(self.more).first_id, 1300)  # ids are never used again
 
+    def test_nothing_is_added_removed_found_and_filtered(self) -> None:
+        none: tuple[Any, ...] = (np.empty((0, DIMS), np.float32), np.empty((0, DIMS)), np.array([]), np.empty((0, 0)), [], iter(()))
+        with Index.build(self.path("named"), self.vectors[:9], ids=[f"n{i}" for i in range(9)]) as named:
+            for index in (self.index, named):
+                before = len(index), index.info.n_commits
+                for nothing in none:
+                    self.assertEqual(index.add(nothing, ids=[]).n_added, 0)
+                for no_ids in ([], np.array([]), np.empty(0, np.int64), np.array([], str)):
+                    self.assertEqual(index.upsert(none[0], ids=no_ids).n_added, 0)
+                    self.assertEqual(index.remove(no_ids).n_removed, 0)
+                    self.assertTrue((index.search(self.queries, 3, filter=index.filter_ids(no_ids))[0] == thresher.NO_ID).all())
+                    self.assertEqual(index.vectors(no_ids).shape, (0, DIMS))
+                self.assertEqual([part.shape for part in index.search(none[0], 3)], [(0, 3), (0, 3)])
+                self.assertEqual([len(part) for part in index.search_radius(none[0], 0.5)], [1, 0, 0])
+                self.assertEqual((len(index), index.info.n_commits), before)
+                with self.assertRaisesRegex(thresher.ArgumentError, "2 rows of vectors: give one for every|give a name for each"):
+                    index.add(self.vectors[:2], ids=[])
+
     def test_every_source(self) -> None:
         np.save(self.path("more.npy"), self.more)
         sources: list[Any] = [

@@ -100,6 +100,8 @@ def integers(thing: Any, what: str) -> AnyArray:
     Convert thing to an array of integers, also a list of small and large ones, which numpy would convert to floats.
     """
     array = as_numpy(thing, what)
+    if array.size == 0:  # numpy makes floats of nothing
+        return array.astype(np.uint64)
     if array.dtype.kind == "f" and not is_array(thing):
         values = np.asarray(thing, object)
         if all(isinstance(value, int) and -(2**63) <= value < 2**64 for value in values.ravel().tolist()):

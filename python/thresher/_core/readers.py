@@ -29,6 +29,9 @@ model also a file of lines, or an iterable of texts.
 _FAILED = 2**64 - 1  # more rows than requested: the library stops with an error
 
 
+_NO_ROWS = np.empty((0, 1), np.float32)  # without rows, the number of dimensions is not compared
+
+
 class Encoder(Protocol):
     """A model that encodes texts as items: a Tower, a Dual, or that of an index."""
 
@@ -62,7 +65,8 @@ class Reader:
             if status == abi.OK and tower is not None and not tower.reads_vectors:
                 status = self._encode_lines(tower)
         elif arrays.is_array(source):
-            array = arrays.vectors(source, "vectors", one_row=False)
+            array = arrays.as_numpy(source, "vectors")
+            array = _NO_ROWS if array.shape in ((0,), (0, 0)) else arrays.vectors(array, "vectors", one_row=False)
             if array.dtype in arrays.CODES and arrays.rows_are_plain(array):
                 view = arrays.matrix(array)
                 self._keep = array
@@ -71,7 +75,10 @@ class Reader:
                 status = self._from_function(context, len(array), array.shape[1], _array_rows(array))
         else:
             chunks = _Chunks(source if tower is None or tower.reads_vectors else _encoded(source, tower))
-            status = self._from_function(context, abi.ROWS_UNKNOWN, chunks.n_dims, chunks.rows)
+            if chunks.is_empty:
+                status = lib.thr_reader_from_matrix(context.pointer, byref(arrays.matrix(_NO_ROWS)), made, err)
+            else:
+                status = self._from_function(context, abi.ROWS_UNKNOWN, chunks.n_dims, chunks.rows)
         if status == abi.OK and tower is not None and tower.encodes_vectors:
             status = self._encode(tower)
         if status != abi.OK:
@@ -154,10 +161,8 @@ class _Chunks:
             ) from None
         self._number = 0
         self.n_dims = 0  # not known yet
-        chunk = self._next()
-        if chunk is None:
-            raise _errors.ArgumentError("vectors: the iterable is empty: an index needs at least one vector")
-        self._chunk: AnyArray | None = chunk
+        self._chunk: AnyArray | None = self._next()
+        self.is_empty = self._chunk is None
 
     def _next(self) -> AnyArray | None:
         """The next chunk with rows, [n, n_dims]; None at the end."""

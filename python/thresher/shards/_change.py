@@ -126,7 +126,7 @@ def add(
     Add items to the collection in directory path, as one more shard with the collection's quantiser; returns the new
     manifest. compact() joins small shards.
 
-    vectors   [n, n_dims], n at least 1, as for build
+    vectors   [n, n_dims], as for build; without rows nothing changes
     ids       distinct integers [n] that no item of the collection has, or names; None in a collection without ids: rows
               are counted on
     features, multipliers, offsets   of the items, in a collection with features, as for Index.build
@@ -142,8 +142,11 @@ def add(
                 + ("was built without ids: give none" if ids is not None else "items have ids or names: give ids")
             )
         _check_names(directory, manifest, ids)
-        if manifest.cells is not None:  # the number of cells depends on the number of rows
-            vectors = load(vectors, len(manifest.shards)).vectors
+        vectors, pair, _ = load(vectors, len(manifest.shards))
+        if pair is not None:
+            raise _errors.ArgumentTypeError("vectors: a pair of vectors and ids was given: give ids=")
+        if len(vectors) == 0:
+            return manifest
         made = _part_like(
             directory,
             manifest,

@@ -47,6 +47,8 @@ static int64_t widen(const uint8_t *in, thr_dtype dtype, uint64_t *id) {
 static thr_status read_numbers(thr_ids *ids, thr_reader *reader, thr_reader_shape shape, thr_error *err) {
     bool integers = shape.dtype == THR_DTYPE_I8 || shape.dtype == THR_DTYPE_U8 || shape.dtype == THR_DTYPE_I32 ||
                     shape.dtype == THR_DTYPE_U32 || shape.dtype == THR_DTYPE_I64 || shape.dtype == THR_DTYPE_U64;
+    if (shape.n_rows == 0)
+        return THR_OK;
     if (!integers || shape.n_dims != 1)
         return thr_fail(err, THR_EINVAL,
                         "%s: holds %" PRIu32
@@ -94,8 +96,6 @@ static thr_status read_lines(thr_ids *ids, thr_reader *reader, bool keep_names, 
         }
         ids->n++;
     }
-    if (ids->n == 0)
-        return thr_fail(err, THR_EDIM, "%s: holds no ids and no names", ids->name);
     if (numbers && keep_names) {
         ids->kept_offsets = ids->offsets;
         ids->offsets = NULL;
@@ -220,8 +220,7 @@ thr_status thr_index_ids_open(thr_context *context, const thr_index_build_option
         ids->ids = options->ids;
         ids->n = options->n_ids;
     }
-    if (ids->n == 0)
-        return thr_fail(err, THR_EDIM, "%s: holds no ids", ids->name);
+    ids->given = true;
     return thr_index_ids_check_unique(ids, err);
 }
 
@@ -231,7 +230,7 @@ void thr_index_ids_close(thr_ids *ids) {
 }
 
 thr_status thr_index_ids_check_count(const thr_ids *ids, uint64_t n_rows, const char *rows_name, thr_error *err) {
-    if (ids->n == 0 || ids->n == n_rows)
+    if ((ids->n == 0 && !ids->given) || ids->n == n_rows)
         return THR_OK;
     return thr_fail(err, THR_EDIM, "%s: %" PRIu64 " %s for the %" PRIu64 " rows of %s: give one for every row",
                     ids->name, ids->n, ids->offsets != NULL ? "names" : "ids", n_rows, rows_name);

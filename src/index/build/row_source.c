@@ -20,7 +20,7 @@ thr_status thr_index_row_source_open(thr_context *context, thr_reader *reader, t
     if (thr_dtype_size(shape.dtype) == 0)
         return thr_fail(err, THR_EINVAL, "%s: a text holds no vectors: give a file of numbers (.npy .fvecs .fbin ...)",
                         source->name);
-    if (shape.n_dims == 0 || shape.n_dims > THR_MAX_DIMS)
+    if ((shape.n_dims == 0 && shape.n_rows != 0) || shape.n_dims > THR_MAX_DIMS)
         return thr_fail(err, THR_EDIM, "%s: vectors of %" PRIu32 " dimensions: 1 to %d can be indexed", source->name,
                         shape.n_dims, THR_MAX_DIMS);
     source->row_bytes = shape.n_dims * thr_dtype_size(shape.dtype);

@@ -118,7 +118,7 @@ static thr_status fill_segment(thr_segment_stream *s, uint32_t number, uint64_t 
                                 s->source->name, s->segment_items);
             THR_TRY(thr_index_segment_begin(s, number, err));
         }
-        if (s->ids->n != 0 && first_row + rows.n_rows > s->ids->n)
+        if ((s->ids->n != 0 || s->ids->given) && first_row + rows.n_rows > s->ids->n)
             THR_TRY(thr_index_ids_check_count(s->ids, first_row + rows.n_rows, s->source->name, err));
         THR_TRY(add_rows(s, slab, &rows, first_row, err));
         *n_items += rows.n_rows;

@@ -59,7 +59,7 @@ static thr_status write_segments(thr_commit *c, thr_row_source *source, const th
     if (status == THR_OK)
         status = thr_index_segment_stream_write(&stream, number, err);
     if (status == THR_OK && added->n_items == 0)
-        status = thr_fail(err, THR_EDIM, "%s: holds no rows: nothing to add", source->name);
+        status = thr_index_ids_check_count(ids, 0, source->name, err);
     if (status == THR_OK)
         thr_index_code_errors_join(&c->manifest.errors, &stream.gather.errors);
     thr_index_segment_stream_close(&stream);

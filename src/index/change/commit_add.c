@@ -80,8 +80,6 @@ static thr_status add_few(adder *a, thr_appended *added, thr_error *err) {
     thr_matrix rows;
     thr_status status = THR_OK;
     THR_TRY(thr_index_row_source_next(a->source, THR_TAIL_LEAST_ROWS, &rows, err));
-    if (rows.n_rows == 0)
-        return thr_fail(err, THR_EDIM, "%s: holds no rows: nothing to add", a->source->name);
     THR_TRY(thr_alloc(c->context, (size_t)rows.n_rows, n_dims * sizeof *vectors, &vectors, "rows", err));
     THR_TRY_OUT(thr_matrix_to_f32(&rows, 0, rows.n_rows, vectors));
     for (uint64_t r = 0; r < rows.n_rows; r++)
@@ -117,25 +115,35 @@ static thr_status count_rows(const adder *a, uint64_t *n, thr_error *err) {
     if (*n != THR_ROWS_UNKNOWN || a->commit.manifest.n_segments > 0)
         return THR_OK;
     thr_index_build_options_init(&defaults);
-    THR_TRY(thr_index_row_source_sample(a->source, defaults.sample_rows, &sample, err));
+    const thr_status status = thr_index_row_source_sample(a->source, defaults.sample_rows, &sample, err);
     if (!a->source->ended)
-        return THR_OK;
-    *n = sample.n_rows;
+        return status;
+    if (status != THR_OK && a->source->sample_rows > 0)
+        return status;
+    *n = a->source->sample_rows;
     return thr_index_ids_check_count(a->ids, *n, a->source->name, err);
+}
+
+/* There is nothing to commit. */
+static thr_status report_nothing(adder *a, thr_index_change *change) {
+    a->commit.manifest.n_commits--;
+    thr_index_commit_report(&a->commit, change);
+    return THR_OK;
 }
 
 static thr_status add(adder *a, thr_index_change *change, thr_error *err) {
     thr_appended added;
     uint64_t n;
-    THR_TRY(check_addition(a, err));
     if (a->source->shape.n_rows == 0) {
-        a->commit.manifest.n_commits--;
-        thr_index_commit_report(&a->commit, change);
-        return THR_OK;
+        THR_TRY(thr_index_ids_check_count(a->ids, 0, a->source->name, err));
+        return report_nothing(a, change);
     }
+    THR_TRY(check_addition(a, err));
     THR_TRY(thr_index_commit_read_features(&a->commit, a->features, a->source, a->ids, &a->added_features, err));
     THR_TRY(find_replaced(a, err));
     THR_TRY(count_rows(a, &n, err));
+    if (n == 0)
+        return report_nothing(a, change);
     const uint64_t tail = thr_index_commit_tail_items(&a->commit);
     if (a->commit.manifest.n_segments == 0 && n != THR_ROWS_UNKNOWN && tail + n < THR_TAIL_LEAST_ROWS) {
         THR_TRY(add_few(a, &added, err));
@@ -145,6 +153,8 @@ static thr_status add(adder *a, thr_index_change *change, thr_error *err) {
         THR_TRY(thr_index_commit_fold(&a->commit, true, err));
         THR_TRY(thr_index_commit_append_rows(&a->commit, a->source, a->ids, &added, err));
     }
+    if (added.n == 0)
+        return report_nothing(a, change);
     if (a->commit.index->hits != NULL)
         THR_TRY(thr_index_hits_check_count(a->added_features.items.n_items, added.n, a->source->name, err));
     THR_TRY(thr_index_commit_write_features(&a->commit, a->commit.live, a->commit.index->manifest.n_rows, NULL,
