@@ -40,6 +40,13 @@ static void first_thresholds(const thr_job *job, const thr_scan_group *group, th
                   lanes[q].floor);
 }
 
+/* Rows of sparse blocks wait in a queue (refine.c), so with a filter rows do not ascend. */
+static thr_status start_collector(const thr_job *job, thr_lane *lane, float extra, float threshold, thr_error *err) {
+    THR_TRY(thr_select_collector_start(&lane->collector, job->context, job->n_survivors, extra, threshold, err));
+    lane->collector.ascending = job->options->filter == NULL;
+    return THR_OK;
+}
+
 /* A group of queries with a lane each, or one query with the lanes of all threads. */
 typedef struct block_pass {
     const thr_job *job;
@@ -95,7 +102,7 @@ static void pass_without_threshold(const thr_job *job, const thr_scan_group *gro
 static thr_status pass_one(const thr_job *job, const thr_scan_group *group, thr_lane *lanes, uint32_t n_lanes,
                            float extra, float threshold, thr_error *err) {
     for (uint32_t i = 0; i < n_lanes; i++)
-        THR_TRY(thr_select_collector_start(&lanes[i].collector, job->context, job->n_survivors, extra, threshold, err));
+        THR_TRY(start_collector(job, &lanes[i], extra, threshold, err));
     block_pass p = {job, group, lanes};
     const size_t n_pieces = (size_t)((job->n_blocks + THR_PIECE_BLOCKS - 1) / THR_PIECE_BLOCKS);
     if (n_lanes > 1)
@@ -104,6 +111,7 @@ static thr_status pass_one(const thr_job *job, const thr_scan_group *group, thr_
         pass_without_threshold(job, group, lanes);
     else
         pass_blocks(job, group, lanes, (thr_block_range){0, job->n_blocks});
+    lanes[0].collector.ascending = false;
     for (uint32_t i = 1; i < n_lanes; i++)
         thr_select_collector_merge(&lanes[0].collector, &lanes[i].collector);
     return finish(&lanes[0].collector, err);
@@ -177,8 +185,7 @@ static thr_status collect_group(const thr_job *job, const thr_scan_group *group,
     const thr_scan_query *queries = group->queries;
     for (uint32_t i = 0; i < group->n; i++)
         if (!queries[i].skips_screen)
-            THR_TRY(thr_select_collector_start(&lanes[i].collector, job->context, job->n_survivors, extras[i],
-                                               thresholds[i], err));
+            THR_TRY(start_collector(job, &lanes[i], extras[i], thresholds[i], err));
     pass_blocks(job, group, lanes, (thr_block_range){0, job->n_blocks});
     for (uint32_t i = 0; i < group->n; i++) {
         if (queries[i].skips_screen)

@@ -49,10 +49,11 @@ static float square_distance(const thr_scan_query *query, thr_lane *lane, const 
 /*
  * Cosines from products of the query, of length 1, with n rows from `first` on. For unit vectors the cosine is
  * 1 - |difference|^2 / 2. This form has no rounding error to speak of where it is near 1, never exceeds 1, and is
- * exactly 1 for a multiple of the query. So it replaces all products that may be 1 but for rounding.
+ * exactly 1 for a multiple of the query. So it replaces all products that may be 1 but for rounding, unless no row
+ * reaches `least`.
  */
 static void to_cosines(const thr_scan_query *query, thr_lane *lane, const thr_segment *segment, uint64_t first,
-                       size_t n, float *scores) {
+                       size_t n, float least, float *scores) {
     const float near = thr_near_cosine(query->corpus->quantiser->n_dims);
     bool any = false;
     for (size_t i = 0; i < n; i++) {
@@ -62,12 +63,14 @@ static void to_cosines(const thr_scan_query *query, thr_lane *lane, const thr_se
     }
     for (size_t i = 0; any && i < n; i++)
         if (scores[i] >= near)
-            scores[i] = 1 - 0.5f * square_distance(query, lane, segment, first + i, segment->inverse_norms[first + i]);
+            scores[i] = least > 1 ? 1
+                                  : 1 - 0.5f * square_distance(query, lane, segment, first + i,
+                                                               segment->inverse_norms[first + i]);
 }
 
-/* Exact scores of n consecutive rows from `first` on, before sums of hits. */
+/* Exact scores of n consecutive rows from `first` on, before sums of hits. Those below `least` may be wrong. */
 static void score_rows(const thr_scan_query *query, thr_lane *lane, const thr_segment *segment, uint64_t first,
-                       size_t n, float *scores) {
+                       size_t n, float least, float *scores) {
     const thr_scan_corpus *corpus = query->corpus;
     const thr_kernels *kernels = query->kernels;
     const uint32_t n_dims = corpus->quantiser->n_dims;
@@ -90,7 +93,7 @@ static void score_rows(const thr_scan_query *query, thr_lane *lane, const thr_se
                 l2 ? square_distance(query, lane, segment, first + i, 1) : scores[i] * segment->scales[first + i];
     }
     if (corpus->metric == THR_METRIC_COSINE)
-        to_cosines(query, lane, segment, first, n, scores);
+        to_cosines(query, lane, segment, first, n, least, scores);
     if (l2)
         for (size_t i = 0; i < n; i++)
             scores[i] = 0.0f - scores[i]; /* not -scores[i], which is -0 at distance 0 */
@@ -124,7 +127,7 @@ void thr_scan_refine(const thr_scan_query *query, thr_lane *lane, thr_candidate 
         const row_place place = places[i % AHEAD];
         if (i + AHEAD < n)
             places[i % AHEAD] = fetch(query->corpus, size, items[i + AHEAD].row);
-        score_rows(query, lane, place.segment, place.item, 1, &items[i].score);
+        score_rows(query, lane, place.segment, place.item, 1, -INFINITY, &items[i].score);
         if (query->corpus->hits != NULL)
             items[i].score = thr_scan_value(query, &items[i], items[i].score);
     }
@@ -171,7 +174,8 @@ void thr_scan_exact_blocks(const thr_scan_query *query, thr_lane *lane, thr_bloc
             continue;
         }
         float scores[THR_BLOCK_ITEMS] = {0};
-        score_rows(query, lane, segment, first, left < THR_BLOCK_ITEMS ? (size_t)left : THR_BLOCK_ITEMS, scores);
+        const float least = query->corpus->hits == NULL ? lane->collector.threshold : -INFINITY;
+        score_rows(query, lane, segment, first, left < THR_BLOCK_ITEMS ? (size_t)left : THR_BLOCK_ITEMS, least, scores);
         if (query->corpus->hits != NULL) {
             mask &= thr_scan_values_of_block(query, lane, row, 1, 0, scores);
             if (mask != 0)

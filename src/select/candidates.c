@@ -178,6 +178,7 @@ thr_status thr_select_collector_start(thr_collector *collector, thr_context *con
     collector->n = 0;
     collector->wanted = wanted;
     collector->extra = extra;
+    collector->ascending = false;
     collector->threshold = threshold;
     collector->status = THR_OK;
     if (collector->capacity / 2 >= wanted && collector->capacity >= 4 * BLOCK)
@@ -200,6 +201,7 @@ static void prune(thr_collector *collector) {
     for (size_t i = 1; i < collector->wanted; i++)
         worst = collector->items[i].score < worst ? collector->items[i].score : worst;
     if (collector->extra == 0) {
+        worst = collector->ascending ? nextafterf(worst, INFINITY) : worst;
         collector->threshold = worst > collector->threshold ? worst : collector->threshold;
         return;
     }

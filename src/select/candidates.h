@@ -32,7 +32,8 @@ void thr_select_candidates_sort(thr_candidate *items, size_t n);
 
 /*
  * Collects rows that arrive in any order. A row whose score equals the threshold is kept, since its number may be
- * smaller than those of collected rows with that score.
+ * smaller than those of collected rows with that score. If rows ascend, it cannot be: then of many equal rows only the
+ * first are collected.
  */
 typedef struct thr_collector {
     thr_context *context;
@@ -40,6 +41,7 @@ typedef struct thr_collector {
     size_t capacity, n;
     size_t wanted;
     float extra;       /* 0: exactly the best `wanted` */
+    bool ascending;    /* the caller pushes rows in ascending order; set it after start */
     float threshold;   /* rows that score below it need not be pushed */
     thr_status status; /* THR_ENOMEM after a buffer could not grow */
 } thr_collector;

@@ -276,6 +276,34 @@ static void a_threshold_rises_but_never_loses_an_equal_score(void **state) {
     thr_context_free(context);
 }
 
+static void of_equal_rows_that_ascend_only_the_first_are_collected(void **state) {
+    (void)state;
+    enum { WANTED = 100, BLOCKS = 20000 };
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    thr_collector collector = {.context = NULL};
+    float block_scores[64];
+    size_t n_pushed = 0;
+    thr_error err;
+    for (size_t i = 0; i < 64; i++)
+        block_scores[i] = 0.5f;
+    assert_ok(thr_select_collector_start(&collector, context, WANTED, 0, -INFINITY, &err), &err);
+    collector.ascending = true;
+    for (uint64_t block = 0; block < BLOCKS; block++) {
+        const size_t n = collector.n;
+        thr_select_collector_push_block(&collector, block * 64, ~UINT64_C(0), block_scores, NULL);
+        n_pushed += collector.n > n ? collector.n - n : 0;
+    }
+    assert_true(n_pushed <= collector.capacity);
+    assert_true(collector.threshold > 0.5f && collector.threshold < 0.51f);
+    thr_select_collector_finish(&collector);
+    thr_select_candidates_sort(collector.items, collector.n);
+    assert_int_equal(collector.n, WANTED);
+    for (size_t i = 0; i < WANTED; i++)
+        assert_int_equal(collector.items[i].row, i);
+    thr_select_collector_free(&collector);
+    thr_context_free(context);
+}
+
 static void a_second_stream_of_the_same_size_allocates_nothing(void **state) {
     (void)state;
     uint64_t rng = test_seed();
@@ -335,6 +363,7 @@ int main(void) {
         cmocka_unit_test(a_collector_keeps_what_the_model_keeps),
         cmocka_unit_test(ties_go_to_the_smaller_rows_in_any_order_of_arrival),
         cmocka_unit_test(a_threshold_rises_but_never_loses_an_equal_score),
+        cmocka_unit_test(of_equal_rows_that_ascend_only_the_first_are_collected),
         cmocka_unit_test(a_second_stream_of_the_same_size_allocates_nothing),
         cmocka_unit_test(without_memory_the_status_is_enomem_and_nothing_breaks),
     };

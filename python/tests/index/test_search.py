@@ -8,13 +8,30 @@ import unittest
 import numpy as np
 
 import thresher
-from support import VectorCase, plain_search
+from support import VectorCase, plain_search, random_vectors
 
 N, DIMS = 3000, 24
 
 
 class Search(VectorCase):
     shape, options = (N, DIMS, 150), {}
+
+    def test_copies_of_a_query_cost_no_more_than_one(self) -> None:
+        rows = random_vectors(20000, 32, seed=5)
+        n_read = np.empty(1, np.uint64)
+        for metric in ("cosine", "l2"):
+            read = []
+            for copies in (1, 2000):
+                vectors = rows.copy()
+                vectors[5000 : 5000 + copies] = rows[0]
+                vectors[7], vectors[19000] = rows[0], rows[0]
+                with thresher.Index.build(self.path("copies"), vectors, metric=metric, replace=True) as index:
+                    ids, scores = index.search(rows[0], 10, n_read_out=n_read)
+                    read.append(int(n_read[0]))
+                    if copies > 1:
+                        self.assertEqual(ids.tolist(), [0, 7, *range(5000, 5008)])
+                        self.assertTrue((scores == (1 if metric == "cosine" else 0)).all())
+            self.assertLess(read[1], 2 * read[0])
 
     def test_exact_is_the_truth_for_every_metric(self) -> None:
         for metric in ("cosine", "ip", "l2"):

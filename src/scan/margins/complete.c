@@ -67,6 +67,14 @@ static size_t first_rows(const thr_job *job, size_t n) {
     return n < wanted ? n : (size_t)wanted;
 }
 
+/* Whether the k-th best row has the best score there is. Then only equal rows with smaller numbers could replace it. */
+static bool is_best_possible(const thr_job *job, const thr_reach *reach) {
+    const thr_scan_corpus *corpus = job->corpus;
+    return corpus->hits == NULL && !reach->from_caller &&
+           ((corpus->metric == THR_METRIC_COSINE && reach->least == 1) ||
+            (corpus->metric == THR_METRIC_L2 && reach->least == 0));
+}
+
 static double miss_of(const thr_job *job, double share) {
     return share * (1 - (double)job->options->recall);
 }
@@ -144,8 +152,9 @@ static size_t keep_rows_in_reach(const thr_job *job, const thr_margin *margin, c
     const double least =
         reach->least == -INFINITY ? (double)-INFINITY : thr_scan_margin_threshold(&margin->rescoring, reach->least);
     const double excess_z = thr_is_nested(job->corpus) ? job->rescore_z - rescore_z(job, margin, items, reach) : 0;
+    const uint64_t last = is_best_possible(job, reach) ? items[reach->n - 1].row : UINT64_MAX;
     for (size_t i = first; i < n; i++)
-        if ((double)items[i].score >= least &&
+        if ((double)items[i].score >= least && items[i].row < last &&
             (excess_z == 0 || (double)items[i].score - excess_z * rescore_error(job, margin, 0, items[i].row) >= least))
             items[kept++] = items[i];
     return kept;
@@ -218,6 +227,8 @@ static thr_status complete(const thr_job *job, const thr_margin *margin, const t
         return THR_OK;
     const size_t k = (size_t)job->answers->k, n_best = collector->n < k ? collector->n : k;
     const thr_reach reach = reach_of(job, collector->items, collector->n, q);
+    if (is_best_possible(job, &reach)) /* equal rows have equal estimates, of which the first survived the screen */
+        return THR_OK;
     thr_radius radius = {.least_score = reach.least, .most = k, .screen_z = job->screen_z, .rescore_z = job->rescore_z};
     if (!may_miss(job, margin, lanes, &reach, &radius))
         return THR_OK;
