@@ -195,9 +195,9 @@ def refuse_rows(path: str, remedy: str) -> _errors.Error:
     )
 
 
-def refuse_values(path: str) -> ValueError:
+def refuse_values(path: str) -> _errors.ArgumentError:
     """The exception for values in the order of the build, where rows are not in that order."""
-    return ValueError(
+    return _errors.ArgumentError(
         f"values: {path} was changed or has cells, so its rows are not in the order of its items: give ids=, those of "
         "the items"
     )

@@ -96,7 +96,7 @@ class Opened:
             raise _errors.ArgumentError(f"{self.path}: {self._noun} closed")
         if handle is None or handle.pointer is None:
             if self._unsaved:
-                raise ValueError(
+                raise _errors.ArgumentError(
                     f"{self.path}: values or changes that were set before the fork are its parent's: open it again, "
                     "and set them"
                 )

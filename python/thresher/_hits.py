@@ -324,7 +324,9 @@ class Hits(Opened):
         rows = self._rows(handle, items)
         check_found(self.path, items, rows)
         if rows.size != n_items or np.unique(rows).size != n_items:
-            raise ValueError(f"ids: {np.unique(rows).size} items were named: give all {n_items} items once")
+            raise _errors.ArgumentError(
+                f"ids: {np.unique(rows).size} items were named: give all {n_items} items once"
+            )
         return rows
 
     def _rows_in_order(self, handle: Any) -> bool:

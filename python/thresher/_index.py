@@ -789,7 +789,9 @@ class Index(Opened):
     def __reduce__(self) -> tuple[Any, ...]:
         """A pickle holds the path; loading it opens the index again. ValueError if hits.set_values() was called."""
         if self._unsaved:
-            raise ValueError(f"{self.path}: has values that were set, and a pickle holds its path only: set them there")
+            raise _errors.ArgumentError(
+                f"{self.path}: has values that were set, and a pickle holds its path only: set them where it is loaded"
+            )
         return (_open_again, (self.path, self._threads, self._device, "auto" if self._auto else "manual"))
 
     def __repr__(self) -> str:

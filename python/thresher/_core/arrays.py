@@ -41,6 +41,11 @@ def is_array(thing: object) -> bool:
     )
 
 
+def may_be_texts(array: AnyArray) -> bool:
+    """Whether an array's type has str: of one width, of any width (numpy 2), or objects."""
+    return array.dtype.kind in "UTO"
+
+
 def as_numpy(thing: Any, what: str) -> AnyArray:
     """
     Convert thing to a numpy array, if possible without a copy: numpy arrays, CPU tensors that support DLPack, objects
@@ -107,7 +112,7 @@ def integers(thing: Any, what: str) -> AnyArray:
         if all(isinstance(value, int) and -(2**63) <= value < 2**64 for value in values.ravel().tolist()):
             array = np.array([value % 2**64 for value in values.ravel().tolist()], np.uint64).reshape(values.shape)
     if array.dtype.kind not in "iu":
-        kind = "texts" if array.dtype.kind in "SU" else f"values of type {array.dtype}"
+        kind = "texts" if array.dtype.kind in "SUT" else f"values of type {array.dtype}"
         raise _errors.ArgumentTypeError(f"{what}: {kind} were given: expected integers")
     return array
 

@@ -34,14 +34,14 @@ def _row(row: Any, number: int) -> Any:
     array = arrays.as_numpy(row, what)
     if array.ndim != 1:
         raise _errors.ArgumentError(f"{what}: an array of shape {list(array.shape)} was given: expected [n]")
-    return array.tolist() if array.dtype.kind in "UO" else array
+    return array.tolist() if arrays.may_be_texts(array) else array
 
 
 def _is_pair(features: Any) -> bool:
     """Whether features is (offsets, features), rather than the words of two items."""
     if not isinstance(features, tuple) or len(features) != 2 or not arrays.is_array(features[0]):
         return False
-    return arrays.as_numpy(features[0], "offsets").dtype.kind not in "UO"
+    return not arrays.may_be_texts(arrays.as_numpy(features[0], "offsets"))
 
 
 def rows_of(features: Any) -> Any:
@@ -94,7 +94,7 @@ def as_names(ids: Any) -> list[str] | None:
     """ids as a list of names; None if they are not names. numpy would drop NULs at their ends."""
     if arrays.is_array(ids):
         array = arrays.as_numpy(ids, "ids")
-        given = array.tolist() if array.ndim == 1 and array.dtype.kind in "UO" else []
+        given = array.tolist() if array.ndim == 1 and arrays.may_be_texts(array) else []
     else:
         given = list(ids) if isinstance(ids, Iterable) and not isinstance(ids, (str, bytes)) else []
     return given if given and all(isinstance(name, str) for name in given) else None
