@@ -156,8 +156,8 @@ THR_API thr_status thr_index_code_error(const thr_index *index, float *now, floa
  * has ended. If a writer's journal has grown and nothing else has changed, only its new part is read.
  *
  * Values that thr_hits_set_values has set in index are taken over by item: by id, or by name where a replaced item got
- * a new id. Items that are new, and those whose multiplier or offset a change has given, have those of the change. Values
- * that are set in index after this call are lost: set those of the newest snapshot. Returns as thr_index_open.
+ * a new id. Items that are new, and those whose multiplier or offset a change has given, have those of the change.
+ * Values that are set in index after this call are lost: set those of the newest snapshot. Returns as thr_index_open.
  */
 THR_API thr_status thr_index_refresh(const thr_index *index, thr_index **newer, thr_error *err);
 

@@ -17,12 +17,19 @@
 
 /* ------------------------------------------------------------------------------------------------ added items */
 
+/* Lists without features have neither words nor numbers: the first features decide. */
+static bool is_undecided(const thr_hits *hits) {
+    return hits->delta == NULL && hits->view.contents.lists.n_features == 0;
+}
+
 static thr_status read_table(const thr_hits *hits, const char *path, thr_hits_added *added, thr_error *err) {
     static const uint64_t none[1] = {0};
     thr_hits_rows *table = &added->table;
     THR_TRY(thr_hits_rows_read(hits->context, path, table, err));
     added->items = (thr_item_features){table->offsets == NULL ? none : table->offsets, table->features, table->items.n};
-    if (hits->info.has_words)
+    added->has_words =
+        is_undecided(hits) ? !thr_hits_are_numbers(&table->words, THR_HITS_MAX_FEATURE) : hits->info.has_words;
+    if (added->has_words)
         return THR_OK;
     THR_TRY(thr_alloc(hits->context, table->n_postings, sizeof *added->owned, &added->owned, "features", err));
     added->items.features = added->owned;
@@ -30,7 +37,7 @@ static thr_status read_table(const thr_hits *hits, const char *path, thr_hits_ad
 }
 
 static thr_status check_arrays(const thr_hits *hits, const thr_item_features *items, thr_error *err) {
-    if (hits->info.has_words && items->n_items > 0 && items->offsets[items->n_items] > 0)
+    if (hits->info.has_words && !is_undecided(hits) && items->n_items > 0 && items->offsets[items->n_items] > 0)
         return thr_fail(err, THR_EINVAL, "%s: features are words: give a table with the words of each item",
                         hits->path);
     THR_TRY(thr_lists_check_offsets(items->offsets, items->n_items, "row", err));
@@ -341,7 +348,10 @@ static thr_status rewrite(rewriter *w, const char *path, thr_error *err) {
     THR_TRY_OUT(choose_sources(w, err));
     THR_TRY_OUT(place(w, err));
     THR_TRY_OUT(count(w, err));
-    if (w->hits->info.has_words)
+    const uint64_t n = n_added(w);
+    const bool decides = is_undecided(w->hits) && n > 0 && w->added->items.offsets[n] > 0;
+    const bool has_words = decides ? w->added->has_words : w->hits->info.has_words;
+    if (has_words)
         THR_TRY_OUT(number_words(w, &added_numbers, err));
     THR_TRY_OUT(fill(w, added_numbers, err));
     THR_TRY_OUT(move_values(w, true, &w->multipliers, err));
@@ -361,8 +371,7 @@ static thr_status rewrite(rewriter *w, const char *path, thr_error *err) {
                                w->word_offsets == NULL ? 0 : w->word_offsets[w->words.n]};
     const thr_strings names = {w->name_offsets, w->name_bytes, w->n_places,
                                w->name_offsets == NULL ? 0 : w->name_offsets[w->n_places]};
-    const thr_hits_extras extras = {w->name_offsets == NULL ? NULL : &names, w->hits->info.has_words ? &words : NULL,
-                                    w->given};
+    const thr_hits_extras extras = {w->name_offsets == NULL ? NULL : &names, has_words ? &words : NULL, w->given};
     THR_TRY_OUT(thr_hits_build_all(w->context, path, &items, &how, &extras, err));
 out:
     thr_release(w->context, added_numbers);

@@ -18,6 +18,7 @@ typedef struct thr_hits_added {
     const float *multipliers; /* borrowed, or NULL: 1 each */
     const float *offsets;     /* borrowed, or NULL: 0 each */
     uint32_t *owned;
+    bool has_words; /* features are the table's words */
 } thr_hits_added;
 
 /*
@@ -54,9 +55,11 @@ typedef struct thr_hits_moves {
 } thr_hits_moves;
 
 /*
- * Write the file path. added may be NULL. THR_EDIM if filled has another number of bits than there are items, or there
- * are more than THR_HITS_MAX_ITEMS rows; what thr_hits_verify returns for the old file; THR_ENOSPACE; THR_EIO;
- * THR_ECANCELED; THR_ENOMEM.
+ * Write the file path. added may be NULL. If the old lists have no features at all, those of added items decide whether
+ * features are words or numbers; write all rows then.
+ *
+ * THR_EDIM if filled has another number of bits than there are items, or there are more than THR_HITS_MAX_ITEMS rows;
+ * what thr_hits_verify returns for the old file; THR_ENOSPACE; THR_EIO; THR_ECANCELED; THR_ENOMEM.
  */
 thr_status thr_hits_rewrite(thr_hits *hits, const thr_hits_moves *moves, const thr_hits_added *added, const char *path,
                             thr_error *err);

@@ -91,6 +91,26 @@ class FeaturesCase(Case):
             with self.assertRaisesRegex(ValueError, "features of"):
                 thresher.Index.build(self.path("y.index"), self.vectors, cells=12, features=wrong)
 
+    def test_the_first_features_decide_between_words_and_numbers(self) -> None:
+        none: list[list[str]] = [[]]
+        for later, target in (([["b"]], "b"), ([[7]], "7"), ([[]], None)):
+            x, ids = self.vectors, np.arange(N)
+            with thresher.Index.build(self.path("z.index"), x, ids=ids, features=none * N, replace=True) as index:
+                index.add(x[:1], ids=[9000], features=none)
+                index.add(x[:1], ids=[9001], features=later)
+                with index.writer() as writer:
+                    writer.add(x[1:2], ids=[9002], features=later)
+                index.compact()
+                index.verify()
+                assert index.hits is not None
+                self.assertEqual(index.hits.info.has_words, target == "b")
+                if target is not None:
+                    found = index.search(x[0], 3, target=target)[0].tolist()
+                    self.assertEqual((sorted(found[:2]), found[2]), ([9001, 9002], thresher.NO_ID))
+                    with self.assertRaises(thresher.Error):
+                        index.add(x[:1], ids=[9003], features=[[3]] if target == "b" else [["b"]])
+                self.assertEqual(len(index), N + 3)
+
     def test_items_come_and_go_with_their_features(self) -> None:
         half, bids = N // 2, np.arange(1, N + 1, dtype=np.float32)
         with thresher.Index.build(

@@ -62,7 +62,8 @@ static bool is_second_file_large(uint64_t n_first, uint64_t n_second, uint64_t n
 
 /* Whether the file of the first n rows stays as it is, and a second file has the rows after them. */
 static bool is_first_kept(const thr_commit *c, uint64_t n, uint64_t first_moved, const thr_hits_added *added) {
-    return first_moved >= n &&
+    const bool has_features = c->index->hits->view.contents.lists.n_features > 0; /* else its words are not decided */
+    return first_moved >= n && has_features &&
            !is_second_file_large(n, c->manifest.n_rows - n, added == NULL ? 0 : added->items.n_items);
 }
 
