@@ -95,8 +95,8 @@ typedef struct thr_hits_view {
 } thr_hits_view;
 
 /*
- * A number of the build or change that gave an item its values; 0: none did. Equal numbers in two files: the same change
- * did. A file without the section was built with all its values, or with none.
+ * A number of the build or change that gave an item its values; 0: none did. Equal numbers in two files mean the same
+ * change. A file without the section was built with all its values, or with none.
  */
 static inline uint32_t thr_hits_given_at(const thr_hits_view *view, uint64_t row) {
     const thr_hits_contents *c = &view->contents;

@@ -15,7 +15,7 @@ import numpy as np
 
 import thresher
 from support import Case, random_vectors
-from thresher import Index, NotFoundError
+from thresher import Index, NotFoundError, shards
 from thresher._core import jobs
 from thresher._index_info import IndexHandle
 
@@ -194,6 +194,21 @@ class Late(Case):
         with self.assertRaises(KeyboardInterrupt):
             self.index.add(self.vectors[:2])
         self.check(self.index.add(self.vectors[:2])._replace(warning="the change is made"), N + 8)
+
+
+class LateInShards(Case):
+    def test_what_fails_after_the_list_is_published_is_a_warning(self) -> None:
+        vectors, ids = random_vectors(200, DIMS), np.arange(200) + 5
+        parts = [(vectors[:100], ids[:100]), (vectors[100:], ids[100:])]
+        shards.build(self.path(), parts, calibration_queries=0).close()
+        for kind in (KeyboardInterrupt, MemoryError):
+            with mock.patch("thresher.shards._publish.clean", side_effect=kind("late")):
+                with self.assertWarnsRegex(UserWarning, f"the change is made, .* {kind.__name__}: late"):
+                    made = shards.add(self.path(), vectors[:1], ids=[9000 + len(kind.__name__)], calibration_queries=0)
+                with self.assertWarnsRegex(UserWarning, "the change is made"):
+                    gone = shards.remove(self.path(), [9000 + len(kind.__name__)])
+            self.assertEqual((made.n_items, gone.n_items), (201, 200))
+            shards.verify(self.path())
 
 
 if __name__ == "__main__":

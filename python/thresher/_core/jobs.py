@@ -213,16 +213,21 @@ class Change(Job):
             self._note_failure(raised)
         return True
 
-    def report(self, path: str) -> Any:
-        """The result, with a warning of the failures, which is issued, too."""
+    def warn(self, path: str) -> str | None:
+        """Issue a warning of the failures, and return its text; None without any."""
         if not self.failures:
-            return self.result
+            return None
         text = f"{path}: the change is made, and on the disk; after it: {'; '.join(self.failures)}"
         try:
             note(text)
         except Warning:  # made an error by a filter
             pass
-        return self.result._replace(warning=text)
+        return text
+
+    def report(self, path: str) -> Any:
+        """The result, with the text of warn()."""
+        text = self.warn(path)
+        return self.result if text is None else self.result._replace(warning=text)
 
 
 def call_back(function: Callable[[], Any], failed: Any) -> Any:

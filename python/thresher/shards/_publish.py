@@ -12,7 +12,9 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from .. import _errors
+from .._core import abi
 from .._core.checks import path_of
+from .._core.jobs import Change
 from .._index import Index
 from ._duplicates import check_ids
 from ._manifest import NAME, Manifest, Shard, checksum_of, describe, parse, read, to_json
@@ -126,8 +128,15 @@ def publish(
             check_ids(directory, manifest.shards, scratch=directory)
         if manifest.has_names and not distinct_names:
             check_ids(directory, manifest.shards, names=True, scratch=directory)
-        write(directory, text)
-    clean(directory, {shard.directory for shard in shards})
+        with Change() as job:
+            write(directory, text)
+            job.finish(abi.OK)
+            try:
+                clean(directory, {shard.directory for shard in shards})
+            except BaseException:
+                forget(directory)
+                raise
+    job.warn(directory)
     return manifest
 
 
