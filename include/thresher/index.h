@@ -61,7 +61,7 @@ typedef struct thr_cells_choice {
 typedef struct thr_index_build_options {
     thr_metric metric;
     uint32_t item_bits;  /* bits per dimension, 1 to 8; each bit is one plane */
-    thr_dtype keep;      /* type of the stored vectors: F32, F16, I8 (one scale per item), or NONE: codes only */
+    thr_dtype keep;      /* type of the stored vectors: F32, F16 or I8 (one scale per item), or NONE: codes only */
     const uint64_t *ids; /* n_ids distinct ids, one per item, in row order; NULL: ids are row numbers from 0 */
     uint64_t n_ids;
     /*
@@ -348,6 +348,11 @@ typedef struct thr_search_options {
      * because no skipped item can reach the k-th score given the largest error of any code; else 0. An uncertified
      * answer may be exact too. Estimated scores are never certified. Codes that are not nested are certified only if
      * nothing was skipped.
+     *
+     * Of vectors kept as float16 or int8 the answer is that for the vectors as they were given, up to the order of the
+     * k items: the index stores how far a kept vector may be from the given one, and all other items score less by more
+     * than that. So about one answer in two or more is certified of float16, and few are of int8. With features none is.
+     * The search looks for one more item than k.
      */
     uint8_t *certified;
     /*
@@ -428,7 +433,11 @@ typedef struct thr_radius_result {
  *
  * Scores are rounded, so an item is found if its score is at least least_score - e. With u = (n_dims / 16 + 16) 2^-24,
  * e is u for cosines, and u |least_score| for inner products and L2. So a vector and its multiples are within a cosine
- * of 1, and unit vectors find themselves by an inner product of 1. Vectors kept as float16 or int8 are scored as kept.
+ * of 1, and unit vectors find themselves by an inner product of 1.
+ *
+ * Vectors kept as float16 or int8 are scored as kept. If the search is exact, or recall is 1, it also returns the items
+ * that score less than least_score, but whose vectors as given may reach it. certified is 1 if the vectors as given
+ * of all items found, and of no others, certainly reach it.
  *
  * The search uses the options query_bits, exact, filter, recall and certified (NULL: the defaults); the options for the
  * best k and for features must be unset. An item that just reaches least_score is missed with a probability of about 1

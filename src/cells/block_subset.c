@@ -31,6 +31,8 @@ static thr_segment slice(const thr_scan_corpus *whole, const thr_segment *from, 
         part.scales += item;
     if (part.inverse_norms != NULL)
         part.inverse_norms += item;
+    if (part.halves != NULL)
+        part.halves += item;
     return part;
 }
 

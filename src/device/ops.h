@@ -211,14 +211,20 @@ typedef struct thr_rescore_op {
     float *scores;
 } thr_rescore_op;
 
+/* What scores of scaled rows need of a query: kept_weight and kept_bias (scan/impl.h). */
+typedef struct thr_refine_term {
+    float weight, bias;
+} thr_refine_term;
+
 /* Exact scores from kept vectors. Type and metric have the values of thr_dtype and thr_metric. */
 typedef struct thr_refine_op {
     const void *vectors; /* n_dims values per row, dense */
     int keep, metric;
     uint32_t n_dims;
-    float near_cosine;                   /* larger cosines are computed by explicit differences (scan/refine.c) */
-    const float *scales, *inverse_norms; /* as scan/segment.h */
-    const float *queries;                /* n_dims floats each */
+    float near_cosine; /* larger cosines are computed by explicit differences (scan/refine.c) */
+    const float *scales, *inverse_norms, *halves; /* as scan/segment.h */
+    const float *queries;                         /* kept_vector, n_dims floats each */
+    const thr_refine_term *terms;                 /* of each query, with scales */
     const thr_device_row *rows;
     uint32_t n_scored;
     float *scores; /* scores[i]: the exact score of rows[i] */

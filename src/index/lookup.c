@@ -88,12 +88,21 @@ thr_status thr_index_row_names(const thr_index *index, uint64_t first, size_t n,
     return THR_OK;
 }
 
+/* Turn the stored numbers of an item, as floats, into its vector (scan/kept.h). */
+static void unpack(const thr_index *index, const thr_segment *segment, size_t item, float *out) {
+    const thr_manifest *m = &index->manifest;
+    const double scale = (double)segment->scales[item];
+    const double inverse = segment->inverse_norms == NULL ? 1 : (double)segment->inverse_norms[item];
+    for (uint32_t d = 0; d < thr_manifest_vector_dims(m); d++)
+        out[d] = inverse == 0 ? 0 : (float)(((double)m->kept_centre[d] + scale * (double)out[d]) / inverse);
+}
+
 void thr_index_row_vector(const thr_index *index, uint64_t row, float *out) {
     const thr_segment *segment =
         thr_index_in_tail(index, row) ? &index->tail_segment : &index->segments[thr_index_segment_of(index, row)];
     const size_t n_dims = thr_manifest_vector_dims(&index->manifest),
                  item = (size_t)(row - (segment == &index->tail_segment ? index->tail->first_row : segment->first_row));
-    switch (index->manifest.keep) {
+    switch (thr_index_kept_type(&index->manifest)) {
     case THR_DTYPE_NONE:
         thr_code_read(segment->codes, index->manifest.quantiser.n_dims, index->manifest.lead, item, out);
         break;
@@ -102,10 +111,12 @@ void thr_index_row_vector(const thr_index *index, uint64_t row, float *out) {
         break;
     case THR_DTYPE_F16:
         thr_kernel_f16_to_f32(index->context, (const uint16_t *)segment->vectors + item * n_dims, out, n_dims);
+        unpack(index, segment, item, out);
         break;
     default:
         for (size_t d = 0; d < n_dims; d++)
-            out[d] = segment->scales[item] * (float)((const int8_t *)segment->vectors)[item * n_dims + d];
+            out[d] = (float)((const int8_t *)segment->vectors)[item * n_dims + d];
+        unpack(index, segment, item, out);
         break;
     }
 }

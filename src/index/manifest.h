@@ -102,7 +102,9 @@ typedef struct thr_manifest {
     thr_dtype keep;
     thr_quantiser quantiser; /* dims, bits, ranges, the rotation's seed; centre and rotation are not owned */
     uint32_t lead;           /* planes in the segments' blocks */
-    thr_code_errors errors;  /* nested codes only */
+    /* Of float16 and int8, not owned: what kept vectors are relative to, as the segments hold it; else NULL. */
+    float *kept_centre;
+    thr_code_errors errors; /* nested codes only */
     thr_tuning tuning;
     thr_manifest_model model;
     thr_manifest_hits hits, added; /* added: lists of the rows that follow those of `hits` */
@@ -132,6 +134,14 @@ static inline uint32_t thr_manifest_vector_dims(const thr_manifest *m) {
  */
 static inline bool thr_manifest_takes_journal(const thr_manifest *m) {
     return m->keep != THR_DTYPE_NONE && !m->hits.there && !m->model.codes;
+}
+
+/*
+ * The type of the vectors in memory: as long as there is no segment, those of the journal are float32, because there is
+ * no centre yet to which float16 and int8 are relative.
+ */
+static inline thr_dtype thr_index_kept_type(const thr_manifest *m) {
+    return m->n_segments == 0 && m->keep != THR_DTYPE_NONE ? THR_DTYPE_F32 : m->keep;
 }
 
 /* Whether an index can keep vectors of this type. */

@@ -117,6 +117,26 @@ static thr_status take_centre(thr_index *index, const thr_segment_view *view, th
     return THR_OK;
 }
 
+/* The segments of float16 and int8 hold the kept vectors' centre, the same in all. */
+static thr_status take_kept_centre(thr_index *index, const thr_segment_view *view, thr_error *err) {
+    thr_manifest *m = &index->manifest;
+    const uint32_t n_dims = thr_manifest_vector_dims(m);
+    const thr_kept_errors *kept = &view->scan.kept;
+    if (view->kept_centre == NULL)
+        return THR_OK;
+    const double square = index->context->kernels->sum_squares(view->kept_centre, n_dims);
+    if (!isfinite(square) || !(kept->ratio >= 0 && kept->error >= 0 && kept->unit_error >= 0 && kept->longest >= 0))
+        return thr_fail(err, THR_ECORRUPT, "%s: section kept: holds impossible numbers: " THR_SEGMENT_REMEDY,
+                        view->file.path);
+    if (m->kept_centre == NULL)
+        m->kept_centre = view->kept_centre;
+    if (memcmp(m->kept_centre, view->kept_centre, n_dims * sizeof *m->kept_centre) != 0)
+        return thr_fail(err, THR_ECORRUPT,
+                        "%s: its kept vectors have another centre than the first segment's: build the index again",
+                        view->file.path);
+    return THR_OK;
+}
+
 static thr_status map_segments(thr_index *index, const char *dir, thr_error *err) {
     const thr_manifest *m = &index->manifest;
     uint64_t first_row = 0, size;
@@ -127,6 +147,7 @@ static thr_status map_segments(thr_index *index, const char *dir, thr_error *err
         THR_TRY(map_segment(index, dir, &m->segments[i], err));
         thr_segment_view *view = &index->mapped[i].view;
         THR_TRY(take_centre(index, view, err));
+        THR_TRY(take_kept_centre(index, view, err));
         view->scan.first_row = first_row;
         index->segments[i] = view->scan;
         index->cells[i] = view->cells;
@@ -234,7 +255,8 @@ static thr_status load(thr_index *index, const char *dir, thr_error *err) {
 static thr_status load_unpublished(thr_index *index, const char *dir, const thr_manifest *manifest, thr_error *err) {
     thr_manifest *m = &index->manifest;
     *m = *manifest;
-    m->quantiser.centre = NULL; /* the segments' centre is used */
+    m->quantiser.centre = NULL; /* the segments' centres are used */
+    m->kept_centre = NULL;
     m->quantiser.rotation = NULL;
     m->segments = NULL;
     THR_TRY(thr_alloc(index->context, m->n_segments, sizeof *m->segments, &m->segments, "segments", err));
@@ -269,7 +291,8 @@ static void set_corpora(thr_index *index) {
                                       .n_rows = index->n_segment_rows,
                                       .quantiser = &m->quantiser,
                                       .metric = m->metric,
-                                      .keep = m->keep,
+                                      .keep = thr_index_kept_type(m),
+                                      .kept_centre = m->kept_centre,
                                       .lead = m->lead,
                                       .query_bits = m->model.codes ? thr_index_model_query_bits(&index->model) : 0,
                                       .errors = m->errors,

@@ -58,7 +58,7 @@ static uint64_t count_of_share(const uint64_t counts[THR_TUNED_KS], uint64_t k, 
 /* Whether scoring every row in order costs less than reading these survivors and candidates. */
 static bool exact_is_cheaper(const thr_index *index, double survivors, double candidates) {
     const double n_items = (double)index->manifest.n_items;
-    const double size = (double)(index->vectors.quantiser->n_dims * thr_dtype_size(index->manifest.keep));
+    const double size = (double)(index->vectors.quantiser->n_dims * thr_dtype_size(index->vectors.keep));
     return n_items * (ROW_NS + size / BYTES_IN_ORDER) <
            fmin(survivors, n_items) * SURVIVOR_NS + fmin(candidates, n_items) * (CANDIDATE_NS + size / BYTES_ANYWHERE);
 }

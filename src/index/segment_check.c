@@ -117,6 +117,7 @@ thr_status thr_index_segment_check_contents(const thr_segment_view *view, thr_er
         case THR_SECTION_OFFSETS:
         case THR_SECTION_SCALES:
         case THR_SECTION_INVERSE_NORMS:
+        case THR_SECTION_HALVES:
         case THR_SECTION_ID_ORDER:
             THR_TRY(thr_section_file_check_zeros(&view->file, end - padding * sizeof(uint32_t), end, err));
             break;
@@ -137,6 +138,7 @@ thr_status thr_index_segment_check_contents(const thr_segment_view *view, thr_er
         case THR_SECTION_CENTROIDS:
         case THR_SECTION_NAME_SLOTS:
         case THR_SECTION_CELL_ENDS:
+        case THR_SECTION_KEPT:
             break;
         }
     }

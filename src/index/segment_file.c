@@ -10,8 +10,9 @@
 #include <string.h>
 
 static const char *const section_names[THR_SECTION_LAST + 1] = {
-    "?",        "vectors", "codes",  "block norms", "factors", "offsets", "scales",    "inverse norms", "ids",
-    "id order", "names",   "centre", "leads",       "records", "cells",   "centroids", "name slots",    "cell ends"};
+    "?",          "vectors",   "codes",  "block norms", "factors", "offsets", "scales", "inverse norms",
+    "ids",        "id order",  "names",  "centre",      "leads",   "records", "cells",  "centroids",
+    "name slots", "cell ends", "halves", "kept"};
 
 const thr_file_kind thr_segment_kind = {.magic = {'T', 'H', 'R', 'S', 'E', 'G', 0, 1},
                                         .oldest = 1,
@@ -46,7 +47,7 @@ bool thr_index_section_size(const thr_segment_shape *shape, uint32_t kind, uint6
     case THR_SECTION_OFFSETS:
         return !nested && thr_shape_has_offsets(shape);
     case THR_SECTION_SCALES:
-        return shape->keep == THR_DTYPE_I8;
+        return thr_keep_is_scaled(shape->keep);
     case THR_SECTION_INVERSE_NORMS:
         return cosine && vectors;
     case THR_SECTION_IDS:
@@ -78,6 +79,11 @@ bool thr_index_section_size(const thr_segment_shape *shape, uint32_t kind, uint6
     case THR_SECTION_CELL_ENDS:
         *size = (uint64_t)shape->n_cells * sizeof(thr_cell_ends);
         return shape->has_cell_ends;
+    case THR_SECTION_HALVES:
+        return cosine && thr_keep_is_scaled(shape->keep);
+    case THR_SECTION_KEPT:
+        *size = thr_shape_vector_dims(shape) * sizeof(float) + sizeof(thr_kept_errors);
+        return thr_keep_is_scaled(shape->keep);
     default:
         *size = 0;
         return false;
@@ -125,12 +131,16 @@ static void point(thr_segment_view *view) {
                                .records = thr_section_file_at(file, THR_SECTION_RECORDS),
                                .vectors = thr_section_file_at(file, THR_SECTION_VECTORS),
                                .scales = thr_section_file_at(file, THR_SECTION_SCALES),
-                               .inverse_norms = thr_section_file_at(file, THR_SECTION_INVERSE_NORMS)};
+                               .inverse_norms = thr_section_file_at(file, THR_SECTION_INVERSE_NORMS),
+                               .halves = thr_section_file_at(file, THR_SECTION_HALVES)};
     view->scan.lead_offsets = view->scan.leads != NULL && thr_shape_has_offsets(&view->shape);
     view->ids = thr_section_file_at(file, THR_SECTION_IDS);
     view->id_order = thr_section_file_at(file, THR_SECTION_ID_ORDER);
     view->centre = (float *)(uintptr_t)thr_section_file_at(file, THR_SECTION_CENTRE);
     view->name_slots = thr_section_file_at(file, THR_SECTION_NAME_SLOTS);
+    view->kept_centre = (float *)(uintptr_t)thr_section_file_at(file, THR_SECTION_KEPT);
+    if (view->kept_centre != NULL)
+        memcpy(&view->scan.kept, view->kept_centre + thr_shape_vector_dims(&view->shape), sizeof view->scan.kept);
     if (names != NULL)
         view->names = thr_strings_at(file->data + names->offset, names->size, view->shape.n_items);
 }

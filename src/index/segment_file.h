@@ -33,10 +33,12 @@ typedef enum thr_section_kind {
     THR_SECTION_CELLS = 14,
     THR_SECTION_CENTROIDS = 15,
     THR_SECTION_NAME_SLOTS = 16,
-    THR_SECTION_CELL_ENDS = 17
+    THR_SECTION_CELL_ENDS = 17,
+    THR_SECTION_HALVES = 18,
+    THR_SECTION_KEPT = 19
 } thr_section_kind;
 
-enum { THR_SECTION_LAST = THR_SECTION_CELL_ENDS };
+enum { THR_SECTION_LAST = THR_SECTION_KEPT };
 
 _Static_assert((int)THR_SECTION_LAST <= (int)THR_SECTIONS_MAX, "all sections have a place in the table");
 
@@ -138,6 +140,7 @@ typedef struct thr_segment_view {
     thr_segment scan;     /* for the scan; the caller sets first_row */
     thr_cell_table cells; /* n is 0 if there are none */
     float *centre;        /* n_dims, or NULL; read-only */
+    float *kept_centre;   /* of float16 and int8 (scan/kept.h), of the vectors' dimensions; else NULL; read-only */
     const uint64_t *ids;
     const uint32_t *id_order;
     thr_strings names;

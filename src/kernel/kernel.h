@@ -67,6 +67,10 @@ typedef struct thr_query_tile {
 typedef void (*thr_rows_kernel)(float *out, const float *query, const void *rows, size_t stride, size_t n_rows,
                                 size_t n_dims);
 
+/* The same for rows that are multiplied by a scale each. */
+typedef void (*thr_scaled_rows_kernel)(float *out, const float *query, const void *rows, size_t stride, size_t n_rows,
+                                       size_t n_dims, const float *scales);
+
 typedef void (*thr_distance_kernel)(uint32_t *distances, const uint8_t *blocks, size_t n_blocks,
                                     const thr_query_part *part);
 
@@ -94,7 +98,9 @@ typedef void (*thr_tile_kernel)(uint32_t *distances, size_t stride, const uint8_
     X(dot_i8, thr_rows_kernel)                                                                                         \
     /* sum of (q[d] - x[d])^2 in the same order */                                                                     \
     X(l2_f32, thr_rows_kernel)                                                                                         \
-    X(l2_f16, thr_rows_kernel)                                                                                         \
+    /* sum of (q[d] - scale * x[d])^2 likewise */                                                                      \
+    X(l2_f16, thr_scaled_rows_kernel)                                                                                  \
+    X(l2_i8, thr_scaled_rows_kernel)                                                                                   \
     X(sum_squares, thr_sum_squares_kernel)                                                                             \
     X(f32_to_f16, thr_f32_to_f16_kernel)                                                                               \
     X(f16_to_f32, thr_f16_to_f32_kernel)                                                                               \

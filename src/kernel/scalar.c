@@ -41,17 +41,26 @@ static float add_lanes(float lanes[16]) {
     return lanes[0];
 }
 
+#define ROWS_LOOP(load, scale, term)                                                                                   \
+    for (size_t i = 0; i < n_rows; i++) {                                                                              \
+        const unsigned char *row = (const unsigned char *)rows + i * stride;                                           \
+        float lanes[16] = {0};                                                                                         \
+        for (size_t d = 0; d < n_dims; d++) {                                                                          \
+            float q = query[d], x = (scale)*load(row, d);                                                              \
+            lanes[d % 16] += (term);                                                                                   \
+        }                                                                                                              \
+        out[i] = add_lanes(lanes);                                                                                     \
+    }
+
 #define ROWS_KERNEL(name, load, term)                                                                                  \
     static void name(float *out, const float *query, const void *rows, size_t stride, size_t n_rows, size_t n_dims) {  \
-        for (size_t i = 0; i < n_rows; i++) {                                                                          \
-            const unsigned char *row = (const unsigned char *)rows + i * stride;                                       \
-            float lanes[16] = {0};                                                                                     \
-            for (size_t d = 0; d < n_dims; d++) {                                                                      \
-                float q = query[d], x = load(row, d);                                                                  \
-                lanes[d % 16] += (term);                                                                               \
-            }                                                                                                          \
-            out[i] = add_lanes(lanes);                                                                                 \
-        }                                                                                                              \
+        ROWS_LOOP(load, 1, term)                                                                                       \
+    }
+
+#define SCALED_ROWS_KERNEL(name, load, term)                                                                           \
+    static void name(float *out, const float *query, const void *rows, size_t stride, size_t n_rows, size_t n_dims,    \
+                     const float *scales) {                                                                            \
+        ROWS_LOOP(load, scales[i], term)                                                                               \
     }
 
 ROWS_KERNEL(dot_f32, load_f32, q *x)
@@ -59,7 +68,8 @@ ROWS_KERNEL(dot_f16, load_f16, q *x)
 ROWS_KERNEL(dot_bf16, load_bf16, q *x)
 ROWS_KERNEL(dot_i8, load_i8, q *x)
 ROWS_KERNEL(l2_f32, load_f32, (q - x) * (q - x))
-ROWS_KERNEL(l2_f16, load_f16, (q - x) * (q - x))
+SCALED_ROWS_KERNEL(l2_f16, load_f16, (q - x) * (q - x))
+SCALED_ROWS_KERNEL(l2_i8, load_i8, (q - x) * (q - x))
 
 static double sum_squares(const float *x, size_t n) {
     double lanes[8] = {0};

@@ -84,6 +84,12 @@ typedef struct thr_scan_query {
     const uint64_t *filter; /* NULL: all rows */
     const float *vector;    /* n_dims; of length 1 for cosine, unless the quantiser is fixed */
     float norm;             /* the query's length as given */
+    /*
+     * F16 and I8: a score is (scale <kept_vector, v> - half) kept_weight + kept_bias (kept.h). Else kept_vector is
+     * vector.
+     */
+    const float *kept_vector;
+    float kept_weight, kept_bias;
     thr_query_code code;
     float gain;          /* with factors: multiplies (total - 2 D) * factor */
     float offset_weight; /* multiplies offsets */
@@ -134,9 +140,9 @@ typedef struct thr_read_ahead {
 /* The scratch memory of one query or one thread. */
 typedef struct thr_lane {
     thr_collector collector;
-    float *vector;            /* n_dims floats: the query; then n_dims more: a row, or the query less the centre */
-    void *code_memory;        /* thr_code_query_size */
-    void *rest_memory;        /* thr_rest_query_size */
+    float *vector;     /* n_dims floats: the query; as many: its coded part, or a row; as many: its kept_vector */
+    void *code_memory; /* thr_code_query_size */
+    void *rest_memory; /* thr_rest_query_size */
     thr_origin_term *origins; /* the query's terms, by origin */
     size_t origins_capacity;
     /* The kernel's results for the query as given and all origins, if the caller has computed them; else NULL. */
@@ -282,7 +288,7 @@ void thr_scan_exact_blocks(const thr_scan_query *query, thr_lane *lane, thr_bloc
 /* Nested codes: replace the leading planes' estimates by those of all planes. */
 void thr_scan_rescore(const thr_scan_query *query, thr_candidate *items, size_t n);
 
-/* Replace estimated scores by exact ones. lane provides memory for rows whose values must be unpacked. */
+/* Replace estimated scores by exact ones. lane provides memory for a row. */
 void thr_scan_refine(const thr_scan_query *query, thr_lane *lane, thr_candidate *items, size_t n);
 
 /*

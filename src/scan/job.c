@@ -4,6 +4,13 @@
 #include "scan/radius_plan.h"
 #include "select/bitmap.h"
 
+thr_kept_errors thr_scan_kept_errors(const thr_scan_corpus *corpus) {
+    thr_kept_errors errors = {0};
+    for (size_t s = 0; s < corpus->n_segments; s++)
+        thr_kept_errors_join(&errors, &corpus->segments[s].kept);
+    return errors;
+}
+
 uint64_t thr_scan_count_allowed(const thr_scan_corpus *corpus, const uint64_t *filter) {
     return filter == NULL ? corpus->n_rows : thr_select_bitmap_count_range(filter, 0, corpus->n_rows);
 }
@@ -44,9 +51,7 @@ static thr_job make_without_margins(thr_context *context, const thr_scan_corpus 
 /* Decide which errors and lengths the search computes. */
 static void choose_measures(thr_job *job) {
     job->measures_queries = thr_answer_refines(job) && (job->answers->certified != NULL || job->screen_z > 0);
-    job->kept_error = thr_answer_refines(job) && job->answers->certified != NULL
-                          ? thr_scan_kept_error(job->corpus, job->context->kernels)
-                          : 0;
+    job->kept_error = thr_answer_refines(job) && job->answers->certified != NULL ? thr_scan_kept_error(job->corpus) : 0;
 }
 
 thr_job thr_scan_job_make(thr_context *context, const thr_scan_corpus *corpus, const thr_search_options *options,

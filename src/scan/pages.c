@@ -63,8 +63,10 @@ void thr_scan_read_ahead_vectors(const thr_scan_query *query, const thr_candidat
         const thr_segment *segment = thr_scan_segment_of(corpus, items[i].row);
         const uint64_t item = items[i].row - segment->first_row;
         announce(&pages, (const char *)segment->vectors + item * size, size);
-        if (segment->inverse_norms != NULL)
+        if (segment->inverse_norms != NULL && segment->halves == NULL)
             announce(&pages, segment->inverse_norms + item, sizeof *segment->inverse_norms);
+        if (segment->halves != NULL)
+            announce(&pages, segment->halves + item, sizeof *segment->halves);
         if (segment->scales != NULL)
             announce(&pages, segment->scales + item, sizeof *segment->scales);
     }

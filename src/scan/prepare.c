@@ -120,6 +120,27 @@ static void measure_origins(const thr_scan_corpus *corpus, thr_scan_query *query
     query->geometry.farthest_origin = (double)largest[0];
 }
 
+/* What scores of vectors kept as float16 or int8 need (kept.h). The query's vector is prepared. */
+static void prepare_kept(const thr_scan_corpus *corpus, float *residual, thr_scan_query *query) {
+    const float *centre = corpus->kept_centre;
+    const uint32_t n_dims = corpus->quantiser->n_dims;
+    double product = 0, square = 0;
+    query->kept_vector = query->vector;
+    if (!thr_keep_is_scaled(corpus->keep))
+        return;
+    for (uint32_t d = 0; d < n_dims; d++) {
+        const double c = centre == NULL ? 0 : (double)centre[d];
+        residual[d] = (float)((double)query->vector[d] - c);
+        product += c * (double)query->vector[d];
+        square += (double)residual[d] * (double)residual[d];
+    }
+    const bool cosine = corpus->metric == THR_METRIC_COSINE, none = cosine && query->norm == 0;
+    query->kept_weight = none ? 0 : 1; /* a zero vector has no cosines */
+    query->kept_bias = none ? 0 : (float)(cosine ? 1 - square / 2 : product);
+    if (corpus->metric != THR_METRIC_IP)
+        query->kept_vector = residual;
+}
+
 void thr_scan_query_prepare(const thr_job *job, const thr_matrix *queries, uint64_t q, thr_lane *lane,
                             thr_scan_query *query) {
     const thr_scan_corpus *corpus = job->corpus;
@@ -142,6 +163,7 @@ void thr_scan_query_prepare(const thr_job *job, const thr_matrix *queries, uint6
     if (corpus->metric == THR_METRIC_COSINE && norm > 0 && !fixed)
         for (uint32_t d = 0; d < n_dims; d++)
             lane->vector[d] = (float)((double)lane->vector[d] / norm);
+    prepare_kept(corpus, lane->vector + 2 * (size_t)n_dims, query);
     if (job->exact)
         return;
     const double weight = compute_origin_terms(corpus, length_in_scores(corpus, norm), lane, query);

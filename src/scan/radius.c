@@ -236,7 +236,7 @@ thr_status thr_scan_radius(thr_scan *scan, const thr_scan_corpus *corpus, const 
                        .radius = thr_scan_radius_make(least_score, (double)options->recall),
                        .found = found};
     job.measures_queries = !job.exact;
-    job.kept_error = job.measures_queries && s.radius.certain ? thr_scan_kept_error(corpus, context->kernels) : 0;
+    job.kept_error = job.measures_queries && s.radius.certain ? thr_scan_kept_error(corpus) : 0;
     const bool one_by_one = queries->n_rows < n_threads || queries->n_rows == 1;
     const uint64_t each = (queries->n_rows + n_threads - 1) / n_threads;
     s.group_size = (size_t)(one_by_one ? 1 : each > THR_GROUP ? THR_GROUP : each);

@@ -7,8 +7,6 @@
 #include "scan/pages.h"
 #include "scan/values.h"
 
-#include <string.h>
-
 enum {
     AHEAD = 8,         /* vectors being fetched while one is scored */
     LINE = 64,         /* bytes per fetch */
@@ -20,52 +18,89 @@ enum {
 /* Costs of scoring a row's vector and of screening a block: nanoseconds, and bytes per further nanosecond. */
 static const double ROW_NS = 20, ROW_BYTES_PER_NS = 14, BLOCK_NS = 40, BLOCK_BYTES_PER_NS = 16;
 
-/* Unpack a row's vector, times `gain` unless that is 1. */
-static void unpack(const thr_scan_query *query, const thr_segment *segment, uint64_t item, float gain, float *row) {
-    const thr_scan_corpus *corpus = query->corpus;
-    const uint32_t n_dims = corpus->quantiser->n_dims;
-    const char *vector = (const char *)segment->vectors + item * thr_row_size(corpus);
-    if (corpus->keep == THR_DTYPE_F32)
-        memcpy(row, vector, n_dims * sizeof *row);
-    else if (corpus->keep == THR_DTYPE_F16)
-        query->kernels->f16_to_f32(row, (const uint16_t *)(const void *)vector, n_dims);
-    else
-        for (uint32_t d = 0; d < n_dims; d++)
-            row[d] = segment->scales[item] * (float)(int8_t)vector[d];
-    for (uint32_t d = 0; gain != 1 && d < n_dims; d++)
-        row[d] *= gain;
-}
-
-/* |query - gain x|^2 for the row x, by explicit differences. */
-static float square_distance(const thr_scan_query *query, thr_lane *lane, const thr_segment *segment, uint64_t item,
-                             float gain) {
-    const uint32_t n_dims = query->corpus->quantiser->n_dims;
-    float *row = lane->vector + n_dims, square;
-    unpack(query, segment, item, gain, row);
-    query->kernels->l2_f32(&square, query->vector, row, 0, 1, n_dims);
-    return square;
-}
-
 /*
- * Cosines from products of the query, of length 1, with n rows from `first` on. For unit vectors the cosine is
+ * Cosines from products of the query, of length 1, with n float32 rows from `first` on. For unit vectors the cosine is
  * 1 - |difference|^2 / 2. This form has no rounding error to speak of where it is near 1, never exceeds 1, and is
  * exactly 1 for a multiple of the query. So it replaces all products that may be 1 but for rounding, unless no row
  * reaches `least`.
  */
 static void to_cosines(const thr_scan_query *query, thr_lane *lane, const thr_segment *segment, uint64_t first,
                        size_t n, float least, float *scores) {
-    const float near = thr_near_cosine(query->corpus->quantiser->n_dims);
+    const uint32_t n_dims = query->corpus->quantiser->n_dims;
+    const float near = thr_near_cosine(n_dims);
+    const float *norms = segment->inverse_norms + first;
+    float *row = lane->vector + n_dims;
     bool any = false;
     for (size_t i = 0; i < n; i++) {
-        scores[i] *= segment->inverse_norms[first + i];
+        scores[i] *= norms[i];
         scores[i] = scores[i] < -1 ? -1 : scores[i];
         any = any || scores[i] >= near;
     }
-    for (size_t i = 0; any && i < n; i++)
-        if (scores[i] >= near)
-            scores[i] = least > 1 ? 1
-                                  : 1 - 0.5f * square_distance(query, lane, segment, first + i,
-                                                               segment->inverse_norms[first + i]);
+    for (size_t i = 0; any && i < n; i++) {
+        if (scores[i] < near)
+            continue;
+        if (least > 1) {
+            scores[i] = 1;
+            continue;
+        }
+        const float *vector = (const float *)segment->vectors + (first + i) * n_dims;
+        float square;
+        for (uint32_t d = 0; d < n_dims; d++)
+            row[d] = vector[d] * norms[i];
+        query->kernels->l2_f32(&square, query->vector, row, 0, 1, n_dims);
+        scores[i] = 1 - 0.5f * square;
+    }
+}
+
+/* The same for rows kept as float16 or int8 (kept.h), from their products times their scales. */
+static void to_scaled_cosines(const thr_scan_query *query, const thr_segment *segment, uint64_t first, size_t n,
+                              float least, float *scores) {
+    const thr_scan_corpus *corpus = query->corpus;
+    const uint32_t n_dims = corpus->quantiser->n_dims;
+    const size_t size = thr_row_size(corpus);
+    const char *rows = (const char *)segment->vectors + first * size;
+    const float near = thr_near_cosine(n_dims), *halves = segment->halves + first, *scales = segment->scales + first;
+    bool any = false;
+    for (size_t i = 0; i < n; i++) {
+        const float cosine = (scores[i] - halves[i]) * query->kept_weight + query->kept_bias;
+        scores[i] = halves[i] < 0 ? 0 : cosine < -1 ? -1 : cosine;
+        any = any || scores[i] >= near;
+    }
+    for (size_t i = 0; any && i < n; i++) {
+        if (scores[i] < near)
+            continue;
+        if (least > 1) {
+            scores[i] = 1;
+            continue;
+        }
+        float square;
+        (corpus->keep == THR_DTYPE_F16 ? query->kernels->l2_f16 : query->kernels->l2_i8)(
+            &square, query->kept_vector, rows + i * size, size, 1, n_dims, scales + i);
+        scores[i] = 1 - 0.5f * square;
+    }
+}
+
+/* Exact scores of n consecutive rows from `first` on, kept as float16 or int8. */
+static void score_scaled_rows(const thr_scan_query *query, const thr_segment *segment, uint64_t first, size_t n,
+                              float least, float *scores) {
+    const thr_scan_corpus *corpus = query->corpus;
+    const thr_kernels *kernels = query->kernels;
+    const uint32_t n_dims = corpus->quantiser->n_dims;
+    const size_t size = thr_row_size(corpus);
+    const char *rows = (const char *)segment->vectors + first * size;
+    const float *scales = segment->scales + first;
+    const bool f16 = corpus->keep == THR_DTYPE_F16;
+    if (corpus->metric == THR_METRIC_L2) {
+        (f16 ? kernels->l2_f16 : kernels->l2_i8)(scores, query->kept_vector, rows, size, n, n_dims, scales);
+        return;
+    }
+    (f16 ? kernels->dot_f16 : kernels->dot_i8)(scores, query->kept_vector, rows, size, n, n_dims);
+    for (size_t i = 0; i < n; i++)
+        scores[i] *= scales[i];
+    for (size_t i = 0; corpus->metric == THR_METRIC_IP && i < n; i++)
+        scores[i] += query->kept_bias;
+    if (corpus->metric == THR_METRIC_COSINE)
+        to_scaled_cosines(query, segment, first, n, least, scores);
 }
 
 /* Exact scores of n consecutive rows from `first` on, before sums of hits. Those below `least` may be wrong. */
@@ -73,26 +108,14 @@ static void score_rows(const thr_scan_query *query, thr_lane *lane, const thr_se
                        size_t n, float least, float *scores) {
     const thr_scan_corpus *corpus = query->corpus;
     const thr_kernels *kernels = query->kernels;
-    const uint32_t n_dims = corpus->quantiser->n_dims;
     const size_t size = thr_row_size(corpus);
-    const char *rows = (const char *)segment->vectors + first * size;
-    const bool l2 = corpus->metric == THR_METRIC_L2;
-    switch (corpus->keep) {
-    case THR_DTYPE_F32:
-        (l2 ? kernels->l2_f32 : kernels->dot_f32)(scores, query->vector, rows, size, n, n_dims);
-        break;
-    case THR_DTYPE_F16:
-        (l2 ? kernels->l2_f16 : kernels->dot_f16)(scores, query->vector, rows, size, n, n_dims);
-        break;
-    default:
-        if (!l2)
-            kernels->dot_i8(scores, query->vector, rows, size, n, n_dims);
-        /* (q - scale x)^2 cannot be computed from the integers. */
-        for (size_t i = 0; i < n; i++)
-            scores[i] =
-                l2 ? square_distance(query, lane, segment, first + i, 1) : scores[i] * segment->scales[first + i];
-    }
-    if (corpus->metric == THR_METRIC_COSINE)
+    const bool l2 = corpus->metric == THR_METRIC_L2, scaled = thr_keep_is_scaled(corpus->keep);
+    if (scaled)
+        score_scaled_rows(query, segment, first, n, least, scores);
+    else
+        (l2 ? kernels->l2_f32 : kernels->dot_f32)(scores, query->vector, (const char *)segment->vectors + first * size,
+                                                  size, n, corpus->quantiser->n_dims);
+    if (corpus->metric == THR_METRIC_COSINE && !scaled)
         to_cosines(query, lane, segment, first, n, least, scores);
     if (l2)
         for (size_t i = 0; i < n; i++)
@@ -112,8 +135,11 @@ static row_place fetch(const thr_scan_corpus *corpus, size_t size, uint64_t row)
     const char *at = (const char *)segment->vectors + place.item * size;
     for (size_t i = 0; i < size && i < FETCH_BYTES; i += LINE)
         __builtin_prefetch(at + i);
-    if (segment->inverse_norms != NULL)
-        __builtin_prefetch(segment->inverse_norms + place.item);
+    if (segment->scales != NULL)
+        __builtin_prefetch(segment->scales + place.item);
+    const float *numbers = segment->halves != NULL ? segment->halves : segment->inverse_norms;
+    if (numbers != NULL)
+        __builtin_prefetch(numbers + place.item);
     return place;
 }
 

@@ -46,7 +46,8 @@ typedef struct thr_scan_corpus {
     uint64_t n_rows; /* in all segments, and padding between them: each segment begins at a multiple of 64 */
     const thr_quantiser *quantiser;
     thr_metric metric;
-    thr_dtype keep;      /* F32, F16, I8 or NONE */
+    thr_dtype keep;           /* F32, F16, I8 or NONE */
+    const float *kept_centre; /* of F16 and I8 (kept.h); NULL: 0 */
     uint32_t lead;       /* planes in the segments' blocks; fewer than the quantiser's item_bits for nested codes */
     uint32_t query_bits; /* default where the search options leave it open; 0: THR_DEFAULT_QUERY_BITS */
     thr_code_errors errors;
@@ -101,6 +102,9 @@ thr_status thr_scan_check_queries(thr_scan *scan, const thr_scan_corpus *corpus,
 
 /* The number of lanes, numbered from 0, that a search of n_queries uses on the CPU. */
 size_t thr_scan_lanes(const thr_context *context, uint64_t n_queries);
+
+/* The bounds of kept vectors over all segments. */
+thr_kept_errors thr_scan_kept_errors(const thr_scan_corpus *corpus);
 
 /* The number of rows that pass a filter (NULL: all). */
 uint64_t thr_scan_count_allowed(const thr_scan_corpus *corpus, const uint64_t *filter);

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "scan/kept.h"
 #include "scan/origins.h"
 
 typedef struct thr_segment {
@@ -39,8 +40,10 @@ typedef struct thr_segment {
     const uint8_t *records;
 
     const void *vectors;        /* dense rows of dtype `keep`; NULL for codes only */
-    const float *scales;        /* keep = I8, per item: value = scale * integer; else NULL */
-    const float *inverse_norms; /* cosine with vectors, per item: 1 / |kept vector|, 0 for zero vectors; else NULL */
+    const float *scales;        /* keep = F16 or I8, per item (kept.h); else NULL */
+    const float *inverse_norms; /* cosine with vectors, per item: 1 / |vector|, 0 for zero vectors; else NULL */
+    const float *halves;        /* cosine with keep = F16 or I8, per item (kept.h); else NULL */
+    thr_kept_errors kept;
 
     const thr_segment_origins *origins; /* NULL: codes are relative to the corpus's centre */
     uint32_t first_item;                /* number in origins->starts of the first item here; a multiple of 64 */

@@ -43,7 +43,7 @@ void thr_scan_free(thr_scan *scan) {
 enum { TILE = THR_TILE_BLOCKS * THR_BLOCK_ITEMS };
 
 static thr_status alloc_lane(thr_context *context, thr_lane *lane, uint32_t n_dims, thr_error *err) {
-    THR_TRY(thr_alloc(context, 2 * (size_t)n_dims, sizeof(float), &lane->vector, "a query", err));
+    THR_TRY(thr_alloc(context, 3 * (size_t)n_dims, sizeof(float), &lane->vector, "a query", err));
     THR_TRY(thr_alloc(context, 1, thr_code_query_size(n_dims), &lane->code_memory, "a query code", err));
     THR_TRY(thr_alloc(context, 1, thr_rest_query_size(n_dims), &lane->rest_memory, "a query code", err));
     THR_TRY(thr_alloc(context, 2 * (size_t)TILE, sizeof(uint32_t), &lane->distances, "distances", err));

@@ -16,6 +16,7 @@ void thr_store_free_rows(const thr_backend *backend, thr_store_slice *slice) {
     backend->release(slice->device, slice->rows.vectors);
     backend->release(slice->device, slice->rows.scales);
     backend->release(slice->device, slice->rows.inverse_norms);
+    backend->release(slice->device, slice->rows.halves);
     slice->rows = (thr_store_rows){0};
 }
 
@@ -49,6 +50,9 @@ static const void *scales_of(const thr_segment *segment) {
 }
 static const void *inverse_norms_of(const thr_segment *segment) {
     return segment->inverse_norms;
+}
+static const void *halves_of(const thr_segment *segment) {
+    return segment->halves;
 }
 
 /* Copy the slice's rows from all segments that hold some of them. Rows between segments are not written. */
@@ -87,12 +91,16 @@ thr_status thr_store_copy_rows(thr_store *store, const thr_scan_corpus *corpus, 
     }
     if (corpus->keep == THR_DTYPE_NONE)
         return THR_OK;
-    /* Vectors come last: without their scales and inverse norms they are of no use. */
+    /* Vectors come last: without their other numbers they are of no use. */
+    const bool norms = kind->inverse_norms != NULL && kind->halves == NULL;
     if (kind->scales != NULL)
         THR_TRY(keep_array(store, corpus, slice, scales_of, sizeof(float), &rows->scales, err));
-    if (kind->inverse_norms != NULL)
+    if (kind->halves != NULL)
+        THR_TRY(keep_array(store, corpus, slice, halves_of, sizeof(float), &rows->halves, err));
+    if (norms)
         THR_TRY(keep_array(store, corpus, slice, inverse_norms_of, sizeof(float), &rows->inverse_norms, err));
-    if ((kind->scales == NULL || rows->scales != NULL) && (kind->inverse_norms == NULL || rows->inverse_norms != NULL))
+    if ((kind->scales == NULL || rows->scales != NULL) && (kind->halves == NULL || rows->halves != NULL) &&
+        (!norms || rows->inverse_norms != NULL))
         THR_TRY(keep_array(store, corpus, slice, vectors_of, thr_row_size(corpus), &rows->vectors, err));
     return store->backend->wait(slice->stream, err);
 }

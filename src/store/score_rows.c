@@ -165,13 +165,20 @@ static thr_status rescore_rows(const scoring *s, const thr_store_slice *slice, c
 
 static thr_status send_vectors(const scoring *s, thr_store_slice *slice, thr_error *err) {
     const size_t size = slice->codes.n_dims * sizeof(float);
+    thr_refine_term *terms;
     char *host;
     void *memory;
     THR_TRY(thr_store_grow(s->store, slice, THR_STORE_BUFFER_HOST_ROW_VECTORS, s->n * size, &host, err));
     for (size_t q = 0; q < s->n; q++)
-        memcpy(host + q * size, s->queries[q].vector, size);
+        memcpy(host + q * size, s->queries[q].kept_vector, size);
     THR_TRY(thr_store_grow(s->store, slice, THR_STORE_BUFFER_ROW_VECTORS, s->n * size, &memory, err));
-    return s->store->backend->upload(slice->stream, memory, host, s->n * size, err);
+    THR_TRY(s->store->backend->upload(slice->stream, memory, host, s->n * size, err));
+    const size_t terms_size = s->n * sizeof *terms;
+    THR_TRY(thr_store_grow(s->store, slice, THR_STORE_BUFFER_HOST_ROW_QUERIES, terms_size, &terms, err));
+    for (size_t q = 0; q < s->n; q++)
+        terms[q] = (thr_refine_term){s->queries[q].kept_weight, s->queries[q].kept_bias};
+    THR_TRY(thr_store_grow(s->store, slice, THR_STORE_BUFFER_ROW_QUERIES, terms_size, &memory, err));
+    return s->store->backend->upload(slice->stream, memory, terms, terms_size, err);
 }
 
 static thr_status refine_rows(const scoring *s, const thr_store_slice *slice, const thr_device_row *rows, uint32_t n,
@@ -183,7 +190,9 @@ static thr_status refine_rows(const scoring *s, const thr_store_slice *slice, co
                               .near_cosine = thr_near_cosine(slice->codes.n_dims),
                               .scales = slice->rows.scales,
                               .inverse_norms = slice->rows.inverse_norms,
+                              .halves = slice->rows.halves,
                               .queries = slice->buffers[THR_STORE_BUFFER_ROW_VECTORS].memory,
+                              .terms = slice->buffers[THR_STORE_BUFFER_ROW_QUERIES].memory,
                               .rows = rows,
                               .n_scored = n,
                               .scores = scores};

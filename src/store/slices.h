@@ -50,7 +50,7 @@ typedef enum thr_store_buffer_name {
 typedef struct thr_store_rows {
     uint8_t *records;
     void *vectors;
-    float *scales, *inverse_norms;
+    float *scales, *inverse_norms, *halves;
 } thr_store_rows;
 
 /* The numbers stored with codes: leads of nested codes, norms of blocks, or factors. */

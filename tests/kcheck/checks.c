@@ -16,17 +16,24 @@ typedef struct rows_input {
     const float *query;
     const void *rows;
     size_t stride, n_rows, n_dims;
+    const float *scales; /* of scaled rows; else NULL */
 } rows_input;
 
 static void run_rows(const thr_kernels *kernels, void *out, void *arg) {
     const rows_input *in = arg;
     thr_rows_kernel kernel = NULL;
+    thr_scaled_rows_kernel scaled = NULL;
+    if (in->scales != NULL) {
+        memcpy(&scaled, (const char *)kernels + in->slot, sizeof scaled);
+        scaled(out, in->query, in->rows, in->stride, in->n_rows, in->n_dims, in->scales);
+        return;
+    }
     memcpy(&kernel, (const char *)kernels + in->slot, sizeof kernel);
     kernel(out, in->query, in->rows, in->stride, in->n_rows, in->n_dims);
 }
 
 /* narrow: to values of two bytes; NULL of others. */
-static void check_rows(kcheck *check, size_t slot, size_t size, uint16_t (*narrow)(float)) {
+static void check_rows(kcheck *check, size_t slot, size_t size, uint16_t (*narrow)(float), bool scaled) {
     const bool timed = kcheck_timed(check);
     const size_t n_dims = timed ? 200 : kcheck_below(check, 130), n_rows = timed ? 1000 : kcheck_below(check, 11);
     const size_t gap = timed ? 0 : kcheck_below(check, 9), stride = n_dims * size + gap;
@@ -43,20 +50,24 @@ static void check_rows(kcheck *check, size_t slot, size_t size, uint16_t (*narro
             uint16_t h = narrow != NULL ? narrow(x) : 0;
             memcpy(rows + r * stride + d * size, size == 4 ? (void *)&x : (void *)&h, size);
         }
-    rows_input in = {slot, query, rows, stride, n_rows, n_dims};
+    float *scales = kcheck_buffer(check, n_rows * sizeof(float));
+    for (size_t r = 0; r < n_rows; r++)
+        scales[r] = kcheck_float(check);
+    rows_input in = {slot, query, rows, stride, n_rows, n_dims, scaled ? scales : NULL};
     kcheck_call(check, run_rows, &in, n_rows * sizeof(float), n_rows, bytes, "%zu rows x %zu", n_rows, n_dims);
 }
 
-#define CHECK_ROWS(name, size, narrow)                                                                                 \
+#define CHECK_ROWS(name, size, narrow, scaled)                                                                         \
     void check_##name(kcheck *check) {                                                                                 \
-        check_rows(check, offsetof(thr_kernels, name), size, narrow);                                                  \
+        check_rows(check, offsetof(thr_kernels, name), size, narrow, scaled);                                          \
     }
-CHECK_ROWS(dot_f32, 4, NULL)
-CHECK_ROWS(dot_f16, 2, thr_half_from_f32)
-CHECK_ROWS(dot_bf16, 2, thr_bf16_from_f32)
-CHECK_ROWS(dot_i8, 1, NULL)
-CHECK_ROWS(l2_f32, 4, NULL)
-CHECK_ROWS(l2_f16, 2, thr_half_from_f32)
+CHECK_ROWS(dot_f32, 4, NULL, false)
+CHECK_ROWS(dot_f16, 2, thr_half_from_f32, false)
+CHECK_ROWS(dot_bf16, 2, thr_bf16_from_f32, false)
+CHECK_ROWS(dot_i8, 1, NULL, false)
+CHECK_ROWS(l2_f32, 4, NULL, false)
+CHECK_ROWS(l2_f16, 2, thr_half_from_f32, true)
+CHECK_ROWS(l2_i8, 1, NULL, true)
 
 typedef struct values_input {
     const void *values;

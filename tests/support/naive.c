@@ -188,6 +188,15 @@ static float square_distance(const test_corpus *corpus, const test_query *query,
     return square;
 }
 
+/* 1 - |q - x|^2 / 2 from the product of q and x, which is `scaled`. */
+static float cosine_of_scaled(const test_corpus *corpus, const test_query *query, uint64_t item, float product) {
+    double square = 0;
+    for (uint32_t d = 0; d < corpus->shape.n_dims; d++)
+        square += (double)query->vector[d] * (double)query->vector[d];
+    const float cosine = (product - corpus->halves[item]) + (float)(1 - square / 2);
+    return corpus->halves[item] < 0 || !(square > 0) ? 0 : cosine;
+}
+
 float test_exact(const test_corpus *corpus, const test_query *query, uint64_t item) {
     const thr_kernels *kernels = thr_kernels_get(THR_ISA_SCALAR);
     const uint32_t n_dims = corpus->shape.n_dims;
@@ -202,13 +211,15 @@ float test_exact(const test_corpus *corpus, const test_query *query, uint64_t it
         kernels->dot_f16(&score, query->vector, row, size, 1, n_dims);
     else
         kernels->dot_i8(&score, query->vector, row, size, 1, n_dims);
-    if (corpus->shape.keep == THR_DTYPE_I8)
+    if (thr_keep_is_scaled(corpus->shape.keep))
         score *= corpus->scales[item];
     if (corpus->shape.metric == THR_METRIC_IP)
         return score;
-    score *= corpus->inverse_norms[item];
+    const bool scaled = thr_keep_is_scaled(corpus->shape.keep);
+    const float gain = scaled ? 1 : corpus->inverse_norms[item];
+    score = scaled ? cosine_of_scaled(corpus, query, item, score) : score * gain;
     if (score >= (float)(1 - (n_dims / 16.0 + 16) * 0x1p-24))
-        return 1 - square_distance(corpus, query, item, corpus->inverse_norms[item]) / 2;
+        return 1 - square_distance(corpus, query, item, gain) / 2;
     return score < -1 ? -1 : score;
 }
 

@@ -202,15 +202,17 @@ static void *item_array(const test_shape *shape, size_t size) {
     return test_array(((size_t)shape->n_items + 63) / 64 * 64, size);
 }
 
+/* Stored numbers times their scale; with cosine and a scale, the vector divided by its length (scan/kept.h). */
 static void keep_row(test_corpus *corpus, uint64_t item, const float *row) {
     const uint32_t n_dims = corpus->shape.n_dims;
-    double square = 0;
-    if (corpus->shape.keep == THR_DTYPE_I8) {
-        float most = 0;
-        for (uint32_t d = 0; d < n_dims; d++)
-            most = fmaxf(most, fabsf(row[d]));
-        corpus->scales[item] = most / 127;
+    const bool scaled = thr_keep_is_scaled(corpus->shape.keep), cosine = corpus->shape.metric == THR_METRIC_COSINE;
+    double square = 0, length = 0, error = 0;
+    float most = 0;
+    for (uint32_t d = 0; d < n_dims; d++) {
+        most = fmaxf(most, fabsf(row[d]));
+        length += (double)row[d] * (double)row[d];
     }
+    corpus->scales[item] = corpus->shape.keep == THR_DTYPE_I8 ? most / 127 : 1;
     for (uint32_t d = 0; d < n_dims; d++) {
         const size_t at = item * n_dims + d;
         if (corpus->shape.keep == THR_DTYPE_F32)
@@ -223,7 +225,20 @@ static void keep_row(test_corpus *corpus, uint64_t item, const float *row) {
         const double x = (double)test_kept_value(corpus, item, d);
         square += x * x;
     }
-    corpus->inverse_norms[item] = square > 0 ? (float)(1 / sqrt(square)) : 0;
+    const bool zero = !(sqrt(length) > 0x1p-100);
+    corpus->inverse_norms[item] = !scaled && square > 0 ? (float)(1 / sqrt(square)) : 0;
+    if (!scaled)
+        return;
+    if (cosine) {
+        corpus->scales[item] = square > 0 && !zero ? (float)((double)corpus->scales[item] / sqrt(square)) : 0;
+        corpus->halves[item] = zero ? -1 : square > 0 ? 0.5f : 0;
+        corpus->inverse_norms[item] = zero ? 0 : (float)(1 / sqrt(length));
+    }
+    for (uint32_t d = 0; d < n_dims && !(cosine && zero); d++) {
+        const double apart = (double)row[d] / (cosine ? sqrt(length) : 1) - (double)test_kept_value(corpus, item, d);
+        error += apart * apart;
+    }
+    corpus->kept_error = fmaxf(corpus->kept_error, (float)(sqrt(error) * (1 + 0x1p-20)));
 }
 
 float test_kept_value(const test_corpus *corpus, uint64_t item, uint32_t dim) {
@@ -232,7 +247,7 @@ float test_kept_value(const test_corpus *corpus, uint64_t item, uint32_t dim) {
     case THR_DTYPE_F32:
         return ((const float *)corpus->vectors)[at];
     case THR_DTYPE_F16:
-        return thr_half_to_f32(((const uint16_t *)corpus->vectors)[at]);
+        return corpus->scales[item] * thr_half_to_f32(((const uint16_t *)corpus->vectors)[at]);
     default:
         return corpus->scales[item] * (float)((const int8_t *)corpus->vectors)[at];
     }
@@ -393,10 +408,14 @@ static void make_segments(test_corpus *corpus) {
         if (shape->keep == THR_DTYPE_NONE)
             continue;
         segment->vectors = (const char *)corpus->vectors + first * row_size;
-        if (shape->keep == THR_DTYPE_I8)
+        const bool scaled = thr_keep_is_scaled(shape->keep), cosine = shape->metric == THR_METRIC_COSINE;
+        segment->kept.error = corpus->kept_error;
+        if (scaled)
             segment->scales = corpus->scales + first;
-        if (shape->metric == THR_METRIC_COSINE)
+        if (cosine)
             segment->inverse_norms = corpus->inverse_norms + first;
+        if (cosine && scaled)
+            segment->halves = corpus->halves + first;
     }
     corpus->scan = (thr_scan_corpus){.segments = corpus->segments,
                                      .n_segments = n,
@@ -415,6 +434,7 @@ void test_target_make(test_corpus *corpus, const test_shape *shape, const float 
     corpus->offsets = item_array(shape, sizeof(float));
     corpus->scales = item_array(shape, sizeof(float));
     corpus->inverse_norms = item_array(shape, sizeof(float));
+    corpus->halves = item_array(shape, sizeof(float));
     if (shape->keep != THR_DTYPE_NONE)
         corpus->vectors = test_array((size_t)shape->n_items * shape->n_dims, thr_dtype_size(shape->keep));
     for (uint32_t i = 0; i < shape->n_items; i++) {
@@ -455,6 +475,7 @@ void test_target_free(test_corpus *corpus) {
     free(corpus->offsets);
     free(corpus->scales);
     free(corpus->inverse_norms);
+    free(corpus->halves);
     free(corpus->vectors);
     free(corpus->segments);
     *corpus = (test_corpus){.codes = NULL};

@@ -167,7 +167,8 @@ typedef struct test_corpus {
     float *products, *lead_products;
     uint8_t *lead_codes, *records; /* nested codes */
     uint16_t *leads;
-    float *norms, *residuals, *factors, *offsets, *scales, *inverse_norms;
+    float *norms, *residuals, *factors, *offsets, *scales, *inverse_norms, *halves;
+    float kept_error; /* the largest distance of a kept vector from the one it is of */
     void *vectors;
     thr_segment *segments;
     thr_scan_corpus scan;

@@ -184,10 +184,10 @@ static void bad_rows_are_named_and_the_old_index_stays(void **state) {
         float value;
         thr_metric metric;
         thr_dtype keep;
-    } kinds[] = {{NAN, THR_METRIC_IP, THR_DTYPE_F32},          {INFINITY, THR_METRIC_L2, THR_DTYPE_NONE},
-                 {-INFINITY, THR_METRIC_IP, THR_DTYPE_I8},     {1e37f, THR_METRIC_IP, THR_DTYPE_F32},
-                 {1e5f, THR_METRIC_IP, THR_DTYPE_F16},         {1e20f, THR_METRIC_L2, THR_DTYPE_F32},
-                 {-65520.0f, THR_METRIC_COSINE, THR_DTYPE_F16}};
+    } kinds[] = {{NAN, THR_METRIC_IP, THR_DTYPE_F32},      {INFINITY, THR_METRIC_L2, THR_DTYPE_NONE},
+                 {-INFINITY, THR_METRIC_IP, THR_DTYPE_I8}, {1e37f, THR_METRIC_IP, THR_DTYPE_F32},
+                 {1e37f, THR_METRIC_IP, THR_DTYPE_F16},    {1e20f, THR_METRIC_L2, THR_DTYPE_F32},
+                 {NAN, THR_METRIC_COSINE, THR_DTYPE_F16}};
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++)
         for (uint64_t bad = 0; bad < N; bad += 59) {
             float *rows = random_rows(N, DIMS, 2);
@@ -211,15 +211,35 @@ static void bad_rows_are_named_and_the_old_index_stays(void **state) {
         }
 }
 
-static void float16_that_would_lose_a_whole_row_is_refused(void **state) {
-    float *rows = random_rows(N, DIMS, 2);
-    thr_index_build_options options = build_options(THR_METRIC_COSINE, THR_DTYPE_F16, 3);
-    for (uint32_t d = 0; d < DIMS; d++)
-        rows[7 * DIMS + d] = 1e-9f;
-    test_remove_directory(DIR_A);
-    expect_status(build_rows(*state, DIR_A, rows, N, DIMS, &options, &error), THR_ERANGE);
-    assert_non_null(strstr(error.text, "row 7: all values are too small for float16: keep float32"));
-    free(rows);
+/* Rows that float16 by itself could not hold: each has a scale, and by cosine a length of its own. */
+static void float16_and_int8_keep_rows_of_any_length(void **state) {
+    static const float lengths[] = {1e-9f, 1e-7f, 1e5f, 1e9f};
+    for (size_t k = 0; k < 6; k++) {
+        const thr_dtype keep = k % 2 == 0 ? THR_DTYPE_F16 : THR_DTYPE_I8;
+        float *rows = random_rows(N, DIMS, 2), kept[DIMS];
+        const thr_index_build_options options = build_options((thr_metric)(k / 2), keep, 3);
+        for (size_t i = 0; i < 4; i++)
+            for (uint32_t d = 0; d < DIMS; d++)
+                rows[(7 + i) * DIMS + d] *= lengths[i];
+        test_remove_directory(DIR_A);
+        expect_ok(build_rows(*state, DIR_A, rows, N, DIMS, &options, &error));
+        thr_index *index;
+        expect_ok(thr_index_open(*state, DIR_A, &index, &error));
+        expect_ok(thr_index_verify(index, &error));
+        for (uint64_t i = 2; i < 4; i++) {
+            const double step = (double)lengths[i] * (keep == THR_DTYPE_F16 ? 4.0 / 2048 : 4.0 / 127);
+            expect_ok(thr_index_vector(index, 7 + i, kept, &error));
+            for (uint32_t d = 0; d < DIMS; d++)
+                assert_true(fabs((double)kept[d] - (double)rows[(7 + i) * DIMS + d]) <= step);
+        }
+        for (uint64_t i = 0; i < 2 && options.metric == THR_METRIC_COSINE; i++) {
+            expect_ok(thr_index_vector(index, 7 + i, kept, &error));
+            for (uint32_t d = 0; d < DIMS; d++)
+                assert_true(fabs((double)kept[d] - (double)rows[(7 + i) * DIMS + d]) <= (double)lengths[i] * 4 / 127);
+        }
+        thr_index_free(index);
+        free(rows);
+    }
 }
 
 static bool stop_after(void *user, const char *what, uint64_t done, uint64_t total) {
@@ -366,7 +386,7 @@ int main(void) {
         cmocka_unit_test(leftovers_of_a_killed_build_are_swept_away),
         cmocka_unit_test(a_second_build_in_the_same_directory_waits_its_turn),
         cmocka_unit_test(bad_rows_are_named_and_the_old_index_stays),
-        cmocka_unit_test(float16_that_would_lose_a_whole_row_is_refused),
+        cmocka_unit_test(float16_and_int8_keep_rows_of_any_length),
         cmocka_unit_test(a_build_and_a_check_can_be_canceled),
         cmocka_unit_test(rows_that_are_all_equal_can_be_indexed),
         cmocka_unit_test(a_stream_that_ends_early_is_an_error),

@@ -34,13 +34,10 @@ typedef struct golden_kind {
 } golden_kind;
 
 static const golden_kind kinds_1[] = {
-    {"cosine-f16-ids", "cosine-f16-ids.answers", THR_METRIC_COSINE, THR_DTYPE_F16, .ids = true},
-    {"l2-i8-names", "l2-i8-names.answers", THR_METRIC_L2, THR_DTYPE_I8, .names = true},
     {"ip-f32", "ip-f32.answers", THR_METRIC_IP, THR_DTYPE_F32, .ids = false},
     {"cosine-none", "cosine-none.answers", THR_METRIC_COSINE, THR_DTYPE_NONE, .ids = false},
     {"cosine-f32-centred", "cosine-f32-centred.answers", THR_METRIC_COSINE, THR_DTYPE_F32, .shifted = true},
-    {"l2-none-centred", "l2-none-centred.answers", THR_METRIC_L2, THR_DTYPE_NONE, .shifted = true},
-    {"ip-f16-centred", "ip-f16-centred.answers", THR_METRIC_IP, THR_DTYPE_F16, .shifted = true}};
+    {"l2-none-centred", "l2-none-centred.answers", THR_METRIC_L2, THR_DTYPE_NONE, .shifted = true}};
 
 /*
  * Nested codes with records of both widths, with and without offsets; flat codes with factors and without; rotations.
@@ -394,7 +391,7 @@ typedef struct damage {
     uint32_t section; /* at is counted from its beginning; 0: from the file's */
 } damage;
 
-static const char FROM_1[] = "v1/cosine-f16-ids", FROM_2[] = "v2/cosine-f32-centred-tuned",
+static const char FROM_1[] = "v1/ip-f32", FROM_2[] = "v2/cosine-f32-centred-tuned",
                   FROM_3[] = "v3/cosine-f16-ids-cells", FROM_4[] = "v4/cosine-f32-ids",
                   FROM_NAMES[] = "names/cosine-f16", FROM_ENDS[] = "ends/ip-f32-cells", FROM_ADDED[] = "added/ip-f32";
 

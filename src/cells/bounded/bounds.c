@@ -12,7 +12,9 @@
  *
  *               <q, y> <= t m + s(t) s(m)
  *
- *           If t >= m, the bound is 1. A zero vector scores 0.
+ *           If t >= m, the bound is 1. A zero vector scores 0. Vectors kept as float16 or int8 (scan/kept.h) have a
+ *           length of 1 to within E: m is lower by up to 4 E, and their score, 1 - |q - y|^2 / 2, is at most 2 E above
+ *           the cosine.
  *
  * Rounding. With u = 2^-24, a kernel's sum of n products is off by at most (n / 16 + 6) u times the product of the two
  * lengths: each of 16 lanes adds n / 16 + 1 rounded products, and four additions join the lanes. A sum of squared
@@ -38,24 +40,28 @@ static double relative(uint32_t n_dims) {
     return ((double)n_dims / 8 + 64) * UNIT;
 }
 
-/* A lower bound of the cosine of rows of length 1 with the centroid. */
-static double least_cosine(double length, double radius) {
+/* A lower bound of the cosine of rows with the centroid; their lengths differ from 1 by at most unit_error. */
+static double least_cosine(double length, double radius, double unit_error) {
     if (!(length > NO_DIRECTION))
         return -1;
     const double squares = length * length + radius * radius;
-    const double least = (1 + length * length - radius * radius - UNIT_ERROR * (1 + squares)) / (2 * length);
+    const double least =
+        (1 + length * length - radius * radius - (UNIT_ERROR + 4 * unit_error) * (1 + squares)) / (2 * length);
     return fmin(fmax(least, -1), 1);
 }
 
-thr_cell_ball thr_cells_ball(const thr_kernels *kernels, const thr_cell_table *table, uint32_t cell) {
+thr_cell_ball thr_cells_ball(const thr_kernels *kernels, const thr_cell_rows_kept *kept, const thr_cell_table *table,
+                             uint32_t cell) {
     const double length = sqrt(kernels->sum_squares(table->centroids + (size_t)cell * table->n_dims, table->n_dims));
-    /* Rows may be unpacked again, with another rounding error than when they were measured. */
-    const double radius = (double)table->cells[cell].radius * (1 + 4 * UNIT) + 4 * UNIT * length;
+    /* Rows may be unpacked again, or scored by their residuals, with other rounding errors than when measured. */
+    const double radius = (double)table->cells[cell].radius * (1 + 4 * UNIT) + 4 * UNIT * length +
+                          relative(table->n_dims) * kept->centre_length;
     return (thr_cell_ball){.length = length,
                            .radius = radius,
-                           .cosine = least_cosine(length, radius),
+                           .cosine = least_cosine(length, radius, kept->unit_error),
                            .inverse_length = length > NO_DIRECTION ? 1 / length : 0,
-                           .has_zero = length <= radius};
+                           .has_zero = length <= radius,
+                           .unit_error = kept->unit_error};
 }
 
 thr_cell_query thr_cells_query_read(const thr_kernels *kernels, thr_metric metric, const thr_matrix *query,
@@ -75,14 +81,24 @@ thr_cell_query thr_cells_query_read(const thr_kernels *kernels, thr_metric metri
     return (thr_cell_query){metric, n_dims, vector, length};
 }
 
+/* By cosine, of rows whose lengths differ from 1: their scores are 1 - |q - y|^2 / 2. */
+static double bound_by_distance(const thr_cell_ball *ball, double product, double error, double lost) {
+    if (ball->unit_error == 0)
+        return (double)INFINITY;
+    const double size = 1 + ball->length, square = 1 - 2 * product + ball->length * ball->length;
+    const double distance = fmax(sqrt(fmax(square - 2 * error * size * size - lost, 0)) - ball->radius, 0);
+    return fmax(1 + error - distance * distance / 2, -1);
+}
+
 /* By cosine, from a centroid's product with a query of length 1. */
-static double bound_of_cosine(const thr_cell_ball *ball, double product, double error, double lost) {
-    const double m = ball->cosine;
+static double bound_of_cosine(const thr_cell_ball *ball, double product, double relative_error, double lost) {
+    const double m = ball->cosine, error = relative_error + 2 * ball->unit_error;
     const double t = fmax((product + lost) * ball->inverse_length + error, -1);
     if (ball->inverse_length == 0 || !(t < m))
-        return 1 + error;
+        return fmin(1 + error, fmax(bound_by_distance(ball, product, relative_error, lost), ball->has_zero ? 0 : -1));
     const double bound = t * m + sqrt((1 - t) * (1 + t) * ((1 - m) * (1 + m))) + error;
-    return ball->has_zero ? fmax(bound, 0) : bound;
+    const double least = fmin(bound, bound_by_distance(ball, product, relative_error, lost));
+    return ball->has_zero ? fmax(least, 0) : least;
 }
 
 static double bound_of_distance(const thr_cell_ball *ball, double square, double error, double lost) {

@@ -16,10 +16,17 @@ typedef struct thr_cell_ball {
     double radius; /* no row is farther from the centroid */
     double cosine; /* by cosine: a lower bound of the rows' cosines with the centroid, zero vectors excepted */
     double inverse_length;
-    bool has_zero; /* by cosine: zero vectors may be in the cell */
+    bool has_zero;     /* by cosine: zero vectors may be in the cell */
+    double unit_error; /* by cosine: the rows' lengths differ from 1 by at most this */
 } thr_cell_ball;
 
-thr_cell_ball thr_cells_ball(const thr_kernels *kernels, const thr_cell_table *table, uint32_t cell);
+/* How the rows of a corpus are kept (scan/kept.h): its unit_error, and the length of the centre, 0 without one. */
+typedef struct thr_cell_rows_kept {
+    double unit_error, centre_length;
+} thr_cell_rows_kept;
+
+thr_cell_ball thr_cells_ball(const thr_kernels *kernels, const thr_cell_rows_kept *kept, const thr_cell_table *table,
+                             uint32_t cell);
 
 /* A query as its scores are computed: by cosine of length 1. */
 typedef struct thr_cell_query {

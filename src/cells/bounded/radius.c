@@ -110,7 +110,7 @@ thr_status thr_cells_radius(const thr_bounded_search *search, float least_score,
                        .whole = thr_scan_job_make(context, corpus, options, &answers),
                        .found = found};
     if (s.radius.certain && !options->exact)
-        s.whole.kept_error = thr_scan_kept_error(corpus, context->kernels);
+        s.whole.kept_error = thr_scan_kept_error(corpus);
     /* With a recall below 1 answers depend on the blocks read, so these must not depend on the batch. */
     const bool any_blocks = s.radius.certain || options->exact;
     const double share = any_blocks && !thr_cells_bounded_is_on_all_lanes(search) ? THR_BOUNDED_SHARE_OF_VECTORS

@@ -61,10 +61,15 @@ static thr_status reserve_slot(const thr_bounded_workspace *w, const thr_cells_c
 }
 
 static void set_cells(const thr_bounded_workspace *w, const thr_cells_corpus *corpus) {
+    const thr_kernels *kernels = w->context->kernels;
+    const float *centre = corpus->scan->kept_centre;
+    const thr_cell_rows_kept kept = {.unit_error = (double)thr_scan_kept_errors(corpus->scan).unit_error,
+                                     .centre_length =
+                                         centre == NULL ? 0 : sqrt(kernels->sum_squares(centre, w->n_dims))};
     for (size_t t = 0, at = 0; t < corpus->n_tables; t++)
         for (uint32_t c = 0; c < corpus->tables[t].n; c++)
             w->cells[at++] = (thr_bounded_cell){.rows = thr_cells_rows_of(corpus, t, c),
-                                                .ball = thr_cells_ball(w->context->kernels, &corpus->tables[t], c)};
+                                                .ball = thr_cells_ball(kernels, &kept, &corpus->tables[t], c)};
 }
 
 static thr_status make_slots(thr_bounded_workspace *w, const thr_cells_corpus *corpus, thr_error *err) {

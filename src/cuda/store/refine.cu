@@ -45,6 +45,15 @@ __device__ __forceinline__ float product(const thr_refine_op &op, const float *q
     return add_lanes(sum);
 }
 
+/* The score of a row that is kept as float16 or int8, given its product with the query times its scale. */
+__device__ __forceinline__ float scaled_score(const thr_refine_op &op, const thr_device_row row, float product) {
+    const thr_refine_term term = op.terms[row.query];
+    if (op.halves == nullptr)
+        return __fadd_rn(product, term.bias);
+    const float half = op.halves[row.item];
+    return half < 0 ? 0.0f : __fadd_rn(__fmul_rn(__fsub_rn(product, half), term.weight), term.bias);
+}
+
 static __global__ void __launch_bounds__(REFINE_THREADS) refine_rows(THR_PARAMETER(thr_refine_op) op) {
     const uint32_t lane = threadIdx.x % HALF_WARP, n_halves = gridDim.x * (REFINE_THREADS / HALF_WARP);
     const uint32_t first = blockIdx.x * (REFINE_THREADS / HALF_WARP) + threadIdx.x / HALF_WARP;
@@ -54,13 +63,16 @@ static __global__ void __launch_bounds__(REFINE_THREADS) refine_rows(THR_PARAMET
         const bool there = i < op.n_scored;
         const thr_device_row row = op.rows[there ? i : op.n_scored - 1];
         const float *query = op.queries + (size_t)row.query * op.n_dims;
-        const float scale = op.keep == THR_DTYPE_I8 ? op.scales[row.item] : 1.0f;
-        const float gain = cosine ? op.inverse_norms[row.item] : 1.0f;
+        const bool scaled = op.scales != nullptr;
+        const float scale = scaled ? op.scales[row.item] : 1.0f;
+        const float gain = cosine && !scaled ? op.inverse_norms[row.item] : 1.0f;
         float score;
         if (op.metric == THR_METRIC_L2)
             score = __fsub_rn(0.0f, square_distance(op, query, row.item, scale, 1.0f, lane));
         else
             score = __fmul_rn(__fmul_rn(product(op, query, row.item, lane), scale), gain);
+        if (scaled && op.metric != THR_METRIC_L2)
+            score = scaled_score(op, row, score);
         if (cosine)
             score = score < -1 ? -1 : score;
         const bool near = cosine && score >= op.near_cosine;

@@ -31,8 +31,9 @@ typedef struct builder {
     thr_index_model_source model;
     thr_manifest manifest;
     thr_segment_stream stream;
-    uint64_t n_listed; /* items that have features */
-    char *names_path;  /* the table of features, if items take their names from it */
+    uint64_t n_listed;  /* items that have features */
+    char *names_path;   /* the table of features, if items take their names from it */
+    float *kept_centre; /* the manifest's */
 } builder;
 
 static bool demands_cells(const thr_index_build_options *o) {
@@ -58,11 +59,21 @@ static thr_status check_options(const thr_index_build_options *o, thr_error *err
     return thr_index_check_scale(o->scale, err);
 }
 
+static thr_matrix sample_of(const builder *b) {
+    return (thr_matrix){b->source.sample, b->source.sample_rows, b->source.shape.n_dims, b->source.shape.dtype,
+                        b->source.row_bytes};
+}
+
 static thr_status train(builder *b, thr_error *err) {
     const thr_learning learning = {b->options, b->model.codes};
     THR_TRY(thr_index_learn(&b->source, &learning, &b->manifest.quantiser, err));
     if (b->model.n_inputs != 0)
         b->manifest.quantiser.n_dims = b->model.n_dims;
+    if (b->kept_centre == NULL) {
+        const thr_matrix sample = sample_of(b);
+        THR_TRY(thr_index_keep_centre(b->context, &sample, b->options->metric, b->options->keep, &b->kept_centre, err));
+    }
+    b->manifest.kept_centre = b->kept_centre;
     return THR_OK;
 }
 
@@ -122,10 +133,15 @@ static thr_status take_quantiser(builder *b, thr_index_build_options *o, thr_err
                                          .n_dims = b->model.n_inputs != 0 ? b->model.n_dims : b->source.shape.n_dims,
                                          .codes = b->model.codes,
                                          .fingerprint = b->model.fingerprint,
+                                         .keep = o->keep,
                                          .rows = b->source.name};
     if (o->quantiser_from == NULL)
         return THR_OK;
-    THR_TRY(thr_index_quantiser_copy(b->context, &wanted, &b->manifest.quantiser, &o->lead_bits, err));
+    thr_shared_codes shared = {0};
+    THR_TRY(thr_index_quantiser_copy(b->context, &wanted, &shared, err));
+    b->manifest.quantiser = shared.quantiser;
+    b->kept_centre = shared.kept_centre;
+    o->lead_bits = shared.lead;
     o->item_bits = b->manifest.quantiser.item_bits;
     return THR_OK;
 }
@@ -185,7 +201,7 @@ static thr_status calibrate(builder *b, thr_error *err) {
     thr_status status = THR_OK;
     if (b->options->calibration_queries == 0)
         return THR_OK;
-    const thr_matrix sample = {b->source.sample, n, b->source.shape.n_dims, b->source.shape.dtype, b->source.row_bytes};
+    const thr_matrix sample = sample_of(b);
     THR_TRY_OUT(thr_alloc(b->context, (size_t)n, sizeof *rows, &rows, "the sample", err));
     for (uint64_t i = 0; i < n; i++)
         rows[i] = thr_index_row_source_sampled_row(&b->source, i);
@@ -249,7 +265,7 @@ out:
     thr_index_row_source_close(&b.source);
     thr_index_model_source_close(&b.model);
     thr_index_ids_close(&b.ids);
-    thr_release(context, b.names_path);
+    THR_RELEASE(context, b.names_path, b.kept_centre);
     thr_quantiser_free(context, &b.manifest.quantiser);
     thr_index_manifest_free(context, &b.manifest);
     return status;

@@ -49,7 +49,7 @@ thr_status thr_index_gather_open(thr_context *context, const thr_segment_shape *
 
 static void slab_free(thr_context *context, thr_slab *slab) {
     THR_RELEASE(context, slab->codes, slab->block_norms, slab->factors, slab->offsets, slab->scales,
-                slab->inverse_norms, slab->leads, slab->records);
+                slab->inverse_norms, slab->halves, slab->leads, slab->records);
     *slab = (thr_slab){0};
 }
 
@@ -94,7 +94,8 @@ static thr_status slab_alloc(thr_gather *gather, thr_slab *slab, thr_error *err)
     } arrays[] = {{THR_SECTION_FACTORS, &slab->factors},
                   {THR_SECTION_OFFSETS, &slab->offsets},
                   {THR_SECTION_SCALES, &slab->scales},
-                  {THR_SECTION_INVERSE_NORMS, &slab->inverse_norms}};
+                  {THR_SECTION_INVERSE_NORMS, &slab->inverse_norms},
+                  {THR_SECTION_HALVES, &slab->halves}};
     for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
         if (has(gather, arrays[i].kind))
             THR_TRY(thr_alloc(context, items, sizeof(float), arrays[i].values, thr_index_section_name(arrays[i].kind),
@@ -254,6 +255,8 @@ static const void *slab_data(const thr_slab *slab, thr_section_kind kind) {
         return slab->scales;
     case THR_SECTION_INVERSE_NORMS:
         return slab->inverse_norms;
+    case THR_SECTION_HALVES:
+        return slab->halves;
     case THR_SECTION_LEADS:
         return slab->leads;
     case THR_SECTION_RECORDS:
@@ -271,11 +274,9 @@ static void pad(const thr_gather *gather, thr_slab *slab) {
     const struct {
         void *values;
         size_t size;
-    } arrays[] = {{slab->factors, sizeof(float)},
-                  {slab->offsets, sizeof(float)},
-                  {slab->scales, sizeof(float)},
-                  {slab->inverse_norms, sizeof(float)},
-                  {slab->leads, lead},
+    } arrays[] = {{slab->factors, sizeof(float)}, {slab->offsets, sizeof(float)},
+                  {slab->scales, sizeof(float)},  {slab->inverse_norms, sizeof(float)},
+                  {slab->halves, sizeof(float)},  {slab->leads, lead},
                   {slab->records, record}};
     for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
         if (arrays[i].values != NULL)

@@ -15,7 +15,7 @@
 typedef struct thr_slab {
     uint8_t *codes;
     uint32_t *block_norms;
-    float *factors, *offsets, *scales, *inverse_norms;
+    float *factors, *offsets, *scales, *inverse_norms, *halves;
     uint16_t *leads; /* nested codes: layout as in segment.h */
     uint8_t *records;
     uint64_t n_items;

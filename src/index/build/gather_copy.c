@@ -36,6 +36,7 @@ thr_status thr_index_gather_copy(thr_gather *gather, const thr_segment *from, ui
     copy(slab->offsets, at, from->offsets, item, sizeof(float));
     copy(slab->scales, at, from->scales, item, sizeof(float));
     copy(slab->inverse_norms, at, from->inverse_norms, item, sizeof(float));
+    copy(slab->halves, at, from->halves, item, sizeof(float));
     copy(slab->leads, at, from->leads, item, thr_lead_size(shape));
     copy(slab->records, at, from->records, item, thr_record_size(thr_shape_records(shape)));
     return THR_OK;

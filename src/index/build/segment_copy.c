@@ -78,6 +78,15 @@ static const char *kept_vector(const thr_segment_copy *copy, uint64_t i, uint64_
     return (const char *)segment->vectors + item * kept_size(&copy->index->manifest);
 }
 
+/* Bounds of the kept vectors: the largest of the segments that the rows come from. */
+static void join_kept_errors(thr_segment_copy *copy) {
+    thr_kept_errors *errors = &copy->stream->keeper.errors;
+    const thr_index *index = copy->index;
+    *errors = (thr_kept_errors){0};
+    for (uint64_t i = 0; i < copy->n_rows; i++)
+        thr_kept_errors_join(errors, &index->segments[thr_index_segment_of(index, copy->rows[i])].kept);
+}
+
 /* Write the kept vectors. Runs of few rows are gathered in memory, so that each write is large. */
 static thr_status write_vectors(thr_segment_copy *copy, thr_error *err) {
     thr_section_writer *writer = &copy->stream->writer;
@@ -132,6 +141,8 @@ static thr_status recode_some(thr_segment_copy *copy, thr_slab *slab, uint64_t i
             slab->scales[at] = from->scales[row - from->first_row];
         if (slab->inverse_norms != NULL)
             slab->inverse_norms[at] = from->inverse_norms[row - from->first_row];
+        if (slab->halves != NULL)
+            slab->halves[at] = from->halves[row - from->first_row];
     }
     const thr_matrix rows = thr_matrix_f32(vectors, n, n_dims);
     thr_code_origins origins = copy->origins.of;
@@ -171,6 +182,7 @@ static thr_status write_rows(thr_segment_copy *copy, uint32_t number, thr_error 
     stream->gather.shape.has_ids = copy->ids.ids != NULL;
     THR_TRY(thr_index_segment_begin(stream, number, err));
     THR_TRY(write_vectors(copy, err));
+    join_kept_errors(copy);
     THR_TRY(copy->recode || copy->stream->manifest->has_origins ? recode(copy, err) : copy_codes(copy, err));
     THR_TRY(thr_index_segment_end(stream, number, (uint32_t)copy->n_rows, err));
     if (copy->ids.ids == NULL)

@@ -45,9 +45,8 @@ thr_status thr_index_segment_stream_open(thr_segment_stream *s, thr_error *err) 
     THR_TRY(thr_index_gather_open(s->context, &shape, chunk, n_rows, &s->gather, err));
     if (s->source != NULL && m->has_origins)
         THR_TRY(thr_index_code_origins_make(s->context, &m->quantiser, NULL, chunk, &s->origins, err));
-    return s->source == NULL
-               ? THR_OK
-               : thr_index_keeper_open(s->context, s->source->name, m->keep, vector_dims, chunk, &s->keeper, err);
+    const thr_keep_form form = {m->keep, m->metric, vector_dims, m->kept_centre};
+    return s->source == NULL ? THR_OK : thr_index_keeper_open(s->context, &form, chunk, &s->keeper, err);
 }
 
 void thr_index_segment_stream_close(thr_segment_stream *s) {
@@ -83,14 +82,16 @@ static thr_status add_rows(thr_segment_stream *s, thr_slab *slab, const thr_matr
     if (gather->shape.keep == THR_DTYPE_NONE)
         return THR_OK;
     thr_kept_rows kept = {.scales = slab->scales == NULL ? NULL : slab->scales + at,
-                          .inverse_norms = slab->inverse_norms == NULL ? NULL : slab->inverse_norms + at};
-    THR_TRY(thr_index_keep_rows(&s->keeper, rows, first_row, gather->measures.norms, &kept, err));
+                          .inverse_norms = slab->inverse_norms == NULL ? NULL : slab->inverse_norms + at,
+                          .halves = slab->halves == NULL ? NULL : slab->halves + at};
+    THR_TRY(thr_index_keep_rows(&s->keeper, rows, gather->measures.norms, &kept));
     size_t row_bytes = thr_shape_vector_dims(&gather->shape) * thr_dtype_size(gather->shape.keep);
     return thr_sections_write(&s->writer, kept.bytes, (size_t)rows->n_rows * row_bytes, err);
 }
 
 thr_status thr_index_segment_begin(thr_segment_stream *s, uint32_t number, thr_error *err) {
     char *path = NULL;
+    s->keeper.errors = (thr_kept_errors){0};
     THR_TRY(thr_index_build_dir_segment_path(s->dir, number, &path, err));
     thr_status status = thr_sections_open(s->context, path, &s->writer, err);
     s->writer.out.directory_later = true; /* until thr_index_build_dir_publish */
@@ -134,6 +135,19 @@ static thr_status write_cells(thr_segment_stream *s, thr_error *err) {
                             (size_t)cells->n * cells->n_dims * sizeof(float), err);
 }
 
+/* What float16 and int8 vectors are relative to, and the bounds of their errors. */
+static thr_status write_kept(thr_segment_stream *s, thr_error *err) {
+    if (!thr_keep_is_scaled(s->gather.shape.keep))
+        return THR_OK;
+    THR_TRY(thr_index_gather_write(&s->gather, THR_SECTION_HALVES, THR_SECTION_HALVES, &s->writer, err));
+    THR_TRY(thr_sections_begin(&s->writer, THR_SECTION_KEPT, err));
+    THR_TRY(thr_sections_write(&s->writer, s->manifest->kept_centre,
+                               thr_shape_vector_dims(&s->gather.shape) * sizeof(float), err));
+    THR_TRY(thr_sections_write(&s->writer, &s->keeper.errors, sizeof s->keeper.errors, err));
+    thr_sections_end(&s->writer);
+    return THR_OK;
+}
+
 thr_status thr_index_segment_end(thr_segment_stream *s, uint32_t number, uint32_t n_items, thr_error *err) {
     thr_manifest *m = s->manifest;
     thr_manifest_segment listed = {.number = number, .build = s->dir->build};
@@ -160,6 +174,7 @@ thr_status thr_index_segment_end(thr_segment_stream *s, uint32_t number, uint32_
     if (s->cells != NULL)
         THR_TRY(thr_sections_put(&s->writer, THR_SECTION_CELL_ENDS, s->cells->ends,
                                  s->cells->n * sizeof *s->cells->ends, err));
+    THR_TRY(write_kept(s, err));
     THR_TRY(thr_index_segment_write_finish(&s->writer, &shape, &listed, err));
     THR_TRY(thr_grow(s->context, &m->segments, &s->segments_capacity, m->n_segments + 1, sizeof *m->segments,
                      "the manifest's segments", err));

@@ -64,14 +64,28 @@ out:
     return status;
 }
 
-thr_status thr_index_quantiser_copy(thr_context *context, const thr_quantiser_wanted *wanted, thr_quantiser *quantiser,
-                                    uint32_t *lead, thr_error *err) {
+static thr_status copy_kept_centre(const thr_index *index, thr_dtype keep, float **centre, thr_error *err) {
+    const thr_manifest *m = &index->manifest;
+    const uint32_t n_dims = thr_manifest_vector_dims(m);
+    if (m->kept_centre == NULL || m->keep != keep)
+        return THR_OK;
+    THR_TRY(thr_alloc(index->context, n_dims, sizeof **centre, centre, "a centre", err));
+    memcpy(*centre, m->kept_centre, n_dims * sizeof **centre);
+    return THR_OK;
+}
+
+thr_status thr_index_quantiser_copy(thr_context *context, const thr_quantiser_wanted *wanted, thr_shared_codes *shared,
+                                    thr_error *err) {
     thr_index *index = NULL;
     THR_TRY(thr_index_open(context, wanted->dir, &index, err));
     thr_status status = check(index, wanted, err);
+    *shared = (thr_shared_codes){.lead = index->manifest.lead};
     if (status == THR_OK)
-        status = copy(index, quantiser, err);
-    *lead = index->manifest.lead;
+        status = copy_kept_centre(index, wanted->keep, &shared->kept_centre, err);
+    if (status == THR_OK)
+        status = copy(index, &shared->quantiser, err);
+    if (status != THR_OK)
+        thr_release(context, shared->kept_centre);
     thr_index_free(index);
     return status;
 }

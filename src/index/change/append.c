@@ -31,6 +31,10 @@ thr_status thr_index_commit_learn(thr_commit *c, thr_row_source *source, thr_err
     m->quantiser = learned;
     m->centred = learned.centre != NULL;
     c->learned = true;
+    if (m->n_segments == 0) {
+        THR_TRY(thr_index_keep_centre(c->context, &sample, m->metric, m->keep, &c->kept_centre, err));
+        m->kept_centre = c->kept_centre;
+    }
     return thr_index_code_error_of(c->context, &m->quantiser, &sample, &m->code_error, err);
 }
 

@@ -135,7 +135,7 @@ thr_status thr_index_commit_publish(thr_commit *c, thr_error *err) {
 void thr_index_commit_end(thr_commit *c) {
     thr_index_build_dir_close(&c->dir);
     thr_index_free(c->index);
-    THR_RELEASE(c->context, c->live, c->manifest.segments);
+    THR_RELEASE(c->context, c->live, c->manifest.segments, c->kept_centre);
     if (c->learned)
         thr_quantiser_free(c->context, &c->manifest.quantiser);
     *c = (thr_commit){.context = c->context, .dir.fd = -1};

@@ -26,6 +26,7 @@ typedef struct thr_commit {
     thr_manifest manifest; /* after; owns its segments */
     uint64_t *live;        /* one bit per row: of the index with its tail until the fold, then of the manifest */
     bool learned;          /* the commit has learned manifest.quantiser, and owns it */
+    float *kept_centre;    /* manifest.kept_centre, if the commit has chosen it */
     bool folded;
     bool keeps_journal;                          /* changes segments only, and the journal stays */
     uint64_t n_carried_items, n_carried_changes; /* in the journal that new_journal wrote */

@@ -52,8 +52,12 @@ static void show(thr_index *index, const uint64_t *live) {
     m->n_rows = t->n_rows > 0 ? t->first_row + t->n_rows : index->root->n_segment_rows;
     index->live.words = live;
     index->live.copied = true;
-    index->tail_segment = (thr_segment){
-        .n_items = t->n_rows, .vectors = t->vectors, .scales = t->scales, .inverse_norms = t->inverse_norms};
+    index->tail_segment = (thr_segment){.n_items = t->n_rows,
+                                        .vectors = t->vectors,
+                                        .scales = t->scales,
+                                        .inverse_norms = t->inverse_norms,
+                                        .halves = t->halves,
+                                        .kept = t->keeper.errors};
     index->info.n_items = m->n_items;
     index->info.n_zero = t->n_zero;
     index->info.has_ids = m->has_ids;

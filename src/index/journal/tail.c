@@ -25,21 +25,25 @@ struct thr_tail_names {
 
 static thr_status allocate(thr_tail *t, const thr_manifest *m, thr_error *err) {
     static const char what[] = "the items of the journal";
-    const size_t n = t->capacity, size = m->quantiser.n_dims * thr_dtype_size(m->keep);
+    const thr_keep_form form = {thr_index_kept_type(m), m->metric, m->quantiser.n_dims, m->kept_centre};
+    const bool scaled = thr_keep_is_scaled(form.keep), cosine = m->metric == THR_METRIC_COSINE;
+    const size_t n = t->capacity, size = form.n_dims * thr_dtype_size(form.keep);
     const size_t n_words = thr_bitmap_words(t->first_row + n);
     THR_TRY(thr_alloc(t->context, n, size, &t->vectors, what, err));
     THR_TRY(thr_alloc(t->context, n, sizeof *t->ids, &t->ids, what, err));
     THR_TRY(thr_alloc_zero(t->context, n_words, sizeof *t->live, &t->live, what, err));
-    if (m->keep == THR_DTYPE_I8)
+    if (scaled)
         THR_TRY(thr_alloc(t->context, n, sizeof *t->scales, &t->scales, what, err));
-    if (m->metric == THR_METRIC_COSINE)
+    if (scaled && cosine)
+        THR_TRY(thr_alloc(t->context, n, sizeof *t->halves, &t->halves, what, err));
+    if (cosine)
         THR_TRY(thr_alloc(t->context, n, sizeof *t->inverse_norms, &t->inverse_norms, what, err));
     if (m->has_names)
         THR_TRY(thr_alloc(t->context, n, sizeof *t->names, (void *)&t->names, what, err));
     if (m->has_names)
         THR_TRY(thr_row_table_create(t->context, t->capacity, &t->by_name, err));
     THR_TRY(thr_row_table_create(t->context, t->capacity, &t->by_id, err));
-    return thr_index_keeper_open(t->context, "the journal", m->keep, m->quantiser.n_dims, CHUNK_ROWS, &t->keeper, err);
+    return thr_index_keeper_open(t->context, &form, CHUNK_ROWS, &t->keeper, err);
 }
 
 thr_status thr_index_tail_create(thr_context *context, const thr_manifest *manifest, const uint64_t *live,
@@ -83,7 +87,7 @@ void thr_index_tail_free(thr_tail *tail) {
         thr_release(context, block);
     }
     THR_RELEASE(context, (void *)tail->names, (void *)tail->by_id.slots, (void *)tail->by_name.slots, tail->ids,
-                tail->vectors, tail->scales, tail->inverse_norms, tail->live);
+                tail->vectors, tail->scales, tail->inverse_norms, tail->halves, tail->live);
     (void)pthread_mutex_destroy(&tail->mutex);
     thr_release(context, tail);
 }
@@ -108,43 +112,33 @@ thr_status thr_index_tail_check_vectors(thr_context *context, const thr_manifest
                                         uint32_t n, const char *name, thr_error *err) {
     const uint32_t n_dims = manifest->quantiser.n_dims;
     float norms[CHUNK_ROWS];
-    thr_keeper keeper;
-    thr_status status = THR_OK;
-    if (manifest->keep == THR_DTYPE_F16)
-        THR_TRY_OUT(thr_index_keeper_open(context, name, manifest->keep, n_dims, CHUNK_ROWS, &keeper, err));
-    for (uint32_t first = 0; first < n && status == THR_OK; first += CHUNK_ROWS) {
+    for (uint32_t first = 0; first < n; first += CHUNK_ROWS) {
         uint32_t bad;
         const uint32_t some = n - first < CHUNK_ROWS ? n - first : CHUNK_ROWS;
-        const thr_matrix rows = thr_matrix_f32(vectors + (size_t)first * n_dims, some, n_dims);
-        thr_kept_rows kept = {.scales = NULL};
-        if (measure(context, manifest, rows.data, some, norms, &bad) != THR_OK)
-            status =
-                thr_fail(err, THR_ERANGE,
-                         "%s: row %" PRIu32 " holds NaN or infinity, or is longer than 2^%d: mend it or leave it out",
-                         name, first + bad, manifest->metric == THR_METRIC_COSINE ? 120 : 60);
-        else if (manifest->keep == THR_DTYPE_F16)
-            status = thr_index_keep_rows(&keeper, &rows, first, norms, &kept, err);
+        if (measure(context, manifest, vectors + (size_t)first * n_dims, some, norms, &bad) != THR_OK)
+            return thr_fail(err, THR_ERANGE,
+                            "%s: row %" PRIu32
+                            " holds NaN or infinity, or is longer than 2^%d: mend it or leave it out",
+                            name, first + bad, manifest->metric == THR_METRIC_COSINE ? 120 : 60);
     }
-out:
-    if (manifest->keep == THR_DTYPE_F16)
-        thr_index_keeper_close(&keeper);
-    return status;
+    return THR_OK;
 }
 
 static thr_status add_vectors(thr_tail *t, const thr_manifest *m, const float *vectors, uint32_t n, thr_error *err) {
     const uint32_t n_dims = m->quantiser.n_dims;
-    const size_t size = n_dims * thr_dtype_size(m->keep);
+    const size_t size = n_dims * thr_dtype_size(t->keeper.form.keep);
     float norms[CHUNK_ROWS];
     for (uint32_t first = 0, some; first < n; first += some) {
         some = n - first < CHUNK_ROWS ? n - first : CHUNK_ROWS;
         const size_t at = t->n_rows + first;
         const thr_matrix rows = thr_matrix_f32(vectors + (size_t)first * n_dims, some, n_dims);
         thr_kept_rows kept = {.scales = t->scales == NULL ? NULL : t->scales + at,
-                              .inverse_norms = t->inverse_norms == NULL ? NULL : t->inverse_norms + at};
+                              .inverse_norms = t->inverse_norms == NULL ? NULL : t->inverse_norms + at,
+                              .halves = t->halves == NULL ? NULL : t->halves + at};
         uint32_t bad;
         if (measure(t->context, m, rows.data, some, norms, &bad) != THR_OK)
             return thr_fail(err, THR_ECORRUPT, "%s: holds a vector that is not finite", t->journal.path);
-        THR_TRY(thr_index_keep_rows(&t->keeper, &rows, first, norms, &kept, err));
+        THR_TRY(thr_index_keep_rows(&t->keeper, &rows, norms, &kept));
         for (uint32_t i = 0; i < some && m->metric != THR_METRIC_L2; i++)
             t->n_zero += norms[i] == 0;
         memcpy((char *)t->vectors + at * size, kept.bytes, some * size);

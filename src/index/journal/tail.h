@@ -37,8 +37,8 @@ typedef struct thr_tail {
     uint64_t first_row;
     uint32_t capacity, n_rows;
     uint64_t *ids;
-    void *vectors; /* of the kept type, as in a segment, like those below */
-    float *scales, *inverse_norms;
+    void *vectors; /* of thr_index_kept_type, as in a segment, like those below */
+    float *scales, *inverse_norms, *halves;
     const char **names; /* NULL in an index without names */
     struct thr_tail_names *blocks;
     thr_row_table by_id, by_name; /* by_name: by thr_index_name_key, in an index with names */

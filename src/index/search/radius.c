@@ -6,6 +6,7 @@
 #include "index/impl.h"
 
 #include "base/error.h"
+#include "index/search/kept_certificates.h"
 #include "index/search/with_tail.h"
 #include "index/search/model_codes.h"
 #include "scan/radius.h"
@@ -94,6 +95,25 @@ static thr_status search_inputs(thr_index *index, thr_scan *scan, const thr_matr
     return status;
 }
 
+static thr_status search_any(thr_index *index, thr_scan *scan, const thr_matrix *queries, float least_score,
+                             const thr_search_options *options, thr_found *found, thr_error *err) {
+    return index->manifest.model.n_inputs != 0
+               ? search_inputs(index, scan, queries, least_score, options, found, err)
+               : thr_index_radius_with_tail(index, scan, queries, least_score, options, found, err);
+}
+
+/* Search by the vectors as given, as far as the kept ones determine their scores. */
+static thr_status search(thr_index *index, thr_scan *scan, const thr_matrix *queries, float least_score,
+                         const thr_search_options *options, thr_found *found, thr_error *err) {
+    const bool exact = options->exact || options->recall >= 1 || options->certified != NULL;
+    float lowered;
+    if (!exact || !thr_index_scores_are_rounded(index))
+        return search_any(index, scan, queries, least_score, options, found, err);
+    THR_TRY(thr_index_lowered_radius(index, queries, least_score, &lowered, err));
+    THR_TRY(search_any(index, scan, queries, lowered, options, found, err));
+    return thr_index_keep_radius(index, queries, least_score, options, found, err);
+}
+
 thr_status thr_index_search_radius(thr_index *index, const thr_matrix *queries, float least_score,
                                    const thr_search_options *options, thr_radius_result **result, thr_error *err) {
     thr_search_options complete;
@@ -117,9 +137,7 @@ thr_status thr_index_search_radius(thr_index *index, const thr_matrix *queries, 
     if (queries->n_rows > 0) {
         THR_TRY_OUT(thr_index_restrict(index, &complete, &filter, err));
         THR_TRY_OUT(thr_index_take_scan(index, &scan, err));
-        status = index->manifest.model.n_inputs != 0
-                     ? search_inputs(index, scan, queries, least_score, &complete, found, err)
-                     : thr_index_radius_with_tail(index, scan, queries, least_score, &complete, found, err);
+        status = search(index, scan, queries, least_score, &complete, found, err);
         thr_idle_put(&index->root->scans, scan);
     }
     if (status == THR_OK)

@@ -5,12 +5,14 @@
 #include "base/error.h"
 #include "code/encode.h"
 #include "index/journal/snapshot.h"
+#include "index/search/kept_certificates.h"
 #include "index/search/bounded.h"
 #include "index/search/with_tail.h"
 #include "index/search/model_codes.h"
 
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 thr_status thr_index_check_options(const thr_index *index, const thr_search_options *o, uint64_t k, thr_error *err) {
     if (k == 0)
@@ -159,6 +161,31 @@ static thr_status search_with_hits(thr_index *index, const thr_matrix *queries, 
     return status;
 }
 
+static thr_status search_any(thr_index *index, const thr_matrix *queries, thr_search_options *options,
+                             const thr_answers *answers, thr_error *err) {
+    return options->features != NULL || options->target != NULL
+               ? search_with_hits(index, queries, options, answers, err)
+               : search_vectors(index, queries, options, NULL, answers, err);
+}
+
+/* Search with certificates for the vectors as given. Sums of features are not part of the ranges of scores. */
+static thr_status search_certified(thr_index *index, const thr_matrix *queries, thr_search_options *options,
+                                   const thr_answers *answers, thr_error *err) {
+    thr_wider_answers wider;
+    if (options->features != NULL || options->target != NULL) {
+        THR_TRY(search_any(index, queries, options, answers, err));
+        memset(answers->certified, 0, (size_t)queries->n_rows);
+        return THR_OK;
+    }
+    thr_status status = thr_index_wider_answers_make(index, queries, answers, &wider, err);
+    if (status == THR_OK)
+        status = search_any(index, queries, options, &wider.answers, err);
+    if (status == THR_OK)
+        status = thr_index_wider_answers_put(index, queries, &wider, answers, err);
+    thr_index_wider_answers_free(index, &wider);
+    return status;
+}
+
 thr_status thr_index_search(thr_index *index, const thr_matrix *queries, uint64_t k, const thr_search_options *options,
                             uint64_t *ids, float *scores, thr_error *err) {
     thr_search_options complete;
@@ -181,12 +208,11 @@ thr_status thr_index_search(thr_index *index, const thr_matrix *queries, uint64_
                                  .certified = complete.certified,
                                  .n_read = complete.n_read,
                                  .least_scores = complete.least_scores};
-    const bool hits = complete.features != NULL || complete.target != NULL;
+    const bool rounded = complete.certified != NULL && thr_index_scores_are_rounded(index);
     void *filter;
     thr_status status = thr_index_restrict(index, &complete, &filter, err);
     if (status == THR_OK)
-        status = hits ? search_with_hits(index, queries, &complete, &answers, err)
-                      : search_vectors(index, queries, &complete, NULL, &answers, err);
+        status = (rounded ? search_certified : search_any)(index, queries, &complete, &answers, err);
     if (filter != NULL)
         thr_idle_put(&index->root->filters, filter);
     if (status == THR_OK)

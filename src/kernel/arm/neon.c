@@ -57,30 +57,41 @@ static inline float add_lanes(lanes16 v) {
 }
 
 /* The last, incomplete sixteen values of a row are copied into zeros first: they add +0 to a sum that is never -0. */
+#define ROWS_LOOP(load, step, size)                                                                                    \
+    const unsigned char *row = rows, *query_bytes = (const unsigned char *)query;                                      \
+    const size_t whole = n_dims & ~(size_t)15, rest = n_dims - whole;                                                  \
+    unsigned char query_rest[16 * sizeof(float)] = {0};                                                                \
+    memcpy(query_rest, query + whole, rest * sizeof(float));                                                           \
+    for (size_t i = 0; i < n_rows; i++, row += stride) {                                                               \
+        lanes16 sum;                                                                                                   \
+        for (int l = 0; l < 4; l++)                                                                                    \
+            sum.at[l] = vdupq_n_f32(0);                                                                                \
+        for (size_t d = 0; d < whole; d += 16) {                                                                       \
+            lanes16 q = load_f32(query_bytes + d * sizeof(float)), x = load(row + d * (size));                         \
+            for (int l = 0; l < 4; l++)                                                                                \
+                sum.at[l] = step(sum.at[l], q.at[l], x.at[l]);                                                         \
+        }                                                                                                              \
+        if (rest > 0) {                                                                                                \
+            unsigned char row_rest[16 * (size)] = {0};                                                                 \
+            memcpy(row_rest, row + whole * (size), rest * (size));                                                     \
+            lanes16 q = load_f32(query_rest), x = load(row_rest);                                                      \
+            for (int l = 0; l < 4; l++)                                                                                \
+                sum.at[l] = step(sum.at[l], q.at[l], x.at[l]);                                                         \
+        }                                                                                                              \
+        out[i] = add_lanes(sum);                                                                                       \
+    }
+
 #define ROWS_KERNEL(name, load, step, size)                                                                            \
     static void name(float *out, const float *query, const void *rows, size_t stride, size_t n_rows, size_t n_dims) {  \
-        const unsigned char *row = rows, *query_bytes = (const unsigned char *)query;                                  \
-        const size_t whole = n_dims & ~(size_t)15, rest = n_dims - whole;                                              \
-        unsigned char query_rest[16 * sizeof(float)] = {0};                                                            \
-        memcpy(query_rest, query + whole, rest * sizeof(float));                                                       \
-        for (size_t i = 0; i < n_rows; i++, row += stride) {                                                           \
-            lanes16 sum;                                                                                               \
-            for (int l = 0; l < 4; l++)                                                                                \
-                sum.at[l] = vdupq_n_f32(0);                                                                            \
-            for (size_t d = 0; d < whole; d += 16) {                                                                   \
-                lanes16 q = load_f32(query_bytes + d * sizeof(float)), x = load(row + d * (size));                     \
-                for (int l = 0; l < 4; l++)                                                                            \
-                    sum.at[l] = step(sum.at[l], q.at[l], x.at[l]);                                                     \
-            }                                                                                                          \
-            if (rest > 0) {                                                                                            \
-                unsigned char row_rest[16 * (size)] = {0};                                                             \
-                memcpy(row_rest, row + whole * (size), rest * (size));                                                 \
-                lanes16 q = load_f32(query_rest), x = load(row_rest);                                                  \
-                for (int l = 0; l < 4; l++)                                                                            \
-                    sum.at[l] = step(sum.at[l], q.at[l], x.at[l]);                                                     \
-            }                                                                                                          \
-            out[i] = add_lanes(sum);                                                                                   \
-        }                                                                                                              \
+        ROWS_LOOP(load, step, size)                                                                                    \
+    }
+
+#define STEP_SCALED(sum, q, x) step_l2(sum, q, vmulq_n_f32(x, scales[i]))
+
+#define SCALED_ROWS_KERNEL(name, load, step, size)                                                                     \
+    static void name(float *out, const float *query, const void *rows, size_t stride, size_t n_rows, size_t n_dims,    \
+                     const float *scales) {                                                                            \
+        ROWS_LOOP(load, step, size)                                                                                    \
     }
 
 ROWS_KERNEL(dot_f32, load_f32, step_dot, 4)
@@ -88,7 +99,8 @@ ROWS_KERNEL(dot_f16, load_f16, step_dot, 2)
 ROWS_KERNEL(dot_bf16, load_bf16, step_dot, 2)
 ROWS_KERNEL(dot_i8, load_i8, step_dot, 1)
 ROWS_KERNEL(l2_f32, load_f32, step_l2, 4)
-ROWS_KERNEL(l2_f16, load_f16, step_l2, 2)
+SCALED_ROWS_KERNEL(l2_f16, load_f16, STEP_SCALED, 2)
+SCALED_ROWS_KERNEL(l2_i8, load_i8, STEP_SCALED, 1)
 
 static double sum_squares(const float *x, size_t n) {
     float64x2_t sums[4];
@@ -155,6 +167,7 @@ void thr_kernels_fill_neon(thr_kernels *kernels) {
     FILL(dot_i8)
     FILL(l2_f32)
     FILL(l2_f16)
+    FILL(l2_i8)
     FILL(sum_squares)
     FILL(f32_to_f16)
     FILL(f16_to_f32)

@@ -43,6 +43,11 @@ static inline __m256 step_l2(__m256 sum, __m256 q, __m256 x) {
     return _mm256_add_ps(sum, _mm256_mul_ps(d, d));
 }
 
+static inline lanes16 times(lanes16 x, float scale) {
+    const __m256 s = _mm256_set1_ps(scale);
+    return (lanes16){_mm256_mul_ps(s, x.low), _mm256_mul_ps(s, x.high)};
+}
+
 static inline float add_lanes(lanes16 v) {
     __m256 a = _mm256_add_ps(v.low, v.high);
     __m128 b = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
@@ -75,25 +80,36 @@ static inline lanes16 load_f32_rest(const char *row, size_t n) {
 }
 
 /* The last, incomplete sixteen values of a row are extended by zeros: they add +0 to a sum that is never -0. */
+#define ROWS_LOOP(load, step, size, scaled)                                                                            \
+    const char *row = rows;                                                                                            \
+    const size_t whole = n_dims & ~(size_t)15, rest = n_dims - whole;                                                  \
+    const lanes16 query_rest = load_f32_rest((const char *)(query + whole), rest);                                     \
+    for (size_t i = 0; i < n_rows; i++, row += stride) {                                                               \
+        lanes16 sum = {_mm256_setzero_ps(), _mm256_setzero_ps()};                                                      \
+        for (size_t d = 0; d < whole; d += 16) {                                                                       \
+            lanes16 q = load_f32(query + d), x = scaled(load(row + d * (size)));                                       \
+            sum.low = step(sum.low, q.low, x.low);                                                                     \
+            sum.high = step(sum.high, q.high, x.high);                                                                 \
+        }                                                                                                              \
+        if (rest > 0) {                                                                                                \
+            lanes16 x = scaled(load##_rest(row + whole * (size), rest));                                               \
+            sum.low = step(sum.low, query_rest.low, x.low);                                                            \
+            sum.high = step(sum.high, query_rest.high, x.high);                                                        \
+        }                                                                                                              \
+        out[i] = add_lanes(sum);                                                                                       \
+    }
+
 #define ROWS_KERNEL(name, load, step, size)                                                                            \
     static void name(float *out, const float *query, const void *rows, size_t stride, size_t n_rows, size_t n_dims) {  \
-        const char *row = rows;                                                                                        \
-        const size_t whole = n_dims & ~(size_t)15, rest = n_dims - whole;                                              \
-        const lanes16 query_rest = load_f32_rest((const char *)(query + whole), rest);                                 \
-        for (size_t i = 0; i < n_rows; i++, row += stride) {                                                           \
-            lanes16 sum = {_mm256_setzero_ps(), _mm256_setzero_ps()};                                                  \
-            for (size_t d = 0; d < whole; d += 16) {                                                                   \
-                lanes16 q = load_f32(query + d), x = load(row + d * (size));                                           \
-                sum.low = step(sum.low, q.low, x.low);                                                                 \
-                sum.high = step(sum.high, q.high, x.high);                                                             \
-            }                                                                                                          \
-            if (rest > 0) {                                                                                            \
-                lanes16 x = load##_rest(row + whole * (size), rest);                                                   \
-                sum.low = step(sum.low, query_rest.low, x.low);                                                        \
-                sum.high = step(sum.high, query_rest.high, x.high);                                                    \
-            }                                                                                                          \
-            out[i] = add_lanes(sum);                                                                                   \
-        }                                                                                                              \
+        ROWS_LOOP(load, step, size, )                                                                                  \
+    }
+
+#define SCALED(x) times(x, scales[i])
+
+#define SCALED_ROWS_KERNEL(name, load, step, size)                                                                     \
+    static void name(float *out, const float *query, const void *rows, size_t stride, size_t n_rows, size_t n_dims,    \
+                     const float *scales) {                                                                            \
+        ROWS_LOOP(load, step, size, SCALED)                                                                            \
     }
 
 ROWS_KERNEL(dot_f32, load_f32, step_dot, 4)
@@ -101,7 +117,8 @@ ROWS_KERNEL(dot_f16, load_f16, step_dot, 2)
 ROWS_KERNEL(dot_bf16, load_bf16, step_dot, 2)
 ROWS_KERNEL(dot_i8, load_i8, step_dot, 1)
 ROWS_KERNEL(l2_f32, load_f32, step_l2, 4)
-ROWS_KERNEL(l2_f16, load_f16, step_l2, 2)
+SCALED_ROWS_KERNEL(l2_f16, load_f16, step_l2, 2)
+SCALED_ROWS_KERNEL(l2_i8, load_i8, step_l2, 1)
 
 static double sum_squares(const float *x, size_t n) {
     __m256d low = _mm256_setzero_pd(), high = low;
@@ -233,6 +250,7 @@ void thr_kernels_fill_avx2(thr_kernels *kernels) {
     FILL(dot_i8)
     FILL(l2_f32)
     FILL(l2_f16)
+    FILL(l2_i8)
     FILL(sum_squares)
     FILL(f32_to_f16)
     FILL(f16_to_f32)

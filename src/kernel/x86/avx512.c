@@ -56,10 +56,11 @@ static inline __m128 add_lanes_of_four(const __m512 *v) {
  * prefetcher follows one stream at twice the speed of four. Four rows share the last steps of their sums. Lanes after
  * a row's end add +0 to a sum that is never -0, which does not change it.
  */
-#define ROWS_KERNEL(name, load, step)                                                                                  \
-    static inline __m512 name##_row(const float *query, const char *row, size_t n_dims) {                              \
+#define ROW_SUM(name, load, step)                                                                                      \
+    static inline __m512 name##_row(const float *query, const char *row, size_t n_dims, float scale) {                 \
         __m512 sum = _mm512_setzero_ps();                                                                              \
         size_t d = 0;                                                                                                  \
+        (void)scale;                                                                                                   \
         for (; d + 16 <= n_dims; d += 16)                                                                              \
             sum = step(sum, _mm512_loadu_ps(query + d), load(row, d, 0xffff));                                         \
         if (d < n_dims) {                                                                                              \
@@ -67,24 +68,42 @@ static inline __m128 add_lanes_of_four(const __m512 *v) {
             sum = step(sum, _mm512_maskz_loadu_ps(lanes, query + d), load(row, d, lanes));                             \
         }                                                                                                              \
         return sum;                                                                                                    \
+    }
+
+#define ROWS_LOOP(name, scale_of)                                                                                      \
+    const char *row = rows;                                                                                            \
+    size_t i = 0;                                                                                                      \
+    for (; i + 4 <= n_rows; i += 4) {                                                                                  \
+        __m512 sums[4];                                                                                                \
+        for (size_t r = 0; r < 4; r++, row += stride)                                                                  \
+            sums[r] = name##_row(query, row, n_dims, scale_of(i + r));                                                 \
+        _mm_storeu_ps(out + i, add_lanes_of_four(sums));                                                               \
     }                                                                                                                  \
+    for (; i < n_rows; i++, row += stride)                                                                             \
+        out[i] = add_lanes(name##_row(query, row, n_dims, scale_of(i)));
+
+#define NO_SCALE(i)            1
+#define SCALE_OF(i)            scales[i]
+#define STEP_SCALED(sum, q, x) step_l2(sum, q, _mm512_mul_ps(_mm512_set1_ps(scale), x))
+
+#define ROWS_KERNEL(name, load, step)                                                                                  \
+    ROW_SUM(name, load, step)                                                                                          \
     static void name(float *out, const float *query, const void *rows, size_t stride, size_t n_rows, size_t n_dims) {  \
-        const char *row = rows;                                                                                        \
-        size_t i = 0;                                                                                                  \
-        for (; i + 4 <= n_rows; i += 4) {                                                                              \
-            __m512 sums[4];                                                                                            \
-            for (int r = 0; r < 4; r++, row += stride)                                                                 \
-                sums[r] = name##_row(query, row, n_dims);                                                              \
-            _mm_storeu_ps(out + i, add_lanes_of_four(sums));                                                           \
-        }                                                                                                              \
-        for (; i < n_rows; i++, row += stride)                                                                         \
-            out[i] = add_lanes(name##_row(query, row, n_dims));                                                        \
+        ROWS_LOOP(name, NO_SCALE)                                                                                      \
+    }
+
+#define SCALED_ROWS_KERNEL(name, load, step)                                                                           \
+    ROW_SUM(name, load, step)                                                                                          \
+    static void name(float *out, const float *query, const void *rows, size_t stride, size_t n_rows, size_t n_dims,    \
+                     const float *scales) {                                                                            \
+        ROWS_LOOP(name, SCALE_OF)                                                                                      \
     }
 
 ROWS_KERNEL(dot_f32, load_f32, step_dot)
 ROWS_KERNEL(dot_i8, load_i8, step_dot)
 ROWS_KERNEL(l2_f32, load_f32, step_l2)
-ROWS_KERNEL(l2_f16, load_f16, step_l2)
+SCALED_ROWS_KERNEL(l2_f16, load_f16, STEP_SCALED)
+SCALED_ROWS_KERNEL(l2_i8, load_i8, STEP_SCALED)
 
 static void f32_to_f16(uint16_t *out, const float *in, size_t n) {
     for (size_t i = 0; i < n; i += 16) {
@@ -191,6 +210,7 @@ void thr_kernels_fill_avx512_vnni(thr_kernels *kernels) {
     FILL(dot_i8)
     FILL(l2_f32)
     FILL(l2_f16)
+    FILL(l2_i8)
     FILL(f32_to_f16)
     FILL(f16_to_f32)
     FILL(quantise)

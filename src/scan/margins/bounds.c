@@ -87,40 +87,10 @@ static double longest_origin(const thr_scan_corpus *corpus, const thr_kernels *k
     return quantiser->centre == NULL ? 0 : sqrt(kernels->sum_squares(quantiser->centre, quantiser->n_dims));
 }
 
-/* ------------------------------------------------------------------------------------------------ kept vectors */
-
-/* The largest stored inverse norm; rows of norm 0 have 0. */
-static double largest_inverse_norm(const thr_scan_corpus *corpus) {
-    float largest = 0;
-    for (size_t s = 0; s < corpus->n_segments; s++)
-        for (uint32_t i = 0; i < corpus->segments[s].n_items; i++)
-            largest = fmaxf(largest, corpus->segments[s].inverse_norms[i]);
-    return (double)largest;
-}
-
-/*
- * float16 rounds every value by half a unit of 2^-10, or of 2^-24 below its normal range; int8 by half a step of a
- * 127th of the largest value. Cosine: two directions differ by at most twice the distance over the length of either
- * vector.
- */
-double thr_scan_kept_error(const thr_scan_corpus *corpus, const thr_kernels *kernels) {
-    const double root = sqrt(dims(corpus));
-    const bool cosine = corpus->metric == THR_METRIC_COSINE;
-    const double longest = cosine ? 1 : longest_origin(corpus, kernels) + thr_scan_longest_residual(corpus);
-    switch (corpus->keep) {
-    case THR_DTYPE_F32:
-        return 0;
-    case THR_DTYPE_I8:
-        return (cosine ? 2 : 1) * (root / 254 * 1.001 * longest + SHORTEST);
-    case THR_DTYPE_F16: {
-        if (!cosine)
-            return 0x1p-11 * longest + root * 0x1p-25;
-        const double lost = root * 0x1p-25 * largest_inverse_norm(corpus);
-        return lost < 0.25 ? 2 * (0x1p-11 + 1.5 * lost) : (double)INFINITY;
-    }
-    default:
+double thr_scan_kept_error(const thr_scan_corpus *corpus) {
+    if (corpus->keep == THR_DTYPE_NONE)
         return (double)INFINITY;
-    }
+    return (double)thr_scan_kept_errors(corpus).error;
 }
 
 /* ------------------------------------------------------------------------------------------------ a query */
@@ -174,8 +144,12 @@ double thr_scan_least_true_score(const thr_scan_query *query, double score, doub
     const double rounding = summing(corpus), lost = dims(corpus) * SMALLEST;
     const double longest = e->origin_length + thr_scan_longest_residual(corpus) + kept_error;
     switch (corpus->metric) {
-    case THR_METRIC_COSINE:
-        return score - 2 * rounding - kept_error;
+    case THR_METRIC_COSINE: {
+        if (kept_error == 0)
+            return score - 2 * rounding;
+        const double distance = sqrt(fmax(2 - 2 * (score - 2 * rounding), 0)) + kept_error;
+        return 1 - distance * distance / 2 - 2 * rounding;
+    }
     case THR_METRIC_IP:
         return score - e->query_length * (rounding * longest + kept_error) - lost;
     default: {
