@@ -261,7 +261,7 @@ spoilt 's/"thresher_shards"/"sharded"/' info 'it has no number thresher_shards'
 spoilt 's/"thresher_shards": 1/"thresher_shards": "1"/' info 'thresher_shards: expected a whole number'
 spoilt 's/"first_row": 200/"first_row": 0200/' info 'first_row: expected'
 spoilt 's/"directory": "000003/"directory": "\\u0030/' info 'directory: expected a text'
-spoilt 's/"checksum": "../"checksum": "zz/' verify 'was changed or replaced'
+spoilt 's/"checksum": "[0-9a-f]\{4\}/"checksum": "0000/' verify 'was changed or replaced'
 size=$(wc -c <good/shards.json)
 for length in 0 1 20 200 $((size / 2)) $((size - 3)); do
     head -c "$length" good/shards.json >many/shards.json

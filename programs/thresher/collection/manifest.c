@@ -15,6 +15,8 @@
 /* A collection without cells has format 1. */
 enum { FORMAT = 1, CELLS_FORMAT = 2, MOST_BYTES = 1 << 28, KEY_SIZE = 24, CHECKSUM_LINE = 26 };
 
+static const char HEX_DIGITS[] = "0123456789abcdef";
+
 typedef enum field_kind {
     FIELD_TEXT,
     FIELD_COUNT,
@@ -95,7 +97,7 @@ static bool take_count(parser *p, uint64_t *value) {
 static bool take_hex(parser *p, uint64_t *value) {
     char digits[17];
 
-    if (!take_text(p, digits, sizeof digits) || strspn(digits, "0123456789abcdef") != 16)
+    if (!take_text(p, digits, sizeof digits) || strspn(digits, HEX_DIGITS) != 16)
         return false;
     *value = strtoull(digits, NULL, 16);
     return true;
@@ -222,6 +224,10 @@ static int take_shard(parser *p, prog_shard *shard) {
 
     if (rc == PROG_DONE && (strchr(shard->directory, '/') != NULL || shard->directory[0] == '.'))
         return wrong(p, "directory", "a name without a path");
+    if (rc == PROG_DONE && strspn(shard->checksum, HEX_DIGITS) != PROG_SHARD_CHECKSUM - 1)
+        return wrong(p, "checksum", "16 hexadecimal digits");
+    if (rc == PROG_DONE && shard->least_id > shard->greatest_id)
+        return wrong(p, "greatest_id", "at least least_id");
     return rc;
 }
 
@@ -284,6 +290,22 @@ static int find_metric(const parser *p, const char *name, thr_metric *metric) {
     return wrong(p, "metric", "cosine, ip or l2");
 }
 
+/* The types of kept vectors, by their names in the list. */
+static int find_keep(const parser *p, const char *name, thr_dtype *keep) {
+    static const struct {
+        const char *name;
+        thr_dtype dtype;
+    } kept[] = {
+        {"none", THR_DTYPE_NONE}, {"float32", THR_DTYPE_F32}, {"float16", THR_DTYPE_F16}, {"int8", THR_DTYPE_I8}};
+
+    for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++)
+        if (strcmp(name, kept[i].name) == 0) {
+            *keep = kept[i].dtype;
+            return PROG_DONE;
+        }
+    return wrong(p, "keep", "none, float32, float16 or int8");
+}
+
 static int take_document(parser *p) {
     prog_shards *s = p->shards;
     char metric[16] = "";
@@ -312,23 +334,47 @@ static int take_document(parser *p) {
     skip_blanks(p);
     if (rc == PROG_DONE && *p->next != '\0')
         rc = wrong(p, "its end", "nothing more");
+    if (rc == PROG_DONE)
+        rc = find_keep(p, s->keep, &s->kept);
     return rc == PROG_DONE ? find_metric(p, metric, &s->metric) : rc;
 }
 
 /* ------------------------------------------------------------------------------------------------ the file */
 
-/* Every shard once, their rows one after the other. */
+static int by_directory(const void *a, const void *b) {
+    const prog_shard *one = *(const prog_shard *const *)a, *other = *(const prog_shard *const *)b;
+    const int order = strcmp(one->directory, other->directory);
+
+    return order != 0 ? order : one < other ? -1 : 1;
+}
+
+/* Every shard is there once. */
+static int check_distinct(const parser *p) {
+    const prog_shards *s = p->shards;
+    const prog_shard **sorted = malloc((size_t)s->n_shards * sizeof(const prog_shard *));
+    int rc = PROG_DONE;
+
+    if (sorted == NULL)
+        return prog_no_memory();
+    for (uint64_t i = 0; i < s->n_shards; i++)
+        sorted[i] = &s->shards[i];
+    qsort(sorted, (size_t)s->n_shards, sizeof *sorted, by_directory);
+    for (uint64_t i = 1; i < s->n_shards && rc == PROG_DONE; i++)
+        if (strcmp(sorted[i - 1]->directory, sorted[i]->directory) == 0) {
+            prog_error("%s: shard %td is %s, which is shard %td already", p->path, sorted[i] - s->shards,
+                       sorted[i]->directory, sorted[i - 1] - s->shards);
+            rc = PROG_FAILED;
+        }
+    free(sorted);
+    return rc;
+}
+
+/* Rows of shards follow each other. */
 static int check_ranges(const parser *p) {
     const prog_shards *s = p->shards;
     uint64_t at = 0;
 
     for (uint64_t i = 0; i < s->n_shards; i++) {
-        for (uint64_t j = 0; j < i; j++)
-            if (strcmp(s->shards[i].directory, s->shards[j].directory) == 0) {
-                prog_error("%s: shard %" PRIu64 " is %s, which is shard %" PRIu64 " already", p->path, i,
-                           s->shards[i].directory, j);
-                return PROG_FAILED;
-            }
         if (s->shards[i].first_row != at) {
             prog_error("%s: shard %" PRIu64 " (%s) begins at row %" PRIu64 ", not %" PRIu64 ": %s", p->path, i,
                        s->shards[i].directory, s->shards[i].first_row, at,
@@ -339,7 +385,7 @@ static int check_ranges(const parser *p) {
         at += s->shards[i].n_items;
     }
     if (at == s->n_items)
-        return PROG_DONE;
+        return check_distinct(p);
     prog_error("%s: the shards hold %" PRIu64 " items, and n_items is %" PRIu64 ": a shard is missing or doubled",
                p->path, at, s->n_items);
     return PROG_FAILED;
@@ -487,10 +533,11 @@ thr_status prog_shards_open(const prog_shards *s, thr_context *context, uint64_t
     if (status == THR_OK) {
         const thr_index_info info = thr_index_get_info(*index);
         if (info.metric != s->metric || info.n_dims != s->n_dims || info.item_bits != s->bits ||
-            info.lead_bits != s->lead_bits || thr_index_quantiser_fingerprint(*index) != s->quantiser ||
-            model_of(*index) != s->model)
-            status = fail(err, THR_EMISMATCH, dir, i,
-                          "has another metric, dimensions, bits, quantiser or model than the collection");
+            info.lead_bits != s->lead_bits || info.keep != s->kept ||
+            thr_index_quantiser_fingerprint(*index) != s->quantiser || model_of(*index) != s->model)
+            status = fail(
+                err, THR_EMISMATCH, dir, i,
+                "has another metric, dimensions, bits, type of kept vectors, quantiser or model than the collection");
         else if (!before || !after || info.n_items != shard->n_items)
             status = fail(err, THR_ECORRUPT, dir, i, "was changed or replaced since the collection was published");
     }

@@ -23,6 +23,7 @@ typedef struct prog_shards {
     const char *dir; /* borrowed */
     thr_metric metric;
     char keep[17];
+    thr_dtype kept; /* of that name */
     uint64_t n_dims, bits, lead_bits, quantiser, model, index_format;
     bool has_ids, has_names;
     bool has_removed; /* items were removed, so rows are not the places of the build */

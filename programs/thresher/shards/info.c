@@ -19,6 +19,8 @@ typedef struct totals {
     uint64_t n_cells, cell_items; /* cells, and the items in them */
     uint32_t smallest, largest;   /* items of a cell */
     bool skips;                   /* searches of some shard skip cells */
+    bool any_ids, all_names;      /* some shard has given ids; all have names */
+    uint64_t index_format;        /* the newest of a shard */
     double n_read, cost;          /* items that a search reads, and its time, 1 for each item without cells */
 } totals;
 
@@ -54,9 +56,54 @@ static thr_cells_choice measured(const prog_shards *s, const totals *all) {
                        : (thr_cells_choice){.read = (float)(all->n_read / n), .speed = (float)(n / all->cost)};
 }
 
+/* Compare the ids of a verified shard with the list. */
+static thr_status check_ids(const prog_shards *s, uint64_t number, const thr_index *index, thr_error *err) {
+    enum { AT_ONCE = 4096 };
+    const prog_shard *shard = &s->shards[number];
+    const thr_index_info info = thr_index_get_info(index);
+    const uint64_t n_rows = thr_index_n_rows(index);
+    const uint64_t first = s->has_ids || (info.has_ids && !info.has_names) ? 0 : shard->first_row;
+    uint64_t ids[AT_ONCE], least = UINT64_MAX, greatest = 0;
+
+    for (uint64_t row = 0; row < n_rows; row += AT_ONCE) {
+        const size_t n = n_rows - row < AT_ONCE ? (size_t)(n_rows - row) : AT_ONCE;
+        const thr_status status = thr_index_row_ids(index, row, n, ids, err);
+        if (status != THR_OK)
+            return status;
+        for (size_t i = 0; i < n; i++) {
+            if (ids[i] == THR_NO_ID)
+                continue;
+            least = ids[i] < least ? ids[i] : least;
+            greatest = ids[i] > greatest ? ids[i] : greatest;
+        }
+    }
+    if (least + first == shard->least_id && greatest + first == shard->greatest_id)
+        return THR_OK;
+    err->status = THR_ECORRUPT;
+    (void)snprintf(err->text, sizeof err->text,
+                   "%.300s/shards.json: has wrong ids of shard %" PRIu64 ": they are from %" PRIu64 " to %" PRIu64
+                   ": restore it or build the collection again",
+                   s->dir, number, least + first, greatest + first);
+    return THR_ECORRUPT;
+}
+
+/* Compare what the list stores of all shards with them. */
+static int check_totals(const prog_shards *s, const totals *all) {
+    const char *wrong = all->any_ids && !s->has_ids            ? "has_ids"
+                        : all->all_names != s->has_names       ? "has_names"
+                        : all->index_format != s->index_format ? "index_format"
+                                                               : NULL;
+
+    if (wrong == NULL)
+        return PROG_DONE;
+    prog_error("%s/shards.json: has another %s than the shards: restore it or build the collection again", s->dir,
+               wrong);
+    return PROG_FAILED;
+}
+
 /* Open every shard in turn; verify: read every byte, too. */
 static int add_up(program *run, const prog_shards *shards, bool verify, totals *all) {
-    *all = (totals){.least = UINT64_MAX};
+    *all = (totals){.least = UINT64_MAX, .all_names = true};
     for (uint64_t i = 0; i < shards->n_shards; i++) {
         thr_error err = {.status = THR_OK};
         thr_index *index = NULL;
@@ -64,12 +111,17 @@ static int add_up(program *run, const prog_shards *shards, bool verify, totals *
 
         if (status == THR_OK)
             status = verify ? thr_index_verify(index, &err) : measure(index, all, &err);
+        if (status == THR_OK && verify)
+            status = check_ids(shards, i, index, &err);
         if (status != THR_OK) {
             thr_index_free(index);
             return prog_failed(&err);
         }
         const thr_index_info info = thr_index_get_info(index);
         all->n_zero += info.n_zero;
+        all->any_ids = all->any_ids || (info.has_ids && !info.has_names);
+        all->all_names = all->all_names && info.has_names;
+        all->index_format = info.format_version > all->index_format ? info.format_version : all->index_format;
         all->code_bytes += info.code_bytes;
         all->vector_bytes += info.vector_bytes;
         all->file_bytes += info.file_bytes;
@@ -79,7 +131,7 @@ static int add_up(program *run, const prog_shards *shards, bool verify, totals *
         thr_index_free(index);
     }
     if (!shards->counts_cells || all->n_cells == shards->n_cells)
-        return PROG_DONE;
+        return verify ? check_totals(shards, all) : PROG_DONE;
     prog_error("%s/shards.json: has n_cells %" PRIu64 ", and the shards have %" PRIu64
                ": restore it or build the collection again",
                shards->dir, shards->n_cells, all->n_cells);

@@ -4,8 +4,8 @@
  * by row, so a merge that prefers the earlier shard where scores are equal orders ties by the row in the collection.
  *
  * One shard is open at a time: memory does not grow with the number of shards, but for one bit per item of --filter.
- * All are open, their headers read, while items are looked up that --filter and --like name; and until the end if they
- * have features, since opening posting lists reads them, or if results are sorted by features of items.
+ * All are open, their headers read, while items are looked up that --filter and --like name; and until the end if the
+ * first has features, since opening posting lists reads them, or if results are sorted by features of items.
  */
 #include "shards/search_run.h"
 
@@ -82,6 +82,8 @@ static thr_status no_memory(thr_error *err) {
 static thr_status add_found(prog_shards_search *s, const thr_radius_result *found, thr_error *err) {
     const thr_radius_result *old = &s->merged;
     const uint64_t n_queries = found->n_queries;
+    if (old->offsets != NULL && found->offsets[n_queries] == 0)
+        return THR_OK;
     const uint64_t total = found->offsets[n_queries] + (old->offsets != NULL ? old->offsets[n_queries] : 0);
     uint64_t *offsets = malloc((size_t)(n_queries + 1) * sizeof *offsets), at = 0;
     uint64_t *ids = malloc((size_t)(total + 1) * sizeof *ids);
@@ -177,14 +179,26 @@ static thr_status search_batch(prog_search *search, const thr_matrix *queries, t
     return status;
 }
 
+/* The shard that has a row. */
+static uint64_t shard_of(const prog_shards *shards, uint64_t row) {
+    uint64_t low = 0, high = shards->n_shards;
+
+    while (high - low > 1) {
+        const uint64_t middle = low + (high - low) / 2;
+        if (shards->shards[middle].first_row <= row)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 /* The name of an item: of the shard that has the row, which stays open until another's is wanted. */
 static const char *name_of(const void *named, uint64_t id) {
     prog_shards_search *s = (prog_shards_search *)(uintptr_t)named;
-    uint64_t i = 0;
+    const uint64_t i = shard_of(&s->shards, id);
     thr_error err;
 
-    while (i + 1 < s->shards.n_shards && s->shards.shards[i + 1].first_row <= id)
-        i++;
     if (s->parts != NULL)
         return thr_index_name(s->parts[i].index, id - s->shards.shards[i].first_row);
     if (s->named == NULL || s->named_i != i) {
@@ -229,37 +243,54 @@ static void close_all(prog_shards_search *s) {
     s->lists = NULL;
 }
 
-/* Open all shards; they and their posting lists are for close_all(), also after an error. */
-static int open_all(prog_shards_search *s) {
-    s->parts = calloc((size_t)s->shards.n_shards, sizeof *s->parts);
-    s->lists = calloc((size_t)s->shards.n_shards, sizeof *s->lists);
-    if (s->parts == NULL || s->lists == NULL)
-        return prog_no_memory();
-    for (uint64_t i = 0; i < s->shards.n_shards; i++) {
-        const prog_shard *shard = &s->shards.shards[i];
-        const uint64_t first_id = s->shards.has_ids ? 0 : shard->first_row;
-        thr_error err = {.status = THR_OK};
-        thr_index *index = NULL;
+/* Open shard i as a part; it is for close_all(), also after an error. */
+static int open_part(prog_shards_search *s, uint64_t i) {
+    const prog_shard *shard = &s->shards.shards[i];
+    const uint64_t first_id = s->shards.has_ids ? 0 : shard->first_row;
+    thr_error err = {.status = THR_OK};
+    thr_index *index = NULL;
 
-        if (prog_shards_open(&s->shards, s->search.run->context, i, &index, &err) != THR_OK)
-            return prog_failed(&err);
-        s->parts[i] = (prog_items_part){.index = index,
-                                        .first_row = shard->first_row,
-                                        .n_rows = shard->n_items,
-                                        .first_id = first_id,
-                                        .least_id = shard->least_id,
-                                        .greatest_id = shard->greatest_id};
-        s->lists[i] = (prog_hits_part){thr_index_hits(index), shard->first_row, first_id, index};
-    }
+    if (prog_shards_open(&s->shards, s->search.run->context, i, &index, &err) != THR_OK)
+        return prog_failed(&err);
+    s->parts[i] = (prog_items_part){.index = index,
+                                    .first_row = shard->first_row,
+                                    .n_rows = shard->n_items,
+                                    .first_id = first_id,
+                                    .least_id = shard->least_id,
+                                    .greatest_id = shard->greatest_id};
+    s->lists[i] = (prog_hits_part){thr_index_hits(index), shard->first_row, first_id, index};
+    return PROG_DONE;
+}
+
+/* Whether items are looked up in all shards. */
+static bool looks_up_items(const prog_search_values *values) {
+    return values->filter != NULL || values->like.n > 0 || values->text.n > 0 || values->rerank.columns != NULL;
+}
+
+/* Open all shards, if items are looked up in them, or if the first has features, as then all have. */
+static int open_all(prog_shards_search *s) {
+    int rc = PROG_DONE;
+
     s->items = (prog_items){.what = "collection",
                             .dir = s->values->dir,
                             .n_rows = s->shards.n_items,
                             .has_names = s->shards.has_names,
                             .has_ids = s->shards.has_ids,
-                            .is_moved = s->shards.has_removed,
-                            .n_parts = (size_t)s->shards.n_shards,
-                            .parts = s->parts};
-    return PROG_DONE;
+                            .is_moved = s->shards.has_removed};
+    s->parts = calloc((size_t)s->shards.n_shards, sizeof *s->parts);
+    s->lists = calloc((size_t)s->shards.n_shards, sizeof *s->lists);
+    if (s->parts == NULL || s->lists == NULL)
+        return prog_no_memory();
+    for (uint64_t i = 0; i < s->shards.n_shards && rc == PROG_DONE; i++) {
+        rc = open_part(s, i);
+        if (rc == PROG_DONE && i == 0 && s->lists[0].hits == NULL && !looks_up_items(s->values)) {
+            close_all(s);
+            return PROG_DONE;
+        }
+    }
+    s->items.n_parts = (size_t)s->shards.n_shards;
+    s->items.parts = s->parts;
+    return rc;
 }
 
 /* Whether all shards have features. */
@@ -294,9 +325,9 @@ static int find_items(prog_shards_search *s) {
 /* Open the features of queries. Without any, shards need not stay open. users: queries are words, not vectors. */
 static int open_features(prog_shards_search *s, bool users) {
     const prog_search_values *values = s->values;
-    const prog_hits_parts parts = {s->lists, have_features(s) ? (size_t)s->shards.n_shards : 0,
+    const prog_hits_parts parts = {s->lists, s->lists != NULL && have_features(s) ? (size_t)s->shards.n_shards : 0,
                                    prog_items_disorder(&s->items)};
-    const thr_dual *dual = users ? thr_index_dual(s->parts[0].index) : NULL;
+    const thr_dual *dual = users && s->parts != NULL ? thr_index_dual(s->parts[0].index) : NULL;
     int rc = prog_search_values_features(values, &s->search, &parts, "features= of thresher.shards.build");
 
     if (rc == PROG_DONE && s->like == NULL)

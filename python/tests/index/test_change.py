@@ -315,7 +315,6 @@ class Changes(VectorCase):
             (ValueError, "one for every row", lambda: index.add(self.more[:2], ids=[5000])),
             (ValueError, "have one of them", lambda: index.add(self.more[:2], ids=[1, 2], names=["a", "b"])),
             (ValueError, "no names", lambda: index.add(self.more[:2], names=["a", "b"])),
-            (ValueError, "is empty", lambda: index.add(iter([]))),
             (ValueError, "negative", lambda: index.remove([-1])),
             (TypeError, "expected integers", lambda: index.remove([1.5])),
             (ValueError, "give ids or names", lambda: index.remove()),

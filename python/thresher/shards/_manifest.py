@@ -137,7 +137,6 @@ def _whole(low: int, high: int) -> _Check:
 
 
 _ROWS, _IDS = 2**63 - 1, 2**64 - 2
-_TEXT: _Check = (lambda value: _is_text(value, 16)), "a text"
 _HEX: _Check = (lambda value: isinstance(value, str) and re.fullmatch("[0-9a-f]{16}", value) is not None), "16 hexadecimal digits"
 _FLAG: _Check = (lambda value: type(value) is bool), "true or false"
 
@@ -148,14 +147,14 @@ _SHARD: dict[str, _Check] = {
     "n_items": _whole(1, _ROWS),
     "least_id": _whole(0, _IDS),
     "greatest_id": _whole(0, _IDS),
-    "checksum": _TEXT,
+    "checksum": _HEX,
 }
 _COLLECTION: dict[str, _Check] = {
     "metric": (lambda value: value in ("cosine", "ip", "l2"), "cosine, ip or l2"),
     "n_dims": _whole(1, 2**32 - 1),
     "bits": _whole(1, 8),
     "lead_bits": _whole(1, 8),
-    "keep": _TEXT,
+    "keep": (lambda value: value in ("none", "float32", "float16", "int8"), "none, float32, float16 or int8"),
     "quantiser": _HEX,
     "model": _HEX,
     "index_format": _whole(1, 2**32 - 1),
@@ -189,6 +188,17 @@ def _fields(path: str, where: str, found: Any, keys: dict[str, _Check], format: 
         if not is_right(found[key]):
             raise wrong(path, f"{where}{key} is {found[key]!r}: expected {expected}")
     return {key: found[key] for key in keys}
+
+
+def _whole_number(digits: str) -> int:
+    """A number of the list; json also reads -0, and refuses digits beyond a limit of Python's."""
+    if digits.startswith("-") or len(digits) > 20:
+        raise _errors.ArgumentError(f"{digits[:30]} is no whole number below 2^64")
+    return int(digits)
+
+
+def _no_number(word: str) -> int:
+    raise _errors.ArgumentError(f"{word[:30]} is no whole number")
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -225,7 +235,16 @@ def check_ranges(path: str, shards: tuple[Shard, ...], n_items: int) -> None:
 def parse(path: str, text: str) -> Manifest:
     """The manifest in the text of path/shards.json."""
     try:
-        document = json.loads(text, object_pairs_hook=_once)
+        odd = re.search(r"[^ -~\t\r\n]|\\", text)
+        if odd is not None:
+            raise _errors.ArgumentError(f"{odd[0]!r} at character {odd.start()}: its texts are ASCII without escapes")
+        document = json.loads(
+            text,
+            object_pairs_hook=_once,
+            parse_int=_whole_number,
+            parse_float=_no_number,
+            parse_constant=_no_number,
+        )
     except (ValueError, RecursionError) as failure:
         raise wrong(path, f"is not JSON: {failure}") from None
     if not isinstance(document, dict) or type(document.get("thresher_shards")) is not int:
@@ -241,6 +260,9 @@ def parse(path: str, text: str) -> Manifest:
     values = _fields(path, "", document, {**keys, **_REMOVED} if "has_removed" in document else keys, number)
     entries = enumerate(values.pop("shards"))
     shards = tuple(Shard(**_fields(path, f"shard {i}: ", entry, _SHARD, number)) for i, entry in entries)
+    for i, shard in enumerate(shards):
+        if shard.least_id > shard.greatest_id:
+            raise wrong(path, f"shard {i}: greatest_id is {shard.greatest_id}: expected at least least_id")
     made = Manifest(**values, shards=shards)
     made = made._replace(quantiser=int(values["quantiser"], 16), model=int(values["model"], 16))
     check_ranges(path, made.shards, made.n_items)
