@@ -48,7 +48,11 @@ typedef struct thr_head_build_options {
      * product of a row and a state is computed in integers, then scaled). NONE: keep F16 and BF16 weights, else F32.
      */
     thr_dtype dtype;
-    const float *bias; /* n_bias values, one per word; NULL: none */
+    /*
+     * n_bias values, one per word; NULL: none. Of -infinity, or below -2^100: the word is never answered. A word with a
+     * bias below -1000 has no plane code, so the screen of planes does not find it.
+     */
+    const float *bias;
     uint64_t n_bias;
     /*
      * n_frequent distinct words, most frequent first; the other words follow in order of their numbers. NULL: words are
@@ -69,6 +73,11 @@ typedef struct thr_head_build_options {
      */
     uint32_t n_planes;
     uint64_t seed;
+    /*
+     * The number of words: later rows of the weights only pad the vocabulary, and are left out with their biases.
+     * 0: all rows.
+     */
+    uint64_t n_words;
     thr_head_taken *taken; /* NULL, or gets the tensor that thr_head_create_file took */
 } thr_head_build_options;
 
@@ -88,7 +97,7 @@ typedef struct thr_head thr_head;
  *   THR_EDIM          no words, more than THR_HEAD_MAX_WORDS, no dimensions, more than THR_MAX_DIMS, a number of biases
  *                     that differs from the words, or words x bands of 2^32 or more
  *   THR_ERANGE        a row of weights is NaN, infinite, longer than 2^60 or too large for F16 (err names it), or a
- *                     bias is not finite or beyond 2^100
+ *                     bias is NaN or above 2^100, or no word may be answered
  *   THR_EINVAL        options are out of range, or a frequent word does not exist or occurs twice
  *   THR_EUNSUPPORTED  the hash table cannot be built
  *   THR_ENOMEM
@@ -237,6 +246,8 @@ typedef struct thr_head_query_options {
     uint64_t group;
     const uint32_t *always; /* n_always words that are candidates with every screen; or NULL */
     uint64_t n_always;
+    const uint32_t *never; /* n_never words that are not answered, although they count in normalisers; or NULL */
+    uint64_t n_never;
     uint32_t *n_candidates; /* NULL, or a place per state: number of words whose logits were computed */
     thr_head_times *times;  /* NULL, or gets the time by stage, without checks and copies of states */
     thr_head_screen *used;  /* NULL, or gets the screen that ran: with AUTO, FULL or PLANES */
@@ -262,15 +273,16 @@ typedef struct thr_head_answers {
 } thr_head_answers;
 
 /*
- * Find the best k words of every state among its candidates. options may be NULL for the defaults. If a screen passes
+ * Find the best k words of every state among its candidates. Words of a bias of -infinity and those of `never` are not
+ * answered, with any screen. options may be NULL for the defaults. If a screen passes
  * fewer than k words, the most frequent other words become candidates too, so no answer is short. A second query of the
  * same shape allocates nothing.
  *
  * Returns THR_OK, or
  *   THR_EDIM          states->n_dims is not the head's
- *   THR_EINVAL        k is 0 or more than n_words, n_frequent or n_shortlist exceed n_words, the threshold is 0, a word
- *                     of `always` or of a list does not exist, ALIGN has fewer lists than groups, or options are out of
- *                     range
+ *   THR_EINVAL        k is 0 or more than the words that may be answered, n_frequent or n_shortlist exceed n_words,
+ *                     the threshold is 0, a word of `always`, `never` or a list does not exist, ALIGN has fewer lists
+ *                     than groups, or options are out of range
  *   THR_ERANGE        a state has NaN or infinity, or is longer than 2^60 (err names it)
  *   THR_EUNSUPPORTED  the head was built without the data of this screen
  *   THR_ECHANGED      the file was changed or cut after it was opened

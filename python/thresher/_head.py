@@ -34,6 +34,7 @@ class Screening(TypedDict, total=False):
     """Arguments of Head.query, which other queries of a head take, too."""
 
     always: Any
+    never: Any
     group: int
     n_frequent: int | None
     threshold: int | None
@@ -208,6 +209,7 @@ class Head(Model):
         bias: Any = None,
         frequent: Any = None,
         dtype: str | None = None,
+        n_words: int | None = None,
         n_bands: int = 128,
         n_hashes: int = 8,
         n_places: int = 2,
@@ -224,11 +226,12 @@ class Head(Model):
         tensor    the tensor's name in .safetensors or .gguf; None: lm_head.weight, output.weight or another usual name;
                   the embeddings, if the model ties them. "X.bias" beside "X.weight" is the bias. source tells what was
                   taken
-        bias      numbers [n_words], or None
+        bias      numbers [n_words], or None; -inf: the word is never answered
         frequent  words, most frequent first; the others follow in order of their numbers. None: words are numbered by
                   frequency
         dtype     type of the stored weights: "float32", "float16", "bfloat16", or "int8", a byte each and a scale per
                   word; None: keep float16 and bfloat16, else float32
+        n_words   words of the vocabulary: rows from n_words on are padding and are left out; None: all rows
         n_bands, n_hashes, n_places
                   winner-take-all hashes: bands, hashes a band, and components of which a hash is the position of the
                   largest. n_bands 0: none; n_hashes 0: as many as fit 32 bits
@@ -248,6 +251,7 @@ class Head(Model):
             kept.append(_words(frequent, "frequent"))
             options.frequent, options.n_frequent = arrays.address(kept[-1]), kept[-1].size
         options.dtype = abi.DTYPE["none"] if dtype is None else choice(dtype, "dtype", abi.HEAD_DTYPE)
+        options.n_words = 0 if n_words is None else whole(n_words, "n_words", 1, _UINT32)
         options.n_bands = whole(n_bands, "n_bands", 0, _UINT32)
         options.n_hashes = whole(n_hashes, "n_hashes", 0, _UINT32)
         options.n_places = whole(n_places, "n_places", 0, _UINT32)
@@ -301,6 +305,7 @@ class Head(Model):
         screen: str = "full",
         normaliser: str | None = "candidates",
         always: Any = None,
+        never: Any = None,
         group: int = 1,
         n_frequent: int | None = None,
         threshold: int | None = None,
@@ -323,6 +328,7 @@ class Head(Model):
                      them; "sampled", an estimate of all words by a sample, not on GPUs; None: no log-probabilities,
                      returned as None
         always       words that are candidates with every screen
+        never        words that are never answered, such as padding; they still count in normalisers
         group        number of consecutive states that share their candidates; 0: all
         n_frequent   None: 1000, or 0 with "planes"
         threshold    hits that make a word a candidate of "wta"; None: 2, or 1 with a single band
@@ -341,8 +347,8 @@ class Head(Model):
         shape = (*array.shape[:-1], min(wanted, handle.info().n_words))  # the library refuses more
         words, logits = np.empty(shape, np.uint32), np.empty(shape, np.float32)
         log_probs = None if normaliser is None else np.empty(shape, np.float32)
-        screening: Screening = {"always": always, "group": group, "n_frequent": n_frequent, "threshold": threshold}
-        screening.update({"combine": combine, "n_shortlist": n_shortlist, "lists": lists})
+        screening: Screening = {"always": always, "never": never, "group": group, "n_frequent": n_frequent}
+        screening.update({"threshold": threshold, "combine": combine, "n_shortlist": n_shortlist, "lists": lists})
         options = _query_options(screen, normaliser, screening)
         proofs = None if certified is None else np.zeros(array.size // max(array.shape[-1], 1), np.uint8)
         if proofs is not None and not _can_hold(certified, proofs.size):
@@ -374,7 +380,7 @@ class Head(Model):
         """
         Measure the screen's recall on these states.
 
-        screen, always, group, n_frequent, threshold, combine, n_shortlist, lists   as for query()
+        screen, always, never, group, n_frequent, threshold, combine, n_shortlist, lists   as for query()
         """
         handle = self.handle()
         array = arrays.vectors(states, "states", one_row=True)
@@ -475,10 +481,13 @@ def _query_options(screen: str, normaliser: str | None, screening: Screening) ->
     options.n_frequent = _or_auto(screening.get("n_frequent"), "n_frequent")
     options.threshold = _or_auto(screening.get("threshold"), "threshold")
     options.n_shortlist = _or_auto(screening.get("n_shortlist"), "n_shortlist")
-    always, lists = screening.get("always"), screening.get("lists")
+    always, never, lists = screening.get("always"), screening.get("never"), screening.get("lists")
     if always is not None:
         options.kept = _words(always, "always")  # lives as long as the options
         options.always, options.n_always = arrays.address(options.kept), options.kept.size
+    if never is not None:
+        options.barred = _words(never, "never")
+        options.never, options.n_never = arrays.address(options.barred), options.barred.size
     if lists is not None:
         some = [_words(words, f"list {i}") for i, words in enumerate(as_list(lists, "lists", "a list for each state"))]
         options.starts = np.cumsum([0, *(words.size for words in some)]).astype(np.uint64)

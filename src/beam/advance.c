@@ -34,8 +34,7 @@ static void sift_down(thr_beam_next *heap, uint32_t n, uint32_t i) {
 }
 
 static bool may_follow(const thr_beam *beam, uint32_t word) {
-    return !thr_beam_is_never(beam, word) &&
-           (word != beam->options.end_word || beam->length >= beam->options.min_length);
+    return word != beam->options.end_word || beam->length >= beam->options.min_length;
 }
 
 /*

@@ -60,7 +60,7 @@ struct thr_beam {
     thr_beam_options options;
     thr_head_query_options query;
     uint32_t *always;
-    uint64_t *never; /* bit w % 64 of never[w / 64] */
+    uint32_t *never; /* of the query */
     thr_beam_capacities capacities;
 
     thr_beam_sentence *sentences;
@@ -85,10 +85,6 @@ struct thr_beam {
     double *result_log_probs, *scores;
     uint8_t *ended;
 };
-
-static inline bool thr_beam_is_never(const thr_beam *beam, uint32_t word) {
-    return (beam->never[word / 64] >> word % 64 & 1) != 0;
-}
 
 /* Compute beam->penalties up to max_length; they never decrease with the length. THR_OK or THR_ENOMEM. */
 thr_status thr_beam_set_penalties(thr_beam *beam, uint32_t max_length, thr_error *err);

@@ -72,14 +72,34 @@ static thr_status check_lists(const thr_beam_options *o, const thr_head_query_op
     return THR_OK;
 }
 
-/* Copy `never` as bits, and the always-in words with the end word appended: every row must be able to end. */
+/* The words that are never produced, of both options, are those that the head never answers: beam + 1 words suffice. */
+static thr_status copy_never(thr_beam *beam, thr_error *err) {
+    const thr_beam_options *o = &beam->options;
+    thr_head_query_options *query = &beam->query;
+    uint32_t n_left = 0;
+    if (query->n_never > SIZE_MAX / sizeof *query->never - o->n_never || (query->n_never > 0 && query->never == NULL))
+        return thr_fail(err, THR_EINVAL, "%" PRIu64 " words that are never answered, but the list of them is NULL",
+                        query->n_never);
+    THR_TRY(thr_alloc(beam->context, (size_t)(o->n_never + query->n_never), sizeof *beam->never, &beam->never,
+                      "words that are never produced", err));
+    if (query->n_never > 0)
+        memcpy(beam->never, query->never, (size_t)query->n_never * sizeof *beam->never);
+    if (o->n_never > 0)
+        memcpy(beam->never + query->n_never, o->never, (size_t)o->n_never * sizeof *beam->never);
+    query->never = beam->never;
+    query->n_never += o->n_never;
+    THR_TRY(thr_head_count_left(beam->head, query->never, query->n_never, &n_left, err));
+    if (n_left == 0)
+        return thr_fail(err, THR_EINVAL, "no word of the head may be produced");
+    beam->k = o->beam + 1 < n_left ? o->beam + 1 : n_left;
+    return THR_OK;
+}
+
+/* Copy the always-in words with the end word appended: every row must be able to end. */
 static thr_status copy_lists(thr_beam *beam, thr_error *err) {
     thr_beam_options *o = &beam->options;
     thr_head_query_options *query = &beam->query;
-    THR_TRY(thr_alloc_zero(beam->context, ((size_t)beam->n_words + 63) / 64, sizeof *beam->never, &beam->never,
-                           "words that are never produced", err));
-    for (uint64_t i = 0; i < o->n_never; i++)
-        beam->never[o->never[i] / 64] |= UINT64_C(1) << o->never[i] % 64;
+    THR_TRY(copy_never(beam, err));
     THR_TRY(thr_alloc(beam->context, (size_t)query->n_always + 1, sizeof *beam->always, &beam->always,
                       "always-in words", err));
     if (query->n_always > 0)
@@ -91,8 +111,6 @@ static thr_status copy_lists(thr_beam *beam, thr_error *err) {
     query->times = NULL;
     query->used = NULL;
     query->certified = NULL;
-    const uint64_t k = (uint64_t)o->beam + 1 + (o->n_never < beam->n_words ? o->n_never : beam->n_words);
-    beam->k = k < beam->n_words ? (uint32_t)k : beam->n_words;
     o->never = NULL;
     o->query = NULL;
     return THR_OK;

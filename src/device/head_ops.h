@@ -55,14 +55,15 @@ typedef struct thr_head_found_op {
 } thr_head_found_op;
 
 /*
- * List the candidates of every group in ascending order: words that are marked or always in, and if these are fewer
- * than k, the most frequent other words, up to k in all. The list of group g is at words[g * n_words], its length
- * n_listed[g]. The marks of added words are set.
+ * List the candidates of every group in ascending order: words that are marked or always in, and if fewer than k of
+ * these may be answered, the most frequent other words that may, up to k in all. The list of group g is at
+ * words[g * n_words], its length n_listed[g]. The marks of added words are set.
  */
 typedef struct thr_head_list_op {
     uint32_t n_words, n_groups, k; /* k at most n_words */
     const uint32_t *order;         /* words by frequency; NULL: in numeric order */
     const uint32_t *always;        /* n_marks words of bits */
+    const uint32_t *never;         /* the same: words that are not answered; NULL: none */
     uint32_t *marks;
     uint32_t n_marks;
     uint32_t *words, *n_listed;

@@ -52,7 +52,7 @@ static thr_status set_corpus(thr_head *head, thr_error *err) {
                                      .metric = THR_METRIC_IP,
                                      .keep = THR_DTYPE_NONE,
                                      .lead = c->planes.n_planes};
-    head->n_longest = thr_head_planes_longest(&c->planes, c->n_words, head->longest);
+    head->n_longest = thr_head_planes_longest(&c->planes, c->n_words, head->hidden, head->longest);
     return THR_OK;
 }
 
@@ -79,7 +79,8 @@ void thr_head_free(thr_head *head) {
     thr_quantiser_free(context, &head->quantiser);
     thr_lsh_free(context, &head->memory.lsh);
     thr_head_planes_free(context, &head->memory.planes);
-    THR_RELEASE(context, head->memory.weights, head->memory.scales, head->memory.bias, head->memory.order);
+    THR_RELEASE(context, head->memory.weights, head->memory.scales, head->memory.bias, head->memory.order, head->never,
+                head->hidden);
     thr_map_close(&head->map);
     THR_RELEASE(context, head->path, head);
     thr_context_free(context);
@@ -125,7 +126,10 @@ static thr_status check(const thr_head_source *weights, const thr_head_build_opt
     if (o->dtype != THR_DTYPE_NONE && thr_head_format_of(o->dtype) == 0)
         return thr_fail(err, THR_EINVAL, "weights are stored as f32, f16, bf16 or i8, not as %s",
                         thr_dtype_name(o->dtype));
-    if (o->bias != NULL && o->n_bias != weights->n_rows)
+    if (o->n_words > weights->n_rows)
+        return thr_fail(err, THR_EDIM, "the first %" PRIu64 " words of weights that have %" PRIu64, o->n_words,
+                        weights->n_rows);
+    if (o->bias != NULL && o->n_bias != weights->n_rows && (o->n_words == 0 || o->n_bias != o->n_words))
         return thr_fail(err, THR_EDIM, "%" PRIu64 " biases for %" PRIu64 " words", o->n_bias, weights->n_rows);
     return THR_OK;
 }
@@ -178,10 +182,11 @@ static thr_status copy_bias(thr_head *head, const float *bias, thr_error *err) {
         return THR_OK;
     THR_TRY(thr_alloc(head->context, c->n_words, sizeof *bias, &head->memory.bias, "the bias", err));
     for (uint32_t w = 0; w < c->n_words; w++) {
-        if (!(fabsf(bias[w]) <= LARGEST_BIAS))
-            return thr_fail(err, THR_ERANGE, "the bias of word %" PRIu32 " is %g: it must be finite, and 2^100 at most",
-                            w, (double)bias[w]);
-        head->memory.bias[w] = bias[w];
+        if (!(bias[w] <= LARGEST_BIAS))
+            return thr_fail(err, THR_ERANGE,
+                            "the bias of word %" PRIu32 " is %g: it must be a number, and 2^100 at most", w,
+                            (double)bias[w]);
+        head->memory.bias[w] = bias[w] < -LARGEST_BIAS ? -INFINITY : bias[w];
     }
     c->bias = head->memory.bias;
     return THR_OK;
@@ -292,7 +297,7 @@ static thr_wta_shape hash_shape(uint32_t n_dims, const thr_head_build_options *o
 static thr_status fill(thr_head *head, const thr_head_source *weights, const thr_head_build_options *o,
                        thr_error *err) {
     thr_head_contents *c = &head->view.contents;
-    c->n_words = (uint32_t)weights->n_rows;
+    c->n_words = (uint32_t)(o->n_words > 0 ? o->n_words : weights->n_rows);
     c->n_dims = weights->n_dims;
     c->dtype = o->dtype != THR_DTYPE_NONE ? o->dtype : thr_head_usual_kind(weights->dtype);
     c->shape = hash_shape(c->n_dims, o);
@@ -300,6 +305,7 @@ static thr_status fill(thr_head *head, const thr_head_source *weights, const thr
         THR_TRY(thr_lsh_wta_complete(&c->shape, err)); /* find bad options before the weights are copied */
     THR_TRY(copy_weights(head, weights, err));
     THR_TRY(copy_bias(head, o->bias, err));
+    THR_TRY(thr_head_find_hidden(head, err));
     THR_TRY(put_in_order(head, o, err));
     THR_TRY(code(head, o->n_planes, err));
     THR_TRY(thr_head_complete(head, err));

@@ -45,6 +45,7 @@ typedef struct word_bounds {
 struct thr_head_bounds {
     double *mean;
     double mean_length, along;
+    double buried; /* the largest |W_w| of a word without a code */
     word_bounds *words;
 };
 
@@ -60,8 +61,8 @@ typedef struct measuring {
     const thr_head *head;
     thr_head_coded coded;
     thr_head_bounds *bounds;
-    float *rows;    /* scratch memory, one row per thread */
-    double *alongs; /* the largest found by each thread */
+    float *rows;             /* scratch memory, one row per thread */
+    double *alongs, *buried; /* the largest found by each thread */
 } measuring;
 
 /* The integer of dimension d in word w's code; odd, at most 2^n_planes - 1 in size. */
@@ -100,12 +101,21 @@ static double measure_word(const measuring *m, uint32_t w, float *row) {
     return row_square > 0 ? fabs(along) / sqrt(row_square) * UP : 0;
 }
 
+/* The length of a row of weights, without the bias. */
+static double measure_buried(const measuring *m, uint32_t w, float *row) {
+    m->coded.row(m->coded.user, w, row);
+    return sqrt(m->head->context->kernels->sum_squares(row, thr_head_of(m->head)->n_dims)) * UP;
+}
+
 static void measure_piece(void *arg, size_t piece, uint32_t worker) {
     const measuring *m = arg;
     const uint32_t n_words = thr_head_of(m->head)->n_words, first = (uint32_t)piece * PIECE;
     float *row = m->rows + (size_t)worker * thr_head_coded_dims(thr_head_of(m->head));
     for (uint32_t w = first; w < n_words && w < first + PIECE; w++)
-        m->alongs[worker] = fmax(m->alongs[worker], measure_word(m, w, row));
+        if (thr_head_is_hidden(m->head->hidden, w))
+            m->buried[worker] = fmax(m->buried[worker], measure_buried(m, w, row));
+        else
+            m->alongs[worker] = fmax(m->alongs[worker], measure_word(m, w, row));
 }
 
 static thr_status measure_words(const thr_head *head, thr_head_bounds *bounds, thr_error *err) {
@@ -115,7 +125,8 @@ static thr_status measure_words(const thr_head *head, thr_head_bounds *bounds, t
     measuring m = {.head = head, .coded = thr_head_coded_of(head), .bounds = bounds};
     thr_status status = THR_OK;
     THR_TRY_OUT(thr_alloc(context, n_dims * sizeof(float), n_threads, &m.rows, "rows of weights", err));
-    THR_TRY_OUT(thr_alloc_zero(context, n_threads, sizeof *m.alongs, &m.alongs, "bounds", err));
+    THR_TRY_OUT(thr_alloc_zero(context, 2 * n_threads, sizeof *m.alongs, &m.alongs, "bounds", err));
+    m.buried = m.alongs + n_threads;
     THR_TRY_OUT(thr_alloc(context, n_dims, sizeof *bounds->mean, &bounds->mean, "a mean", err));
     THR_TRY_OUT(thr_alloc(context, c->n_words, sizeof *bounds->words, &bounds->words, "bounds of words", err));
     thr_head_planes_mean(&m.coded, m.rows, bounds->mean);
@@ -125,6 +136,8 @@ static thr_status measure_words(const thr_head *head, thr_head_bounds *bounds, t
     bounds->mean_length = sqrt(bounds->mean_length) * UP;
     for (size_t i = 0; i < n_threads; i++)
         bounds->along = fmax(bounds->along, m.alongs[i]);
+    for (size_t i = 0; i < n_threads; i++)
+        bounds->buried = fmax(bounds->buried, m.buried[i]);
 out:
     THR_RELEASE(context, m.rows, m.alongs);
     return status;
@@ -201,6 +214,12 @@ static state_bounds measure_state(const thr_head *head, thr_head_workspace *work
     return s;
 }
 
+/* Whether a word without a code cannot reach the logit: by the lengths of its row and of the state. */
+static bool is_buried(const state_bounds *s, const thr_head_bounds *bounds, double bias, double logit) {
+    const double most = bounds->buried * s->length;
+    return bias + most + s->rounding * (most + fabs(bias)) < logit;
+}
+
 /* Whether a word outside the shortlist cannot reach the k-th logit. */
 static bool is_out_of_reach(const state_bounds *s, const thr_head_bounds *bounds, uint32_t word) {
     const word_bounds *w = &bounds->words[word];
@@ -224,7 +243,11 @@ static bool is_certain(const thr_head *head, thr_head_workspace *workspace, cons
     for (size_t i = 0; i < thr_head_mark_words(thr_head_of(head)) && certain; i++)
         for (uint64_t left = ~workspace->marks[i]; left != 0 && certain; left &= left - 1) {
             const size_t word = i * 64 + (size_t)__builtin_ctzll(left);
-            certain = word >= n_words || is_out_of_reach(&s, bounds, (uint32_t)word);
+            if (word >= n_words || (workspace->has_never && (workspace->never[i] >> word % 64 & 1) != 0))
+                continue;
+            certain = thr_head_is_hidden(head->hidden, (uint32_t)word)
+                          ? is_buried(&s, bounds, (double)thr_head_of(head)->bias[word], logit)
+                          : is_out_of_reach(&s, bounds, (uint32_t)word);
         }
     return certain;
 }
@@ -234,7 +257,7 @@ thr_status thr_head_certify(thr_head *head, thr_head_workspace *workspace, const
     const thr_head_contents *c = thr_head_of(head);
     const thr_head_bounds *bounds = NULL;
     const bool by_planes = plan->options->screen == THR_HEAD_SCREEN_PLANES;
-    const bool all = plan->all || (by_planes && plan->n_shortlist == c->n_words);
+    const bool all = plan->options->screen == THR_HEAD_SCREEN_FULL || (by_planes && plan->n_shortlist == c->n_words);
     memset(certified, all ? 1 : 0, plan->n_states);
     if (all || !by_planes)
         return THR_OK;

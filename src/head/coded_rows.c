@@ -9,10 +9,10 @@ static void coded_row(const void *user, uint32_t w, float *out) {
     const thr_head_contents *c = thr_head_of(head);
     thr_head_row(c, head->context->kernels, w, out);
     if (c->bias != NULL)
-        out[c->n_dims] = c->bias[w];
+        out[c->n_dims] = thr_head_is_hidden(head->hidden, w) ? 0 : c->bias[w];
 }
 
 thr_head_coded thr_head_coded_of(const thr_head *head) {
     const thr_head_contents *c = thr_head_of(head);
-    return (thr_head_coded){coded_row, head, c->n_words, thr_head_coded_dims(c)};
+    return (thr_head_coded){coded_row, head, c->n_words, thr_head_coded_dims(c), head->hidden};
 }

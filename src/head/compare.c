@@ -99,6 +99,8 @@ thr_status thr_head_compare(thr_head *head, thr_head *truth, const thr_matrix *s
     thr_head_query_options_init(&screened);
     if (options != NULL)
         screened = *options;
+    full.never = screened.never;
+    full.n_never = screened.n_never;
     THR_TRY(check(head, truth, states, err));
     const uint32_t n_words = thr_head_of(head)->n_words;
     if (k == 0 || k > n_words)

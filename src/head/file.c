@@ -4,6 +4,7 @@
 
 #include <thresher/head.h>
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -156,7 +157,7 @@ static thr_status check_contents(thr_context *context, const thr_head_view *view
     thr_status status = THR_OK;
     const char *wrong = NULL;
     for (uint32_t w = 0; c->bias != NULL && w < c->n_words && wrong == NULL; w++)
-        wrong = isfinite(c->bias[w]) ? NULL : "a bias is not finite";
+        wrong = c->bias[w] <= FLT_MAX ? NULL : "a bias is not a number, or infinite";
     for (uint32_t w = 0; c->scales != NULL && w < c->n_words && wrong == NULL; w++)
         wrong = isfinite(c->scales[w]) && c->scales[w] >= 0 ? NULL : "a scale is negative or not finite";
     if (wrong == NULL && c->order != NULL)

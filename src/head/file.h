@@ -19,7 +19,7 @@ enum { THR_HEAD_FORMAT = 2 };
 
 typedef enum thr_head_section {
     THR_HEAD_HASHES = 1,    /* thr_head_hashes */
-    THR_HEAD_BIAS = 2,      /* f32 a word, finite */
+    THR_HEAD_BIAS = 2,      /* f32 a word, finite, or -infinity: never answered */
     THR_HEAD_ORDER = 3,     /* u32, every word once, the most frequent first */
     THR_HEAD_SLOTS = 4,     /* thr_cuckoo_slot, the stash last */
     THR_HEAD_LISTS = 5,     /* u32; n_words for each band */

@@ -30,6 +30,7 @@ struct thr_head {
     thr_quantiser quantiser; /* of the plane codes, which corpus describes for scans */
     thr_segment segment;
     thr_scan_corpus corpus;
+    uint64_t *never, *hidden;           /* a bit a word: never answered; without a code. NULL: none */
     uint32_t longest[THR_HEAD_LONGEST]; /* words added to every shortlist (planes.h) */
     uint32_t n_longest;
     thr_idle workspaces;
@@ -51,6 +52,13 @@ static inline const thr_head_contents *thr_head_of(const thr_head *head) {
  */
 thr_status thr_head_start(thr_context *context, thr_head **head, thr_error *err);
 thr_status thr_head_complete(thr_head *head, thr_error *err);
+
+/* Set never and hidden by the biases (never.c). THR_ERANGE if no word is left; THR_ENOMEM. */
+thr_status thr_head_find_hidden(thr_head *head, thr_error *err);
+
+/* Count the words that may be answered, less n_never words. THR_EINVAL for a wrong word; THR_ENOMEM. */
+thr_status thr_head_count_left(const thr_head *head, const uint32_t *never, uint64_t n_never, uint32_t *n_left,
+                               thr_error *err);
 
 /* Words' rows as they are coded: weights, and the bias as one more component. */
 thr_head_coded thr_head_coded_of(const thr_head *head);

@@ -31,6 +31,7 @@ static thr_status load(thr_head *head, const char *path, thr_error *err) {
     THR_TRY(thr_path_append(head->context, path, "", &head->path, err));
     THR_TRY(thr_map_open(path, &head->map, err));
     THR_TRY(thr_head_parse(head->context, head->path, head->map.data, head->map.size, &head->view, err));
+    THR_TRY(thr_head_find_hidden(head, err));
     return thr_head_complete(head, err);
 }
 

@@ -20,14 +20,18 @@ typedef struct making {
 
 void thr_head_planes_mean(const thr_head_coded *coded, float *row, double *mean) {
     const uint32_t n_dims = coded->n_dims;
+    uint32_t n = 0;
     memset(mean, 0, n_dims * sizeof *mean);
     for (uint32_t w = 0; w < coded->n_words; w++) {
+        if (thr_head_is_hidden(coded->hidden, w))
+            continue;
+        n++;
         coded->row(coded->user, w, row);
         for (uint32_t d = 0; d < n_dims; d++)
             mean[d] += (double)row[d];
     }
     for (uint32_t d = 0; d < n_dims; d++)
-        mean[d] /= (double)coded->n_words;
+        mean[d] /= n > 0 ? (double)n : 1;
 }
 
 void thr_head_planes_row(const thr_head_coded *coded, uint32_t w, const double *mean, float *out) {
@@ -38,10 +42,15 @@ void thr_head_planes_row(const thr_head_coded *coded, uint32_t w, const double *
 
 /* Train the quantiser on rows spread over the vocabulary, which is usually ordered by frequency. */
 static thr_status train(const making *m, uint32_t n_planes, thr_quantiser *quantiser, thr_error *err) {
-    const uint32_t n = m->coded->n_words < SAMPLE ? m->coded->n_words : SAMPLE;
-    for (uint32_t i = 0; i < n; i++)
-        thr_head_planes_row(m->coded, (uint32_t)((uint64_t)i * m->coded->n_words / n), m->mean,
-                            m->rows + (size_t)i * m->coded->n_dims);
+    const uint32_t most = m->coded->n_words < SAMPLE ? m->coded->n_words : SAMPLE;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < most; i++) {
+        const uint32_t w = (uint32_t)((uint64_t)i * m->coded->n_words / most);
+        if (!thr_head_is_hidden(m->coded->hidden, w))
+            thr_head_planes_row(m->coded, w, m->mean, m->rows + (size_t)n++ * m->coded->n_dims);
+    }
+    if (n == 0) /* no word has a code: any will do */
+        thr_head_planes_row(m->coded, 0, m->mean, m->rows + (size_t)n++ * m->coded->n_dims);
     const thr_matrix sample = thr_matrix_f32(m->rows, n, m->coded->n_dims);
     const thr_status status =
         thr_quantiser_train(m->context, &sample, n_planes, THR_QUANTISER_UNIT | THR_QUANTISER_ROTATE, quantiser, err);
@@ -109,11 +118,14 @@ void thr_head_planes_free(thr_context *context, thr_head_planes_memory *memory) 
     *memory = (thr_head_planes_memory){NULL, NULL};
 }
 
-uint32_t thr_head_planes_longest(const thr_head_planes *planes, uint32_t n_words, uint32_t *words) {
+uint32_t thr_head_planes_longest(const thr_head_planes *planes, uint32_t n_words, const uint64_t *hidden,
+                                 uint32_t *words) {
     const uint32_t share = n_words / THR_HEAD_LONGEST_ONE_IN,
                    most = share < THR_HEAD_LONGEST ? share : THR_HEAD_LONGEST;
     uint32_t n = 0;
     for (uint32_t w = 0; w < n_words && most > 0; w++) {
+        if (thr_head_is_hidden(hidden, w))
+            continue;
         uint32_t at = n < most ? n++ : most; /* words[0..n) by descending factor; when full, the last is replaced */
         for (; at > 0 && planes->factors[words[at - 1]] < planes->factors[w]; at--)
             if (at < most)

@@ -46,9 +46,14 @@ typedef struct thr_head_coded {
     thr_head_row_fn *row;
     const void *user;
     uint32_t n_words, n_dims;
+    const uint64_t *hidden; /* a bit a word: left out of the mean and of training; NULL: none */
 } thr_head_coded;
 
-/* The mean of all rows; row: scratch memory of one row. */
+static inline bool thr_head_is_hidden(const uint64_t *hidden, uint32_t w) {
+    return hidden != NULL && (hidden[w / 64] >> w % 64 & 1) != 0;
+}
+
+/* The mean of all rows that are not hidden; row: scratch memory of one row. */
 void thr_head_planes_mean(const thr_head_coded *coded, float *row, double *mean);
 
 /* The coded vector of word w: its row less the mean. */
@@ -68,11 +73,12 @@ void thr_head_planes_free(thr_context *context, thr_head_planes_memory *memory);
  * the logits of the longest rows, usually of the most frequent words, may be badly underestimated for states whose best
  * words they are.
  *
- * Writes the words with the largest factors, ties to the smaller word, to `words` of THR_HEAD_LONGEST elements. Returns
- * their number: one in THR_HEAD_LONGEST_ONE_IN of all words, THR_HEAD_LONGEST at most.
+ * Writes the words with the largest factors, ties to the smaller word, to `words` of THR_HEAD_LONGEST elements; hidden
+ * words are skipped. Returns their number: one in THR_HEAD_LONGEST_ONE_IN of all words, THR_HEAD_LONGEST at most.
  */
 enum { THR_HEAD_LONGEST = 64, THR_HEAD_LONGEST_ONE_IN = 64 };
-uint32_t thr_head_planes_longest(const thr_head_planes *planes, uint32_t n_words, uint32_t *words);
+uint32_t thr_head_planes_longest(const thr_head_planes *planes, uint32_t n_words, const uint64_t *hidden,
+                                 uint32_t *words);
 
 /* Validate codes from a file of arbitrary bytes. Returns NULL if they can be searched, else the defect. */
 const char *thr_head_planes_check(const thr_head_planes *planes, uint32_t n_words);

@@ -265,7 +265,9 @@ static thr_status query(thr_head *head, const thr_matrix *states, uint32_t k, co
     if (head->path != NULL)
         THR_TRY(thr_map_check(&head->map, head->path, err));
     THR_TRY(thr_idle_take(&head->workspaces, thr_head_workspace_make, &workspace, err));
-    thr_status status = take_states(head, workspace, states, err);
+    thr_status status = thr_head_take_never(head, workspace, o, k, err);
+    if (status == THR_OK)
+        status = take_states(head, workspace, states, err);
     a.workspace = workspace;
     if (status == THR_OK && states->n_rows > 0)
         status = answer(&a, err);
@@ -326,6 +328,8 @@ thr_status thr_head_measure(thr_head *head, const thr_matrix *states, uint32_t k
     thr_head_query_options_init(&screened);
     if (options != NULL)
         screened = *options;
+    full.never = screened.never;
+    full.n_never = screened.n_never;
     THR_TRY(check_options(thr_head_of(head), &screened, k, err));
     if (states->n_rows == 0)
         return thr_fail(err, THR_EDIM, "no states to measure a screen on");

@@ -82,6 +82,8 @@ static float largest_of(const float *x, size_t n) {
 static thr_head_sum sum_up(const thr_kernels *kernels, const float *logits, size_t n, float largest) {
     float shifted[THR_HEAD_TILE];
     thr_head_sum all = {0, largest};
+    if (largest == -INFINITY) /* words that are never answered */
+        return all;
     for (size_t i = 0; i < n; i++)
         shifted[i] = logits[i] - all.largest;
     kernels->exp_f32(shifted, shifted, n);
@@ -90,14 +92,17 @@ static thr_head_sum sum_up(const thr_kernels *kernels, const float *logits, size
     return all;
 }
 
-static void collect(thr_collector *best, const uint32_t *words, size_t first, const float *logits, size_t n,
+/* Collect the words that may be answered; never may be NULL. */
+static void collect(thr_collector *best, const uint64_t *never, thr_head_words words, const float *logits,
                     float largest) {
     if (largest < best->threshold)
         return; /* the usual case once the collector is full */
     thr_select_collector_reserve(best);
-    for (size_t i = 0; i < n; i++)
-        if (logits[i] >= best->threshold)
-            thr_collector_push(best, words != NULL ? words[i] : first + i, logits[i], 0);
+    for (size_t i = 0; i < words.n; i++) {
+        const size_t word = words.words != NULL ? words.words[i] : words.first + i;
+        if (logits[i] >= best->threshold && (never == NULL || (never[word / 64] >> word % 64 & 1) == 0))
+            thr_collector_push(best, word, logits[i], 0);
+    }
 }
 
 static void add_bias(const float *bias, const uint32_t *words, size_t first, size_t n, float *logits) {
@@ -129,7 +134,9 @@ static void score_tile(void *arg, size_t tile, uint32_t worker) {
         if (s->kept != NULL)
             memcpy(s->kept + i * s->n_words + first, logits, n * sizeof *logits);
         if (s->k > 0)
-            collect(&s->workspace->collectors[worker * THR_HEAD_ROUND + i], words, first, logits, n, largest);
+            collect(&s->workspace->collectors[worker * THR_HEAD_ROUND + i],
+                    s->workspace->has_never ? s->workspace->never : NULL, (thr_head_words){words, first, n}, logits,
+                    largest);
     }
 }
 

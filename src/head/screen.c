@@ -4,6 +4,7 @@
  * always-in words.
  */
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -80,11 +81,24 @@ thr_status thr_head_hash_states(const thr_head *head, thr_head_workspace *worksp
 
 /* ------------------------------------------------------------------------------------------------ planes */
 
+/* Where fewer words than the shortlist's length may be found, repeat the first one, so that all entries are words. */
+static void complete_shortlists(thr_head_workspace *workspace, const thr_head_plan *plan) {
+    for (size_t i = 0; i < plan->n_states * plan->n_shortlist; i++) {
+        const size_t first = i / plan->n_shortlist * plan->n_shortlist;
+        if (workspace->found[i] != THR_NO_ID)
+            continue;
+        workspace->found[i] = workspace->found[first] != THR_NO_ID ? workspace->found[first] : 0;
+        if (plan->options->certified != NULL)
+            workspace->estimates[i] = -INFINITY; /* nothing that has a code was left out */
+    }
+}
+
 thr_status thr_head_scan_states(const thr_head *head, const thr_scan_corpus *corpus, thr_head_workspace *workspace,
                                 const thr_head_plan *plan, thr_error *err) {
     const thr_head_contents *c = thr_head_of(head);
     const size_t n_states = plan->n_states, n_shortlist = plan->n_shortlist;
     const bool estimates = plan->options->certified != NULL;
+    const bool is_filtered = workspace->has_never && n_shortlist < c->n_words;
     const uint32_t n_coded = thr_head_coded_dims(c);
     const float *states = workspace->states;
     thr_search_options options;
@@ -111,10 +125,17 @@ thr_status thr_head_scan_states(const thr_head *head, const thr_scan_corpus *cor
     const thr_matrix queries = thr_matrix_f32(states, n_states, n_coded);
     thr_search_options_init(&options);
     options.n_survivors = options.n_candidates = n_shortlist;
+    if (is_filtered) {
+        options.filter = workspace->shown;
+        options.filter_bits = c->n_words;
+    }
     options.query_bits = estimates ? THR_HEAD_CERTIFIED_BITS : 0;
     const thr_answers found = {
         .k = n_shortlist, .ids = workspace->found, .scores = estimates ? workspace->estimates : NULL};
-    return thr_scan_search(workspace->scan, corpus, &queries, &options, &found, err);
+    THR_TRY(thr_scan_search(workspace->scan, corpus, &queries, &options, &found, err));
+    if (is_filtered)
+        complete_shortlists(workspace, plan);
+    return THR_OK;
 }
 
 void thr_head_mark_shortlists(thr_head_workspace *workspace, const thr_head_plan *plan, size_t first, size_t n) {
@@ -133,10 +154,11 @@ static uint32_t list(const uint64_t *marks, size_t n, uint32_t *words) {
     return n_words;
 }
 
-static uint32_t count(const uint64_t *marks, size_t n) {
+/* Count the marked words that may be answered. never may be NULL. */
+static uint32_t count(const uint64_t *marks, const uint64_t *never, size_t n) {
     uint32_t n_words = 0;
     for (size_t i = 0; i < n; i++)
-        n_words += (uint32_t)__builtin_popcountll(marks[i]);
+        n_words += (uint32_t)__builtin_popcountll(marks[i] & (never != NULL ? ~never[i] : UINT64_MAX));
     return n_words;
 }
 
@@ -159,12 +181,14 @@ uint32_t thr_head_choose(const thr_head *head, thr_head_workspace *workspace, co
         thr_head_mark_shortlists(workspace, plan, first, n);
     if (o->screen == THR_HEAD_SCREEN_ALIGN)
         mark_list(workspace, o->lists, first / plan->group);
-    uint32_t missing = count(workspace->marks, n_marks);
+    uint32_t missing = count(workspace->marks, workspace->has_never ? workspace->never : NULL, n_marks);
     missing = missing < plan->k ? plan->k - missing : 0;
     for (uint32_t i = 0; missing > 0; i++) {
         const uint32_t word = frequent_word(c, i);
-        missing -= !is_marked(workspace->marks, word);
+        if (is_marked(workspace->marks, word) || (workspace->has_never && is_marked(workspace->never, word)))
+            continue;
         mark(workspace->marks, word);
+        missing--;
     }
     return list(workspace->marks, n_marks, workspace->words);
 }

@@ -13,7 +13,7 @@ void thr_head_workspace_free(void *piece) {
                 workspace->sampled);
     thr_head_sample_free(context, &workspace->sample);
     THR_RELEASE(context, workspace->coded, workspace->found, workspace->estimates, workspace->logits, workspace->part,
-                workspace->levels);
+                workspace->levels, workspace->never, workspace->shown);
     thr_scan_free(workspace->scan);
     thr_release(context, workspace);
 }

@@ -37,6 +37,9 @@ struct thr_head_workspace {
     float *states; /* n_dims each */
     uint32_t *codes;
     uint64_t *always, *marks; /* marked words: for all groups of the query; for the current group */
+    bool has_never;
+    uint32_t n_never;
+    uint64_t *never, *shown; /* if has_never: words that are never answered; words that a scan of codes may find */
     uint32_t *words;
     thr_lsh_counter counter;
     thr_collector *collectors; /* THR_HEAD_ROUND for each thread */
@@ -55,7 +58,8 @@ struct thr_head_workspace {
     uint8_t *levels;  /* its code */
     size_t states_capacity, codes_capacity, always_capacity, marks_capacity, words_capacity, n_collectors,
         sums_capacity, columns_capacity, tiles_capacity, normalisers_capacity, coded_capacity, found_capacity,
-        estimates_capacity, logits_capacity, part_capacity, levels_capacity, sampled_capacity;
+        estimates_capacity, logits_capacity, part_capacity, levels_capacity, sampled_capacity, never_capacity,
+        shown_capacity;
     uint32_t n_counted; /* number of words that counter was made for */
 };
 
@@ -79,6 +83,13 @@ typedef struct thr_head_plan {
 static inline size_t thr_head_mark_words(const thr_head_contents *c) {
     return ((size_t)c->n_words + 63) / 64;
 }
+
+/*
+ * Set workspace->never and shown from the head's words and those of the options. THR_EINVAL if a word does not exist,
+ * or fewer than k words are left; THR_ENOMEM.
+ */
+thr_status thr_head_take_never(const thr_head *head, thr_head_workspace *workspace, const thr_head_query_options *o,
+                               uint32_t k, thr_error *err);
 
 /*
  * Mark in workspace->always the words that every group scores: the most frequent ones, with planes also the longest
@@ -108,8 +119,8 @@ enum { THR_HEAD_CERTIFIED_BITS = 8 };
 void thr_head_mark_shortlists(thr_head_workspace *workspace, const thr_head_plan *plan, size_t first, size_t n);
 
 /*
- * List the candidates of the states [first, first + n) in workspace->words, ascending. Returns their number, plan->k at
- * least.
+ * List the candidates of the states [first, first + n) in workspace->words, ascending; plan->k of them at least may be
+ * answered. Returns their number.
  */
 uint32_t thr_head_choose(const thr_head *head, thr_head_workspace *workspace, const thr_head_plan *plan, size_t first,
                          size_t n);

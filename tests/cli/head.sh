@@ -140,6 +140,26 @@ fails 1 'compare heads of the same words and dimensions' "$THRESHER" head query 
 fails 2 'against and -o exclude each other' "$THRESHER" head query head states.fbin --against head -o x.jsonl
 fails 2 'measure and --against exclude each other' "$THRESHER" head query head states.fbin --against head --measure
 
+# rows that pad a vocabulary
+printf '%s\n' '-1 -2' '-2 -1' '-3 -3' '0 0' '0 0' | to_fbin >padded.fbin
+printf '1 1\n' | to_fbin >ones.fbin
+works "$THRESHER" head build padded.fbin -o padded.head --places 2
+works "$THRESHER" head query padded.head ones.fbin -k 1 -q -o best.ivecs
+printf '3\n' | to_ivecs >expected
+same best.ivecs expected
+printf '0 1 2\n' | to_ivecs >expected
+printf '3\n4\n' >never.txt
+for never in 3,4 3-4 never.txt; do
+    works "$THRESHER" head query padded.head ones.fbin -k 3 -q -o best.ivecs --never $never
+    same best.ivecs expected
+done
+fails 1 '3,x: cannot open' "$THRESHER" head query padded.head ones.fbin --never 3,x
+fails 1 '4-3: is neither a file nor a list of words' "$THRESHER" head query padded.head ones.fbin --never 4-3
+fails 1 'of which 2 are never answered' "$THRESHER" head query padded.head ones.fbin -k 4 --never 3,4
+works "$THRESHER" head build padded.fbin -o padded.head --places 2 --words 3 --force
+works "$THRESHER" head query padded.head ones.fbin -k 3 -q -o best.ivecs
+same best.ivecs expected
+
 # tensors by name
 cp weights.fbin not.safetensors
 fails 1 'not.safetensors' "$THRESHER" head build not.safetensors -o x.head

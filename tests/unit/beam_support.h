@@ -123,7 +123,9 @@ static inline bool naive_forbids(const thr_beam_options *o, const uint32_t *neve
 static inline void naive_continue(naive_search *s, const uint32_t *never, uint32_t length) {
     const thr_beam *beam = s->beam;
     const uint32_t n_dims = s->model->n_dims;
-    const uint32_t k = beam->query.screen == THR_HEAD_SCREEN_FULL ? beam->n_words : beam->k;
+    uint32_t n_left = 0;
+    assert_ok(thr_head_count_left(beam->head, beam->query.never, beam->query.n_never, &n_left, NULL), NULL);
+    const uint32_t k = beam->query.screen == THR_HEAD_SCREEN_FULL ? n_left : beam->k;
     float *states = test_array(s->n_rows * n_dims, sizeof *states),
           *log_probs = test_array(s->n_rows * k, sizeof(float));
     uint32_t *words = test_array(s->n_rows * k, sizeof *words);

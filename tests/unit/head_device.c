@@ -3,6 +3,7 @@
  * head_device.c - queries of heads in contexts that use GPUs: the CPU's answers to the bit, and messages and fallbacks
  * where there are none, or they fail. The GPUs are emulated (tests/simt).
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -110,14 +111,24 @@ static thr_head_query_options draw_options(const head_case *shape, int round, co
 static void check_case(const head_case *shape, bool ties, int first, int rounds, uint64_t *rng) {
     thr_context *contexts[] = {make_context("cpu"), make_context("cuda:1")};
     head_drawn h = head_draw(shape, rng, ties);
+    const uint32_t n_padding = shape->n_words / 9;
+    for (uint32_t w = shape->n_words - n_padding; w < shape->n_words; w++) /* of no effect without a bias */
+        h.bias[w] = w % 16 == 3 ? -1e9F : -INFINITY;
     thr_head *heads[] = {head_make(contexts[0], &h), head_make(contexts[1], &h)};
     const uint32_t n = shape->n_words, always[MOST_ALWAYS] = {n - 1, n / 2, 0, n / 2};
     float *states = test_array((size_t)STATES * shape->n_dims, sizeof *states);
+    uint32_t *never = test_array(n, sizeof *never);
     head_draw_rows(rng, states, STATES, shape->n_dims, ties);
     for (int round = first; round < first + rounds; round++) {
-        const thr_head_query_options o = draw_options(shape, round, always, rng);
-        const uint32_t most = n < 12 ? n : 12,
-                       k = round == first + rounds - 1 && n < 5000 ? n : 1 + (uint32_t)thr_rng_below(rng, most);
+        thr_head_query_options o = draw_options(shape, round, always, rng);
+        uint32_t n_left = 0;
+        o.never = never;
+        o.n_never = round % 3 != 0 || n < 2 ? 0 : 1 + thr_rng_below(rng, round % 2 == 0 ? n / 2 : 1);
+        for (uint64_t i = 0; i < o.n_never; i++)
+            never[i] = 1 + (uint32_t)thr_rng_below(rng, n - 1);
+        assert_int_equal(thr_head_count_left(heads[0], never, o.n_never, &n_left, NULL), THR_OK);
+        const uint32_t most = n_left < 12 ? n_left : 12,
+                       k = round == first + rounds - 1 && n < 5000 ? n_left : 1 + (uint32_t)thr_rng_below(rng, most);
         const size_t n_states = 1 + (size_t)thr_rng_below(rng, STATES);
         if (heads[1]->on_device.copy != NULL)
             thr_head_device_limit(heads[1]->on_device.copy,
@@ -133,6 +144,7 @@ static void check_case(const head_case *shape, bool ties, int first, int rounds,
         answer_free(&b);
     }
     free(states);
+    free(never);
     for (int i = 0; i < 2; i++) {
         thr_head_free(heads[i]);
         thr_context_free(contexts[i]);

@@ -92,6 +92,9 @@ static void check(thr_head *head, const head_drawn *h, const float *states, uint
             normaliser = exact;
         if (o->normaliser == THR_HEAD_NORMALISER_SAMPLED && o->screen != THR_HEAD_SCREEN_FULL)
             normaliser = sampled_normaliser(h, state, wanted, normaliser);
+        for (size_t j = 0, at = 0; j < n_wanted; j++) /* those that may be answered */
+            if (!head_is_never(o, (uint32_t)all[j].row))
+                all[at++] = all[j];
         for (uint32_t j = 0; j < k; j++) {
             const double log_prob = (double)all[j].score - normaliser;
             assert_case(a.words[i * k + j] == all[j].row && same_bits(a.logits[i * k + j], all[j].score),
@@ -165,8 +168,14 @@ static void answers_are_the_naive_ones(void **state) {
                 thr_head_query_options o = draw_options(&CASES[i], round, &rng);
                 o.lists = &lists.view;
                 o.always = always;
-                const uint32_t most = n < 12 ? n : 12,
-                               k = round == rounds - 1 ? n : 1 + (uint32_t)thr_rng_below(&rng, most);
+                uint32_t never[16], n_left = n;
+                o.never = never;
+                o.n_never = round % 3 != 0 || n < 20 ? 0 : 1 + thr_rng_below(&rng, 16);
+                for (uint64_t w = 0; w < o.n_never; w++)
+                    never[w] = (uint32_t)thr_rng_below(&rng, n);
+                assert_int_equal(thr_head_count_left(head, never, o.n_never, &n_left, NULL), THR_OK);
+                const uint32_t most = n_left < 12 ? n_left : 12,
+                               k = round == rounds - 1 ? n_left : 1 + (uint32_t)thr_rng_below(&rng, most);
                 (void)snprintf(what, sizeof what, "case %zu, ties %d, round %d", i, ties, round);
                 check(head, &h, states, k, &o, what);
             }

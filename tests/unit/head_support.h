@@ -126,6 +126,13 @@ static inline float head_logit(const head_drawn *h, const float *state, uint32_t
     return h->shape.bias ? logit + h->bias[word] : logit;
 }
 
+static inline bool head_is_never(const thr_head_query_options *o, uint32_t word) {
+    for (uint64_t i = 0; i < o->n_never; i++)
+        if (o->never[i] == word)
+            return true;
+    return false;
+}
+
 /* What the scan finds of the codes, state by state; scan_search.c checks that it finds the best. */
 static inline void head_find_shortlists(const thr_head *head, const head_drawn *h, const thr_head_query_options *o,
                                         const float *states, size_t n_states, bool *wanted) {
@@ -137,6 +144,13 @@ static inline void head_find_shortlists(const thr_head *head, const head_drawn *
     thr_error err;
     thr_search_options_init(&options);
     options.n_survivors = options.n_candidates = o->n_shortlist;
+    uint64_t *shown = test_array(h->shape.n_words / 64 + 1, sizeof *shown);
+    for (uint32_t w = 0; w < h->shape.n_words; w++)
+        shown[w / 64] |= (uint64_t)!head_is_never(o, w) << w % 64;
+    if (o->n_never > 0 && o->n_shortlist < h->shape.n_words) {
+        options.filter = shown;
+        options.filter_bits = h->shape.n_words;
+    }
     assert_ok(thr_scan_create(head->context, &scan, &err), &err);
     for (size_t i = 0; i < n_states; i++) {
         memcpy(coded, states + i * n_dims, n_dims * sizeof *coded);
@@ -147,9 +161,11 @@ static inline void head_find_shortlists(const thr_head *head, const head_drawn *
                                   &(thr_answers){.k = o->n_shortlist, .ids = rows}, &err),
                   &err);
         for (uint32_t j = 0; j < o->n_shortlist; j++)
-            wanted[rows[j]] = true;
+            if (rows[j] != THR_NO_ID)
+                wanted[rows[j]] = true;
     }
     thr_scan_free(scan);
+    free(shown);
     free(coded);
     free(rows);
 }
@@ -210,10 +226,12 @@ static inline void head_naive_candidates(const thr_head *head, const head_drawn 
         head_want_longest(head, n / 64 < 64 ? n / 64 : 64, wanted);
     }
     for (uint32_t w = 0; w < n; w++)
-        n_wanted += wanted[w];
+        n_wanted += wanted[w] && !head_is_never(o, w);
     for (uint32_t i = 0; n_wanted < k; i++) {
         const uint32_t w = h->shape.order ? h->order[i] : i;
-        n_wanted += !wanted[w];
+        if (wanted[w] || head_is_never(o, w))
+            continue;
+        n_wanted++;
         wanted[w] = true;
     }
 }

@@ -14,7 +14,7 @@
 typedef struct build_values {
     const char *weights, *output, *tensor, *bias, *frequent;
     size_t keep;
-    uint64_t bands, hashes, places, planes;
+    uint64_t bands, hashes, places, planes, words;
     bool force;
 } build_values;
 
@@ -33,13 +33,18 @@ static const prog_option options[] = {
                       "name of the tensor of .safetensors or .gguf (default: lm_head.weight, output.weight or "
                       "another usual name; the embeddings, if the model ties them). X.bias beside X.weight is the "
                       "bias")},
-    {PROG_FILE_OPTION("bias", offsetof(build_values, bias),
-                      "one number per word to add to its logit: .npy or another file of numbers")},
+    {PROG_FILE_OPTION(
+        "bias", offsetof(build_values, bias),
+        "one number per word to add to its logit: .npy or another file of numbers; -inf: the word is never "
+        "answered")},
     {PROG_CHOICE_OPTION(
          "keep", "as-is|f32|f16|bf16|i8", keeps, offsetof(build_values, keep),
          "type of the stored weights; as-is keeps f16 and bf16, and converts others to f32. i8 "
          "takes one byte per weight and one scale per word; head query --against measures what that loses"),
      .fallback = "as-is"},
+    {PROG_COUNT_OPTION("words", "N", offsetof(build_values, words),
+                       "words of the vocabulary: rows from N on are padding and are left out (default: all rows)"),
+     .least = 1, .most = THR_HEAD_MAX_WORDS},
     {PROG_FILE_OPTION("frequent", offsetof(build_values, frequent),
                       "word numbers, most frequent first: a file of whole numbers, or .txt with one per line; "
                       "other words follow in order of their numbers (default: words are numbered by frequency)")},
@@ -146,6 +151,7 @@ static int run_build(program *run, const void *all_values) {
     how.n_bands = (uint32_t)values->bands;
     how.n_hashes = (uint32_t)values->hashes;
     how.n_places = (uint32_t)values->places;
+    how.n_words = values->words;
     if (prog_is_given(run, "planes"))
         how.n_planes = (uint32_t)values->planes;
     how.seed = run->globals.seed;

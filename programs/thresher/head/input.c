@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "input/ids.h"
 #include "input/input.h"
@@ -123,6 +124,43 @@ int prog_head_words_read(prog_head_words *words, thr_context *context, const cha
         rc = read_lines(words, reader, path);
     thr_reader_free(reader);
     return text ? rc : read_numbers(words, context, path);
+}
+
+/* Read a number at *at, and advance. false if there is none, or it is too large. */
+static bool take_number(const char **at, uint64_t *number) {
+    char *end = NULL;
+
+    if (**at < '0' || **at > '9')
+        return false;
+    *number = strtoull(*at, &end, 10);
+    *at = end;
+    return *number <= UINT32_MAX;
+}
+
+int prog_head_words_take(prog_head_words *words, thr_context *context, const char *text) {
+    uint64_t room = 0, first = 0, last = 0;
+    const char *at = text;
+    int rc = PROG_DONE;
+
+    *words = (prog_head_words){.items = NULL};
+    if (strspn(text, "0123456789,-") < strlen(text) || text[0] == '-' || access(text, F_OK) == 0)
+        return prog_head_words_read(words, context, text);
+    do {
+        bool is_good = take_number(&at, &first);
+
+        last = first;
+        if (is_good && *at == '-') {
+            at++;
+            is_good = take_number(&at, &last) && last >= first && last - first < THR_HEAD_MAX_WORDS;
+        }
+        if (!is_good || (*at != '\0' && *at != ',')) {
+            prog_error("%s: is neither a file nor a list of words such as 0,7,1000-1023", text);
+            return PROG_FAILED;
+        }
+        for (uint64_t word = first; word <= last && rc == PROG_DONE; word++)
+            rc = add_word(words, word, &room, text);
+    } while (rc == PROG_DONE && *at++ == ',');
+    return rc;
 }
 
 /* ------------------------------------------------------------------------------------------------ lists */

@@ -28,6 +28,9 @@ typedef struct prog_head_words {
 
 /* Read word numbers from a file of whole numbers, row by row, or a text with one per line. Returns as above. */
 int prog_head_words_read(prog_head_words *words, thr_context *context, const char *path);
+
+/* The same for numbers and ranges in the text itself, such as "0,7,1000-1023", unless a file has that name. */
+int prog_head_words_take(prog_head_words *words, thr_context *context, const char *text);
 void prog_head_words_free(prog_head_words *words);
 
 /* Lists of words for groups of states, and the arrays that own them. */

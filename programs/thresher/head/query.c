@@ -15,7 +15,7 @@
 #include "cli/messages.h"
 
 typedef struct query_values {
-    const char *path, *states, *always, *lists, *against, *output;
+    const char *path, *states, *always, *never, *lists, *against, *output;
     uint64_t k, group;
     size_t screen, combine;
     prog_head_values head_values;
@@ -52,6 +52,9 @@ static const prog_option options[] = {
     {PROG_FILE_OPTION("always", offsetof(query_values, always),
                       "words that are always candidates, by number: a file of whole numbers, or .txt with one "
                       "per line")},
+    {PROG_TEXT_OPTION("never", "WORDS", offsetof(query_values, never),
+                      "words that are never answered, such as padding: numbers and ranges, 0,7,1000-1023, or a file as "
+                      "for --always")},
     {PROG_FILE_OPTION(
         "lists", offsetof(query_values, lists),
         "with align: the numbers of the words of each state, or group of states, one line per state or group; "
@@ -73,7 +76,7 @@ typedef struct query {
     const query_values *values;
     thr_head *head;
     prog_floats states;
-    prog_head_words always;
+    prog_head_words always, never;
     prog_head_lists lists;
     thr_head_query_options query_options;
     thr_matrix rows;
@@ -95,6 +98,8 @@ static int prepare(query *q) {
     int rc = prog_floats_read(&q->states, q->run->context, v->states, "states", UINT64_MAX);
     if (rc == PROG_DONE && v->always != NULL)
         rc = prog_head_words_read(&q->always, q->run->context, v->always);
+    if (rc == PROG_DONE && v->never != NULL)
+        rc = prog_head_words_take(&q->never, q->run->context, v->never);
     if (rc == PROG_DONE && v->lists != NULL)
         rc = prog_head_lists_read(&q->lists, q->run->context, v->lists);
     if (rc != PROG_DONE)
@@ -107,6 +112,8 @@ static int prepare(query *q) {
     q->used = q->query_options.screen;
     q->query_options.always = q->always.items;
     q->query_options.n_always = q->always.n;
+    q->query_options.never = q->never.items;
+    q->query_options.n_never = q->never.n;
     q->query_options.lists = v->lists != NULL ? &q->lists.lists : NULL;
     if (q->query_options.screen != THR_HEAD_SCREEN_ALIGN)
         prog_note_unused(q->run, of_lists, "without --screen align");
@@ -304,6 +311,7 @@ static int run_query(program *run, const void *all_values) {
     thr_head_free(q.head);
     prog_floats_free(&q.states);
     prog_head_words_free(&q.always);
+    prog_head_words_free(&q.never);
     prog_head_lists_free(&q.lists);
     free(q.words);
     free(q.logits);

@@ -26,14 +26,20 @@ __device__ __forceinline__ uint32_t bits_of(const thr_head_list_op &op, const ui
     return at < op.n_marks ? marks[at] | op.always[at] : 0;
 }
 
-/* Mark the `missing` most frequent unmarked words. A word occurs only once in the order. */
+/* Return the bits of 32 words that are never answered. */
+__device__ __forceinline__ uint32_t never_of(const thr_head_list_op &op, uint32_t at) {
+    return op.never != nullptr ? op.never[at] : 0;
+}
+
+/* Mark the `missing` most frequent unmarked words that may be answered. A word occurs only once in the order. */
 template <typename Totals, typename Last>
 __device__ __forceinline__ void fill_up(const thr_head_list_op &op, uint32_t *marks, uint32_t missing, Totals &totals,
                                         Last &last) {
     for (uint32_t from = 0; missing > 0 && from < op.n_words; from += LIST_THREADS) {
         const uint32_t i = from + threadIdx.x;
         const uint32_t word = i >= op.n_words ? 0 : op.order != nullptr ? op.order[i] : i;
-        const bool bare = i < op.n_words && (bits_of(op, marks, word / 32) >> word % 32 & 1) == 0;
+        const uint32_t barred = bits_of(op, marks, word / 32) | never_of(op, word / 32);
+        const bool bare = i < op.n_words && (barred >> word % 32 & 1) == 0;
         const uint32_t rank = sum_up(bare ? 1u : 0u, totals);
         if (bare && rank <= missing)
             atomicOr(marks + word / 32, 1u << word % 32);
@@ -61,7 +67,7 @@ static __global__ void __launch_bounds__(LIST_THREADS) list_words(const thr_head
     uint32_t *marks = op.marks + (size_t)group * op.n_marks, *out = op.words + (size_t)group * op.n_words;
     uint32_t own = 0, n = 0;
     for (uint32_t at = t; at < op.n_marks; at += LIST_THREADS)
-        own += (uint32_t)__popc(bits_of(op, marks, at));
+        own += (uint32_t)__popc(bits_of(op, marks, at) & ~never_of(op, at));
     const uint32_t n_marked = broadcast_last(sum_up(own, totals), last);
     fill_up(op, marks, n_marked < op.k ? op.k - n_marked : 0, totals, last);
     for (uint32_t from = 0; from < op.n_marks; from += LIST_THREADS) {

@@ -51,7 +51,7 @@ static __global__ void __launch_bounds__(SUM_THREADS) sum_tiles(const thr_head_s
         __syncthreads();
         for (uint32_t i = t; op.totals != nullptr && i < n_here; i += SUM_THREADS) {
             const float x = numbers[i / TILE * PITCH + i % TILE], most = largest[i / TILE];
-            numbers[i / TILE * PITCH + i % TILE] = thr_kernel_exp_one(__fsub_rn(x, most));
+            numbers[i / TILE * PITCH + i % TILE] = most == -INFINITY ? 0.0f : thr_kernel_exp_one(__fsub_rn(x, most));
         }
         __syncthreads();
         if (adds) {

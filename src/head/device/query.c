@@ -20,13 +20,15 @@ typedef struct device_job {
     thr_head_device *d;
     const thr_head_contents *c;
     const thr_head_plan *plan;
-    bool totals, exact; /* compute sums of exponentials; and over all words */
+    bool has_never;
+    uint32_t n_best_words; /* k, and one for each word that is never answered: the host leaves those out */
+    bool totals, exact;    /* compute sums of exponentials; and over all words */
     size_t n_groups;
     uint32_t n_rows;           /* states processed at once */
     uint32_t n_marks, n_tiles; /* 32-bit words of marks, and tiles, that cover all words */
     /* Device memory: inputs, intermediates, results. */
     float *states;
-    uint32_t *always, *found, *codes, *counts, *marks, *words, *reached;
+    uint32_t *always, *never, *found, *codes, *counts, *marks, *words, *reached;
     float *logits;
     thr_head_op_sum *tiles;
     thr_head_op_sum *sums; /* of states; first of the results, which are contiguous */
@@ -61,7 +63,7 @@ static thr_status reserve_results(device_job *a, thr_error *err) {
     const size_t n = a->plan->n_states;
     size_t n_best, size;
     char *at = NULL;
-    if (!thr_mul_size(n, a->plan->k, &n_best) || !thr_mul_size(n_best, sizeof *a->best, &size) ||
+    if (!thr_mul_size(n, a->n_best_words, &n_best) || !thr_mul_size(n_best, sizeof *a->best, &size) ||
         n > (SIZE_MAX - size) / (sizeof *a->sums + 2 * sizeof(uint32_t)))
         return thr_fail(err, THR_ENOMEM, "no memory for the words of %zu states", n);
     a->answer_bytes = size + n * (sizeof *a->sums + 2 * sizeof(uint32_t));
@@ -73,20 +75,21 @@ static thr_status reserve_results(device_job *a, thr_error *err) {
     return thr_head_device_grow(a->d, THR_HEAD_BUFFER_HOST_ANSWERS, a->answer_bytes, &a->host_answers, err);
 }
 
-/* Bytes of the inputs: states, always-in words, words found by the scan. */
+/* Bytes of the inputs: states, always-in words and those never answered, words found by the scan. */
 typedef struct input_sizes {
     size_t states, always, found;
 } input_sizes;
 
 static thr_status reserve_inputs(device_job *a, input_sizes *sizes, thr_error *err) {
     const size_t n = a->plan->n_states;
-    *sizes = (input_sizes){.always = a->n_marks * sizeof(uint32_t)};
+    *sizes = (input_sizes){.always = a->n_marks * sizeof(uint32_t) * (a->has_never ? 2 : 1)};
     if (!thr_mul_size(n, a->c->n_dims * sizeof(float), &sizes->states) ||
         (by_planes(a) && !thr_mul_size(n, a->plan->n_shortlist * sizeof(uint32_t), &sizes->found)) ||
         sizes->states > SIZE_MAX - sizes->always || sizes->found > SIZE_MAX - sizes->always - sizes->states)
         return thr_fail(err, THR_ENOMEM, "no memory for %zu states", n);
     THR_TRY(thr_head_device_grow(a->d, THR_HEAD_BUFFER_STATES, sizes->states, &a->states, err));
     THR_TRY(thr_head_device_grow(a->d, THR_HEAD_BUFFER_ALWAYS, sizes->always, &a->always, err));
+    a->never = a->has_never ? a->always + a->n_marks : NULL;
     THR_TRY(thr_head_device_grow(a->d, THR_HEAD_BUFFER_FOUND, sizes->found, &a->found, err));
     return thr_head_device_grow(a->d, THR_HEAD_BUFFER_HOST_IN, sizes->states + sizes->always + sizes->found,
                                 &a->host_in, err);
@@ -120,7 +123,9 @@ static thr_status send(device_job *a, const thr_head_workspace *workspace, const
     const size_t n_found = sizes->found / sizeof(uint32_t);
     char *at = a->host_in, *found = at + sizes->states + sizes->always;
     memcpy(at, workspace->states, sizes->states);
-    memcpy(at + sizes->states, workspace->always, sizes->always);
+    memcpy(at + sizes->states, workspace->always, a->n_marks * sizeof(uint32_t));
+    if (a->has_never)
+        memcpy(at + sizes->states + a->n_marks * sizeof(uint32_t), workspace->never, a->n_marks * sizeof(uint32_t));
     for (size_t i = 0; i < n_found; i++) {
         const uint32_t word = (uint32_t)workspace->found[i];
         memcpy(found + i * sizeof word, &word, sizeof word);
@@ -227,8 +232,8 @@ static thr_status answer(const device_job *a, size_t first, size_t first_group, 
                                    .n_tiles = a->n_tiles,
                                    .tiles = a->tiles,
                                    .reached = a->reached,
-                                   .k = a->plan->k,
-                                   .best = a->best + first * a->plan->k,
+                                   .k = a->n_best_words,
+                                   .best = a->best + first * a->n_best_words,
                                    .n_best = a->n_best + first};
     THR_TRY(a->d->backend->head_best(a->d->stream, &best, err));
     if (!a->exact)
@@ -245,6 +250,7 @@ static thr_status list(const device_job *a, size_t first_group, uint32_t n_group
                                  .k = a->plan->k,
                                  .order = a->d->order,
                                  .always = a->always,
+                                 .never = a->never,
                                  .marks = a->marks,
                                  .n_marks = a->n_marks,
                                  .words = a->words,
@@ -289,16 +295,25 @@ static double normaliser_of(const thr_head_op_sum *s) {
     return (double)s->largest + thr_logarithm(s->sum >= 1 ? s->sum : 1);
 }
 
-static void write_answer(const device_job *a, const thr_head_word *best, const thr_head_op_sum *sum, size_t state) {
+/* Sort a state's words that may be answered. Returns their number. */
+static uint32_t sort_answer(const device_job *a, const uint64_t *never, const thr_head_word *best, uint32_t n) {
+    thr_candidate *sorted = a->d->best;
+    uint32_t n_left = 0;
+    for (uint32_t j = 0; j < n; j++) {
+        if (a->has_never && (never[best[j].word / 64] >> best[j].word % 64 & 1) != 0)
+            continue;
+        sorted[n_left] = (thr_candidate){.row = best[j].word};
+        memcpy(&sorted[n_left++].score, &best[j].logit, sizeof sorted->score);
+    }
+    thr_select_candidates_sort(sorted, n_left);
+    return n_left;
+}
+
+static void write_answer(const device_job *a, const thr_head_op_sum *sum, size_t state) {
     const thr_head_answers *out = &a->plan->answers;
     const uint32_t k = a->plan->k;
-    thr_candidate *sorted = a->d->best;
+    const thr_candidate *sorted = a->d->best;
     const double normaliser = out->log_probs == NULL ? 0 : normaliser_of(sum);
-    for (uint32_t j = 0; j < k; j++) {
-        sorted[j] = (thr_candidate){.row = best[j].word};
-        memcpy(&sorted[j].score, &best[j].logit, sizeof sorted[j].score);
-    }
-    thr_select_candidates_sort(sorted, k);
     for (uint32_t j = 0; j < k; j++) {
         out->words[state * k + j] = (uint32_t)sorted[j].row;
         if (out->logits != NULL)
@@ -308,15 +323,15 @@ static void write_answer(const device_job *a, const thr_head_word *best, const t
     }
 }
 
-static thr_status write_answers(const device_job *a, thr_error *err) {
-    const size_t n = a->plan->n_states, k = a->plan->k;
+static thr_status write_answers(const device_job *a, const uint64_t *never, thr_error *err) {
+    const size_t n = a->plan->n_states, k = a->n_best_words;
     const thr_head_op_sum *sums = (const void *)a->host_answers;
     const thr_head_word *best = (const void *)(sums + n);
     const uint32_t *n_best = (const void *)(best + n * k), *n_listed = n_best + n;
     for (size_t i = 0; i < n; i++) {
-        if (n_best[i] < k)
+        if (sort_answer(a, never, best + i * k, n_best[i]) < a->plan->k)
             return thr_fail(err, THR_ERANGE, "state %zu has logits that are NaN: verify the head's file", i);
-        write_answer(a, best + i * k, sums + i, i);
+        write_answer(a, sums + i, i);
         if (a->plan->options->n_candidates != NULL)
             a->plan->options->n_candidates[i] = a->plan->all ? a->c->n_words : n_listed[i / a->plan->group];
     }
@@ -337,6 +352,9 @@ thr_status thr_head_device_query(thr_head_device *d, thr_head_workspace *workspa
     device_job a = {.d = d,
                     .c = c,
                     .plan = plan,
+                    .has_never = workspace->has_never,
+                    .n_best_words =
+                        plan->k < c->n_words - workspace->n_never ? plan->k + workspace->n_never : c->n_words,
                     .totals = totals,
                     .exact = totals && !plan->all && plan->options->normaliser == THR_HEAD_NORMALISER_EXACT,
                     .n_groups = (plan->n_states - 1) / plan->group + 1,
@@ -348,11 +366,11 @@ thr_status thr_head_device_query(thr_head_device *d, thr_head_workspace *workspa
     (void)pthread_mutex_lock(&d->mutex);
     a.n_rows = rows_at_once(&a);
     thr_status status =
-        thr_grow(d->head->context, &d->best, &d->best_capacity, plan->k, sizeof *d->best, "a query", err);
+        thr_grow(d->head->context, &d->best, &d->best_capacity, a.n_best_words, sizeof *d->best, "a query", err);
     if (status == THR_OK)
         status = run_query(&a, workspace, err);
     if (status == THR_OK)
-        status = write_answers(&a, err);
+        status = write_answers(&a, workspace->never, err);
     else
         (void)d->backend->wait(d->stream, NULL); /* for operations enqueued before the failure */
     (void)pthread_mutex_unlock(&d->mutex);
