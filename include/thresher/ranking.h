@@ -60,12 +60,12 @@ THR_API thr_status thr_ranking_open(thr_context *context, const char *path, cons
                                     thr_ranking **ranking, thr_error *err);
 
 /*
- * Make a ranking of arrays, which are copied: row r has features row r, labels[r] and query number queries[r] (NULL:
- * all rows belong to one query).
+ * Make a ranking of arrays, which are copied: row r has features row r, labels[r] and query number queries[r]. Rows of
+ * one query only have the same number, given for each.
  *
  * Returns THR_OK; THR_EDIM for no rows, or too many rows or features; THR_ERANGE for a number that is not finite (err
- * names the row); THR_EINVAL for an unknown dtype, or CSR whose starts do not ascend from 0 or whose columns do not
- * ascend below n_columns; THR_ENOMEM.
+ * names the row); THR_EINVAL for labels or queries that are NULL, an unknown dtype, or CSR whose starts do not ascend
+ * from 0 or whose columns do not ascend below n_columns; THR_ENOMEM.
  */
 THR_API thr_status thr_ranking_from_matrix(thr_context *context, const thr_matrix *features, const double *labels,
                                            const uint64_t *queries, thr_ranking **ranking, thr_error *err);

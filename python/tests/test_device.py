@@ -72,11 +72,11 @@ class Words(Case):
 
     def test_rankings_take_the_same_words(self) -> None:
         x, y = self.vectors[:40], np.arange(40) % 3
-        plain, chosen = thresher.RankSVM().fit(x, y), thresher.RankSVM(device="auto").fit(x, y)
+        plain, chosen = thresher.RankSVM().fit(x, y, 0), thresher.RankSVM(device="auto").fit(x, y, 0)
         np.testing.assert_array_equal(plain.coef_, chosen.coef_)
         self.assertEqual(chosen.get_params()["device"], "auto")
         with self.assertRaisesRegex(thresher.ArgumentError, "no device gpu"):
-            thresher.RankSVM(device="gpu").fit(x, y)
+            thresher.RankSVM(device="gpu").fit(x, y, 0)
 
     def test_a_wrong_device_fails_before_a_build(self) -> None:
         with self.assertRaises(thresher.ArgumentError):

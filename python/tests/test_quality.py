@@ -68,28 +68,29 @@ class Quality(Case):
         self.assertEqual(quality.n_queries, len(np.unique(self.qid)))
 
     def test_without_queries_all_rows_are_one(self) -> None:
-        one = thresher.rank_quality([3, 2, 1], [2, 0, 1])
+        one = thresher.rank_quality([3, 2, 1], [2, 0, 1], 0)
         self.assertEqual(one, thresher.rank_quality([1, 2, 3], [1, 0, 2], [7, 7, 7]))
         self.assertEqual((one.mrr, one.map, one.n_queries), (1, (1 + 2 / 3) / 2, 1))
 
     def test_what_makes_no_sense_is_refused(self) -> None:
         for arguments, words in (
             (([1.0], [1.0, 2.0]), "labels has 2 values, scores 1"),
+            (([1.0], [1.0]), "qid is missing: give the query of each row, or qid=0, or RankSVM.one_query=True., if all"),
             (([[1.0]], [1.0]), r"scores: an array of shape \[1, 1\] was given"),
             (([1.0], [1.0], [1, 2]), r"qid: an array of shape \[2\] was given: expected \[1\]"),
-            (([float("nan")], [1.0]), "query 0, row 0: the score is not a number"),
-            (([1.0], [40.0]), "use linear gain"),
-            (([1.0], [-1.0]), "query 0, row 0: the label is -1"),
-            (([], []), "there are no queries"),
+            (([float("nan")], [1.0], 0), "query 0, row 0: the score is not a number"),
+            (([1.0], [40.0], 0), "use linear gain"),
+            (([1.0], [-1.0], 0), "query 0, row 0: the label is -1"),
+            (([], [], 0), "there are no queries"),
         ):
             with self.assertRaisesRegex((thresher.ArgumentError, ValueError), words):
                 thresher.ndcg(*arguments)  # type: ignore[arg-type]
         with self.assertRaisesRegex(TypeError, "qid: values of type float64"):
             thresher.ndcg([1.0], [1.0], [1.5])
         with self.assertRaisesRegex(ValueError, "convention is 'trec': expected one of 'letor'"):
-            thresher.ndcg([1.0], [1.0], convention="trec")
+            thresher.ndcg([1.0], [1.0], 0, convention="trec")
         with self.assertRaisesRegex(ValueError, "k is 0"):
-            thresher.ndcg([1.0], [1.0], k=0)
+            thresher.ndcg([1.0], [1.0], 0, k=0)
 
 
 if __name__ == "__main__":

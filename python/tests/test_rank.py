@@ -139,7 +139,7 @@ class Rank(Case):
     def test_a_weight_of_two_is_a_row_that_is_there_twice(self) -> None:
         weights = np.arange(200) % 3
         copies = np.repeat(np.arange(200), weights)
-        for qid, repeated in ((self.qid, self.qid[copies]), (None, None)):
+        for qid, repeated in ((self.qid, self.qid[copies]), (0, 0)):
             weighted = thresher.RankSVM(0.2, epsilon=1e-10).fit(self.x, self.y, qid, sample_weight=weights)
             there = thresher.RankSVM(0.2, epsilon=1e-10).fit(self.x[copies], self.y[copies], repeated)
             np.testing.assert_allclose(weighted.coef_, there.coef_, rtol=1e-7, atol=1e-9)
@@ -148,8 +148,22 @@ class Rank(Case):
             with self.assertRaises(kind):
                 thresher.RankSVM().fit(self.x, self.y, self.qid, sample_weight=given)
 
-    def test_one_query_where_none_is_given(self) -> None:
-        alone = thresher.RankSVM(0.1).fit(self.x, self.y)
+    def test_one_query_must_be_stated(self) -> None:
+        model = thresher.RankSVM().fit(self.x, self.y, self.qid)
+        for call in (
+            lambda: thresher.RankSVM().fit(self.x, self.y),
+            lambda: thresher.RankSVM().fit(self.x, self.y, sample_weight=np.ones(200)),
+            lambda: thresher.RankSVM().cross_validate(self.x, self.y, Cs=[1]),
+            lambda: model.score(self.x, self.y),
+            lambda: model.score(self.x, self.y, sample_weight=np.ones(200)),
+        ):
+            with self.assertRaisesRegex(ValueError, "qid is missing: give the query of each row, or qid=0, or RankSVM.one_query=True., if"):
+                call()
+        stated = thresher.RankSVM(0.1, one_query=True).fit(self.x, self.y)
+        np.testing.assert_array_equal(stated.coef_, thresher.RankSVM(0.1).fit(self.x, self.y, 3).coef_)
+        self.assertEqual(stated.score(self.x, self.y), stated.score(self.x, self.y, 3))
+        self.assertEqual(model.score(self.x, self.y, 7), model.score(self.x, self.y, np.full(200, 3)))
+        alone = thresher.RankSVM(0.1).fit(self.x, self.y, 0)
         same = thresher.RankSVM(0.1).fit(self.x, self.y, np.zeros(200, int))
         np.testing.assert_array_equal(alone.coef_, same.coef_)
 
@@ -289,7 +303,7 @@ class Rank(Case):
 
         draw = np.random.default_rng(4)
         x, y = draw.standard_normal((30, 3)), draw.integers(0, 3, 30)
-        model = thresher.RankSVM().fit(Frame(x, ["a", "b", "c"]), y)
+        model = thresher.RankSVM().fit(Frame(x, ["a", "b", "c"]), y, 0)
         self.assertEqual(model.feature_names_in_.tolist(), ["a", "b", "c"])
         wanted = model.predict(Frame(x, ["a", "b", "c"]))
         for columns, part in (
@@ -301,8 +315,8 @@ class Rank(Case):
         with self.assertWarnsRegex(UserWarning, "X does not have valid feature names, but RankSVM was fitted with"):
             np.testing.assert_array_equal(model.predict(x), wanted)
         with self.assertRaisesRegex(TypeError, "string names"):
-            thresher.RankSVM().fit(Frame(x, ["a", 1, "c"]), y)
-        model.fit(x, y)
+            thresher.RankSVM().fit(Frame(x, ["a", 1, "c"]), y, 0)
+        model.fit(x, y, 0)
         self.assertFalse(hasattr(model, "feature_names_in_"))
         with self.assertWarnsRegex(UserWarning, "X has feature names, but RankSVM was fitted without"):
             model.predict(Frame(x, ["a", "b", "c"]))

@@ -40,7 +40,7 @@ class Sklearn(unittest.TestCase):
         sklearn.set_config(enable_metadata_routing=False)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            results = check_estimator(thresher.RankSVM(), on_fail=None)
+            results = check_estimator(thresher.RankSVM(one_query=True), on_fail=None)
         bad = [(r["check_name"], r["exception"]) for r in results if r["status"] not in ("passed", "skipped")]
         self.assertEqual(bad, [])
         self.assertGreater(sum(r["status"] == "passed" for r in results), 30)
@@ -78,12 +78,18 @@ class Sklearn(unittest.TestCase):
         with self.assertRaisesRegex(Exception, "qid"):
             search.fit(self.x, self.y, qid=self.qid, groups=self.qid)
 
+    def test_groups_alone_are_no_queries(self) -> None:
+        model = thresher.RankSVM().set_fit_request(qid=True).set_score_request(qid=True)
+        search = GridSearchCV(model, {"C": [1]}, cv=GroupKFold(3), error_score="raise")
+        with self.assertRaisesRegex(ValueError, r"qid is missing: .*fit\(..., qid=qid\); groups= only splits"):
+            search.fit(self.x, self.y, groups=self.qid)
+
     def test_clones_and_pipelines(self) -> None:
         model = thresher.RankSVM(C=3, scale="mean").set_fit_request(qid="query")
         again = clone(model)
         self.assertEqual(again.get_params(), model.get_params())
         self.assertEqual(again.get_metadata_routing().fit.requests, {"qid": "query", "sample_weight": None})
-        self.assertFalse(hasattr(clone(model.fit(self.x, self.y)), "coef_"))
+        self.assertFalse(hasattr(clone(model.fit(self.x, self.y, self.qid)), "coef_"))
         pipeline = make_pipeline(StandardScaler(), thresher.RankSVM().set_fit_request(qid=True))
         pipeline.fit(self.x, self.y, qid=self.qid)
         scaled = StandardScaler().fit_transform(self.x)

@@ -120,8 +120,6 @@ static thr_status copy_labels(thr_ranking *r, size_t n_rows, const double *label
             return thr_fail(err, THR_ERANGE, "row %zu: the label is %g, which is not finite", i, labels[i]);
         own[i] = labels[i];
     }
-    if (queries == NULL)
-        return THR_OK;
     THR_TRY(thr_alloc(r->context, n_rows, sizeof *own_queries, &own_queries, "queries of rows", err));
     r->text.queries = own_queries;
     memcpy(own_queries, queries, n_rows * sizeof *own_queries);
@@ -179,6 +177,12 @@ static thr_status make_of_arrays(thr_context *context, const thr_matrix *matrix,
     *ranking = NULL;
     if (matrix == NULL && csr == NULL)
         return thr_fail(err, THR_EINVAL, "the features of a ranking are NULL");
+    if (labels == NULL || queries == NULL)
+        return thr_fail(
+            err, THR_EINVAL,
+            "the %s of a ranking are NULL: pairs are of rows of one query, so give the query of each row, or the "
+            "same number for all rows if they are one query",
+            labels == NULL ? "labels" : "queries");
     const size_t n_rows = (size_t)(matrix != NULL ? matrix->n_rows : csr->n_rows);
     THR_TRY(make(context, &r, err));
     thr_status status = matrix != NULL ? copy_matrix(r, matrix, err) : copy_csr(r, csr, err);

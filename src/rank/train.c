@@ -66,7 +66,7 @@ static thr_status check_costs(const thr_rank_problem *problem, thr_error *err) {
         if (problem->costs[q] > 0)
             return THR_OK;
     return thr_fail(err, THR_EINVAL,
-                    "all queries with pairs have weight 0: give at least one of them a weight above 0");
+                    "all queries with pairs have weights of zero: give at least one of them a weight above 0");
 }
 
 static thr_status fill_report(thr_rank_solver *solver, bool converged, double seconds, thr_rank_report *report,

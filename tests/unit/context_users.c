@@ -130,9 +130,10 @@ static void drop_model(void *thing) {
 static void *make_ranking(thr_context *context) {
     const float rows[] = {1, 2, 3, 4};
     const double labels[] = {0, 1};
+    const uint64_t queries[] = {0, 0};
     const thr_matrix matrix = thr_matrix_f32(rows, 2, 2);
     thr_ranking *ranking = NULL;
-    assert_ok(thr_ranking_from_matrix(context, &matrix, labels, NULL, &ranking, &err), &err);
+    assert_ok(thr_ranking_from_matrix(context, &matrix, labels, queries, &ranking, &err), &err);
     return ranking;
 }
 

@@ -230,12 +230,13 @@ enum { MOST_CANDIDATES = 70, FEATURES = 11 };
 static void predict(const thr_rank_model *model, thr_context *context, const float *features, size_t n,
                     double *scores) {
     double labels[MOST_CANDIDATES + 1] = {0};
+    uint64_t queries[MOST_CANDIDATES + 1] = {0};
     const thr_matrix rows = thr_matrix_f32(features, n, FEATURES);
     thr_ranking *ranking = NULL;
     thr_error err;
     if (n == 0)
         return;
-    assert_ok(thr_ranking_from_matrix(context, &rows, labels, NULL, &ranking, &err), &err);
+    assert_ok(thr_ranking_from_matrix(context, &rows, labels, queries, &ranking, &err), &err);
     assert_ok(thr_rank_model_predict(model, ranking, scores, &err), &err);
     thr_ranking_free(ranking);
 }

@@ -161,7 +161,7 @@ static void rows_of_arrays_are_grouped_by_query(void **state) {
     for (size_t i = 0; i < 100; i++) {
         given g;
         make_given(&g, &rng, 30, 1 + i % 9, i % 4 == 0);
-        const uint64_t *queries = i % 5 == 0 ? NULL : g.queries;
+        const uint64_t *queries = g.queries;
         const thr_matrix matrix = thr_matrix_f32(g.dense, g.n, WIDTH);
         thr_ranking *ranking = NULL;
         thr_error err;
@@ -169,7 +169,7 @@ static void rows_of_arrays_are_grouped_by_query(void **state) {
             assert_ok(from_csr(context, &g, queries, &ranking, &err), &err);
         else
             assert_ok(thr_ranking_from_matrix(context, &matrix, g.labels, queries, &ranking, &err), &err);
-        check_view(ranking, &g, queries != NULL);
+        check_view(ranking, &g, true);
         thr_ranking_free(ranking);
     }
     thr_ranking_free(NULL);
@@ -183,7 +183,7 @@ static void rows_of_arrays_are_grouped_by_query(void **state) {
         thr_ranking *ranking = NULL;                                                                                   \
         thr_error err;                                                                                                 \
         (change);                                                                                                      \
-        assert_error(from_csr(context, &g, NULL, &ranking, &err), (status), &err, (part));                             \
+        assert_error(from_csr(context, &g, g.queries, &ranking, &err), (status), &err, (part));                        \
         assert_null(ranking);                                                                                          \
     } while (0)
 
@@ -214,16 +214,21 @@ static void dense_rows_and_options_that_make_no_sense_are_refused(void **state) 
     thr_error err;
     g.dense[2 * WIDTH + 5] = NAN;
     thr_matrix matrix = thr_matrix_f32(g.dense, 3, WIDTH);
-    assert_error(thr_ranking_from_matrix(context, &matrix, g.labels, NULL, &ranking, &err), THR_ERANGE, &err,
+    assert_error(thr_ranking_from_matrix(context, &matrix, g.labels, g.queries, &ranking, &err), THR_ERANGE, &err,
                  "row 2: value 5 is nan, not a finite float32");
     matrix.n_dims = 0;
-    assert_error(thr_ranking_from_matrix(context, &matrix, g.labels, NULL, &ranking, &err), THR_EDIM, &err,
+    assert_error(thr_ranking_from_matrix(context, &matrix, g.labels, g.queries, &ranking, &err), THR_EDIM, &err,
                  "0 features: a ranking has 1 to 2147483647");
     matrix = (thr_matrix){.data = g.dense, .n_rows = 1, .n_dims = 1, .dtype = THR_DTYPE_NONE, .stride = 4};
-    assert_error(thr_ranking_from_matrix(context, &matrix, g.labels, NULL, &ranking, &err), THR_EINVAL, &err,
+    assert_error(thr_ranking_from_matrix(context, &matrix, g.labels, g.queries, &ranking, &err), THR_EINVAL, &err,
                  "features of dtype none");
-    assert_error(thr_ranking_from_matrix(context, NULL, g.labels, NULL, &ranking, &err), THR_EINVAL, &err,
+    assert_error(thr_ranking_from_matrix(context, NULL, g.labels, g.queries, &ranking, &err), THR_EINVAL, &err,
                  "the features of a ranking are NULL");
+    matrix = thr_matrix_f32(g.dense, 2, WIDTH);
+    assert_error(
+        thr_ranking_from_matrix(context, &matrix, g.labels, NULL, &ranking, &err), THR_EINVAL, &err,
+        "the queries of a ranking are NULL: pairs are of rows of one query, so give the query of each row, or the "
+        "same number for all rows");
     assert_null(ranking);
     thr_context_free(context);
 }

@@ -456,8 +456,8 @@ static void options_out_of_range_are_refused(void **state) {
     refuse_training(o.method = (thr_rank_method)3, "3 is no thr_rank_method");
     refuse_training(o.scale = (thr_rank_scale)3, "3 is no thr_rank_scale");
     refuse_training(o.query_weights = negative, "query 1 of 3 has a weight of -1");
-    refuse_training(o.query_weights = none, "have weight 0");
-    refuse_training(o.row_weights = weights, "have weight 0");
+    refuse_training(o.query_weights = none, "have weights of zero");
+    refuse_training(o.row_weights = weights, "have weights of zero");
     weights[2] = (double)NAN;
     refuse_training(o.row_weights = weights, "row 2 of ");
     free(weights);

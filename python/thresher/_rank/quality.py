@@ -13,6 +13,7 @@ from .. import _errors
 from .._core import abi, arrays
 from .._core.checks import choice, whole
 from .._core.library import defaults, lib, read
+from .rows import queries_of
 
 
 class RankQuality(NamedTuple):
@@ -51,13 +52,10 @@ class _Judged:
         if len(self.labels) != n:
             raise _errors.ArgumentError(f"labels has {len(self.labels)} values, scores {n}: expected one a row")
         ends = np.array([n] if n else [], np.uint64)
-        if qid is not None:
-            queries = arrays.integers(qid, "qid")
-            if queries.shape != (n,):
-                raise _errors.ArgumentError(f"qid: an array of shape {list(queries.shape)} was given: expected [{n}]")
-            order = np.argsort(queries, kind="stable")
-            queries, self.scores, self.labels = queries[order], self.scores[order], self.labels[order]
-            ends = np.append(np.flatnonzero(queries[1:] != queries[:-1]) + 1, ends).astype(np.uint64)
+        queries = queries_of(qid, n)
+        order = np.argsort(queries, kind="stable")
+        queries, self.scores, self.labels = queries[order], self.scores[order], self.labels[order]
+        ends = np.append(np.flatnonzero(queries[1:] != queries[:-1]) + 1, ends).astype(np.uint64)
         self.offsets = np.append(np.zeros(1, np.uint64), ends)
         self.struct = abi.Judged(
             len(ends), arrays.address(self.offsets), arrays.address(self.scores), arrays.address(self.labels)
@@ -89,7 +87,7 @@ def rank_quality(
 
     scores      numbers [n], larger is better; of equal ones the first row ranks first
     labels      numbers [n] of 0 or more, larger is better; rows with labels from 1 on are relevant
-    qid         integers [n], the query of each row, in any order. **None: all rows belong to one query**
+    qid         integers [n], the query of each row, in any order; one integer: all rows belong to that query
     k           ranks that count in NDCG, ERR and precision; None: all
     convention  "letor", "lightgbm", "xgboost" or "xgboost_minus": the tool whose NDCG to compute
     gain        "exponential", 2^label - 1 for labels up to 31, or "linear", the label
@@ -121,8 +119,7 @@ def ndcg(
     gain: str = "exponential",
 ) -> float:
     """
-    NDCG@k, mean over queries, with the arguments of rank_quality. **Without qid all rows belong to one query**: the
-    result is the NDCG of one long list.
+    NDCG@k, mean over queries, with the arguments of rank_quality.
     """
     judged, options = _Judged(scores, labels, qid), _options(k, convention, gain, "wrong")
     answer = c_double()

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from .. import _errors
 from .._core import abi, arrays
-from .._core.checks import encoded_path
+from .._core.checks import encoded_path, whole
 from .._core.context import shared_context
 from .._core.jobs import Job
 from .._core.library import defaults, lib
@@ -58,6 +58,19 @@ def column(thing: Any, what: str, n: int) -> Any:
     return array
 
 
+def queries_of(qid: Any, n: int) -> Any:
+    """The query of each row. One integer: that of all rows."""
+    if qid is None:
+        raise _errors.ArgumentError(
+            "qid is missing: give the query of each row, or qid=0, or RankSVM(one_query=True), if all rows belong to one "
+            "query and all their pairs count. In scikit-learn's searches and pipelines: set_fit_request(qid=True), "
+            "set_score_request(qid=True) and fit(..., qid=qid); groups= only splits"
+        )
+    if isinstance(qid, (int, np.integer)) and not isinstance(qid, bool):
+        return np.full(n, whole(qid, "qid", 0, 2**64 - 1), np.uint64)
+    return column(arrays.integers(qid, "qid"), "qid", n)
+
+
 class Ranking:
     """A thr_ranking during a training: it has copies of all rows. part: it is one of several of a training."""
 
@@ -70,10 +83,8 @@ class Ranking:
             raise _errors.ArgumentError("X has 1 sample: a ranking is learned from pairs of rows")
         labels = column(y, "y", x.shape[0])
         labels = arrays.numbers(labels.tolist() if labels.dtype.kind == "O" else labels, "y", np.float64)
-        queries = None
-        if qid is not None:
-            queries = column(arrays.integers(qid, "qid"), "qid", x.shape[0]).astype(np.uint64)
-        rest = arrays.address(labels), None if queries is None else arrays.address(queries), byref(made), byref(err)
+        queries = queries_of(qid, x.shape[0]).astype(np.uint64)
+        rest = arrays.address(labels), arrays.address(queries), byref(made), byref(err)
         if hasattr(x, "indptr"):
             x = x.copy() if not x.has_sorted_indices else x
             x.sort_indices()

@@ -20,9 +20,9 @@ from .._core.library import defaults, lib, read
 from .._core.progress import Progress
 from .._feature_names import check_names, keep_names, names_of
 from .quality import rank_quality
-from .rows import Ranking, column, features_of
+from .rows import Ranking, column, features_of, queries_of
 
-_PARAMETERS = ("C", "epsilon", "max_iter", "method", "scale", "warm_start", "threads", "device")
+_PARAMETERS = ("C", "epsilon", "max_iter", "method", "scale", "warm_start", "threads", "device", "one_query")
 _UNCHANGED = "$UNCHANGED$"  # as in scikit-learn
 
 
@@ -68,10 +68,8 @@ def row_weights(weights: Any, qid: Any, n: int) -> Any:
     if weights is None:
         return None
     given = arrays.numbers(column(weights, "sample_weight", n), "sample_weight", np.float64)
-    if qid is not None:
-        _, first, query = np.unique(arrays.as_numpy(qid, "qid"), return_index=True, return_inverse=True)
-        given = given[np.argsort(first[query.reshape(n)], kind="stable")]
-    return np.ascontiguousarray(given)
+    _, first, query = np.unique(queries_of(qid, n), return_index=True, return_inverse=True)
+    return np.ascontiguousarray(given[np.argsort(first[query.reshape(n)], kind="stable")])
 
 
 def _weights(model: c_void_p) -> npt.NDArray[np.float64]:
@@ -127,6 +125,7 @@ class RankSVM:
     warm_start  fit starts at coef_, if there is one
     threads     threads of the training; None: as many as the process may use
     device      where fit and cross_validate run: "cpu", "cuda", "cuda:N" or "auto"; the model is the same
+    one_query   where qid is not given, all rows belong to one query: all their pairs count; else that is an error
 
     After fit: coef_, float64 [n_features]; n_features_in_; feature_names_in_, for a data frame; n_iter_; report_, a
     RankReport.
@@ -143,6 +142,7 @@ class RankSVM:
         warm_start: bool = False,
         threads: int | None = None,
         device: str = "cpu",
+        one_query: bool = False,
     ) -> None:
         self.C = C
         self.epsilon = epsilon
@@ -152,6 +152,7 @@ class RankSVM:
         self.warm_start = warm_start
         self.threads = threads
         self.device = device
+        self.one_query = one_query
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The constructor's arguments by name."""
@@ -218,8 +219,8 @@ class RankSVM:
 
         X              numbers [n, n_features], dense or a scipy sparse matrix; read as float32
         y              numbers [n], larger is better
-        qid            integers [n], the query of each row, in any order. **None: all rows belong to one
-                       query**: pairs of rows of different queries count, too
+        qid            integers [n], the query of each row, in any order; only pairs of rows of one query count. One
+                       integer: all rows belong to that query
         sample_weight  numbers [n], 0 or more: the loss of a pair is multiplied by both rows' weights; None: 1
         progress       called with a word and the passes over X so far; returns False to stop
         on_step        called with a RankStep at the start and after each Newton step
@@ -229,6 +230,7 @@ class RankSVM:
         change.
         """
         context, x, names = shared_context(self.threads, self.device), features_of(X), names_of(X)
+        qid = self._queries(qid)
         with Ranking(context, x, y, qid) as ranking:
             weights = row_weights(sample_weight, qid, x.shape[0])
 
@@ -287,7 +289,7 @@ class RankSVM:
         n_folds, shuffle = whole(folds, "folds", 0, 2**32 - 1), whole(seed, "seed", 0, 2**64 - 1)
         shares = np.empty(len(costs))
         asked = abi.RankFolds(arrays.address(costs), arrays.address(shares), len(costs), shuffle, n_folds)
-        with Ranking(context, x, y, qid) as ranking, Job(progress) as job:
+        with Ranking(context, x, y, self._queries(qid)) as ranking, Job(progress) as job:
             status = lib.thr_rank_cross_validate(
                 context.pointer, ranking.pointer, byref(options), byref(asked), byref(_errors.slot.error)
             )
@@ -357,13 +359,12 @@ class RankSVM:
     ) -> float:
         """
         The share of pairs of a query's rows in the right order; pairs of equal scores are wrong. With sample_weight,
-        numbers [n] of 0 or more, a pair counts the product of its rows'. NaN without pairs. **Without qid all rows
-        belong to one query.**
+        numbers [n] of 0 or more, a pair counts the product of its rows'. NaN without pairs. qid as for fit.
         """
-        labels = np.asarray(y, np.float64)
+        labels, qid = np.asarray(y, np.float64), self._queries(qid)
         levels = np.unique(labels, return_inverse=True)[1].reshape(labels.shape)  # only the order of labels counts
         if sample_weight is not None:
-            queries = np.zeros(len(labels)) if qid is None else column(qid, "qid", len(labels))
+            queries = queries_of(qid, len(labels))
             weights = np.asarray(column(sample_weight, "sample_weight", len(labels)), np.float64)
             return _weighed_share(self.predict(X), levels, queries, weights)
         return rank_quality(self.predict(X), levels, qid, gain="linear").pair_accuracy
@@ -400,6 +401,9 @@ class RankSVM:
         options.method = choice(self.method, "method", abi.RANK_METHOD)
         options.scale = choice(self.scale, "scale", abi.RANK_SCALE)
         return options
+
+    def _queries(self, qid: Any) -> Any:
+        return 0 if qid is None and self.one_query else qid
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "coef_"):
