@@ -120,6 +120,20 @@ fails 1 "more-names.txt: row 0: n.index holds an item with the name 'word 250' a
     "$THRESHER" index add n.index more.fvecs --ids more-names.txt
 works "$THRESHER" index upsert n.index more.fvecs --ids more-names.txt
 matches 'added 50 items to n.index and replaced 50: 350 items now' err
+# a name that another command replaces while this one reads its input
+mkfifo names.fifo
+"$THRESHER" index remove n.index -.txt --strict <names.fifo 2>slow.err &
+exec 3>names.fifo
+sleep 1
+works "$THRESHER" index upsert n.index more.fvecs --ids more-names.txt
+echo 'word 260' >&3
+exec 3>&-
+wait $! || die "remove of a replaced name: $(cat slow.err)"
+matches 'removed 1 item from n.index: 349 items now' slow.err
+fails 1 'the index has no item "word 260"' "$THRESHER" index remove n.index --name 'word 260' --strict
+head -c $((4 + 16 * 4)) more.fvecs >one.fvecs
+echo 'word 260' >one.txt
+works "$THRESHER" index add n.index one.fvecs --ids one.txt
 works "$THRESHER" index add n.index more.fvecs --ids table.tsv:2
 works "$THRESHER" index remove n.index --name 'word 3' --name 'new 7' --name 'word 3000'
 matches 'removed 2 items from n.index (1 were not there)' err
