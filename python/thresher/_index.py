@@ -527,10 +527,11 @@ class Index(Opened):
         if _untuned(tuned.info()) != _untuned(self.info):
             raise _errors.FileError(f"{self.path}: was replaced since it was opened: open it again", "ECHANGED")
         matrix = arrays.matrix(array)
-        with Job(progress) as job:
+        with Change(progress) as job:
             status = lib.thr_index_tune(tuned.pointer, byref(matrix), byref(_errors.slot.error))
             job.finish(status, files=True)
-        self.refresh()
+            self.refresh()
+        job.warn(self.path)
 
     # ------------------------------------------------------------------------------------------- changes
 
