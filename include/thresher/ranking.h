@@ -48,7 +48,7 @@ THR_API void thr_ranking_options_init(thr_ranking_options *options);
  * or .xz (16 MiB, or 4 MiB per thread if that is more) is also kept as text, up to 16 times its size.
  *
  * Returns THR_OK, or
- *   THR_EFORMAT    a line is malformed (err names line and column) or has no qid, or the file has no rows
+ *   THR_EFORMAT    a line is malformed (err names line and column) or has no qid. A file without rows is no error
  *   THR_ERANGE     a number is not finite, or an index is 0, does not ascend or exceeds THR_RANKING_MAX_FEATURES
  *   THR_EMISMATCH  .query counts another number of rows
  *   THR_ECORRUPT   .gz or .xz data is damaged

@@ -159,11 +159,6 @@ static thr_status run_pass(reading *r, thr_status (*do_chunk)(reading *r, thr_er
 /* ------------------------------------------------------------------------------------------------ arrays */
 
 static thr_status check_totals(const reading *r, thr_error *err) {
-    if (r->total.first_line == 0)
-        return thr_fail(err, THR_EFORMAT, "%s: the file is empty: write or fetch it again", r->name);
-    if (r->total.first_row == 0)
-        return thr_fail(err, THR_EFORMAT, "%s: none of %" PRIu64 " lines is a row: all are empty or comments", r->name,
-                        r->total.first_line);
     if (r->total.first_row > THR_SVMLIGHT_MAX_ROWS)
         return thr_fail(err, THR_EDIM, "%s: %zu rows: at most %" PRIu32 " are read", r->name, r->total.first_row,
                         THR_SVMLIGHT_MAX_ROWS);
@@ -217,7 +212,7 @@ static void drop_arrays(reading *r) {
 static thr_status read_side(reading *r, const char *path, thr_error *err) {
     char *side = NULL;
     thr_status status = THR_OK;
-    if (r->options.ignore_queries || r->places.queries != NULL)
+    if (r->options.ignore_queries || r->places.queries != NULL || r->total.first_row == 0)
         return THR_OK;
     if (path != NULL)
         THR_TRY(thr_svmlight_find_side(r->context, path, &side, err));

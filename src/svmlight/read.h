@@ -63,8 +63,8 @@ typedef struct thr_svmlight {
  * Read a file; .gz and .xz are decompressed, "-.svm" is standard input. options NULL: all zeros. Progress is in
  * bytes, named "read".
  *
- * Returns THR_OK; THR_ENOTFOUND; THR_EIO; THR_EFORMAT for a malformed line (err names file, line and column), an
- * empty file, a row without a query where others have one, or need_queries without queries; THR_ERANGE for a number
+ * Returns THR_OK; THR_ENOTFOUND; THR_EIO; THR_EFORMAT for a malformed line (err names file, line and column),
+ * a row without a query where others have one, or need_queries without queries; THR_ERANGE for a number
  * that is not finite or an index that is 0, not ascending, or above THR_SVMLIGHT_MAX_INDEX; THR_EMISMATCH for a side
  * file with another number of rows; THR_ECORRUPT for damaged .gz or .xz; THR_ECHANGED if the file changed while it
  * was read; THR_EDIM for too many rows; THR_EUNSUPPORTED; THR_ECANCELED; THR_ENOMEM. On failure *out holds nothing.

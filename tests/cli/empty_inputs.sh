@@ -71,4 +71,18 @@ for words in "add by_id -.fvecs" "remove by_id -.txt" "search by_id -.fvecs -k 3
     "$THRESHER" index $words </dev/null >out 2>err || die "exit $?: $words"
 done
 unchanged by_id
+# Rows to rank: none get no scores; nothing can be learned or measured from them.
+printf '1 qid:1 1:1 2:2\n0 qid:1 1:0 2:1\n' >two.svm
+works "$THRESHER" rank train two.svm -o rank.model
+: >none.svm
+printf '# nothing today\n\n' >comments.svm
+for file in none.svm comments.svm; do
+    for output in scores.txt run.trec; do
+        works "$THRESHER" rank predict rank.model $file -o $output
+        [ -e $output ] && [ ! -s $output ] || die "scores of no rows: $file"
+    done
+    fails 1 'no pairs to learn from' "$THRESHER" rank train $file -o other.model
+    fails 1 'holds no rows: there is nothing to measure' "$THRESHER" rank eval rank.model $file
+done
+
 fails 1 '300 names for the 0 rows of none.fvecs' "$THRESHER" index add by_id none.fvecs --ids names.txt

@@ -98,7 +98,8 @@ for line in '1 qid:1 0:1' '1 qid:1 2:1 1:1' '1 qid:1 9999999999:1' '1 qid:1 1:na
     fails 1 'bad.svm: line 2, column ' "$THRESHER" eval ndcg zeros.txt bad.svm
 done
 : >empty.svm
-fails 1 'empty.svm: the file is empty' "$THRESHER" eval ndcg zeros.txt empty.svm
+: >empty.txt
+fails 1 'empty.svm: holds no rows: there is nothing to measure' "$THRESHER" eval ndcg empty.txt empty.svm
 printf '1268 qid:1 1:1\n0 qid:1 1:2\n' >list.svm
 printf '1\n2\n' >two.txt
 fails 1 'list.svm: query 0, row 0: the label is 1268.*use linear gain' "$THRESHER" eval ndcg two.txt list.svm

@@ -333,8 +333,6 @@ static void wrong_lines_are_refused_with_line_and_column(void **state) {
         thr_status status;
         const char *words;
     } cases[] = {
-        {"", THR_EFORMAT, "a.svm: the file is empty: write or fetch it again"},
-        {"\n# x\n \r\n", THR_EFORMAT, "a.svm: none of 3 lines is a row: all are empty or comments"},
         {"1 qid:1 1:1\nx qid:1\n", THR_EFORMAT,
          "a.svm: line 2, column 1: \"x\" is not a label: a line begins with a number"},
         {"1:2 2:3\n", THR_EFORMAT, "a.svm: line 1, column 1: \"1:2\" is not a label: a line begins with a number"},

@@ -89,9 +89,10 @@ double *prog_rank_numbers(uint64_t n) {
 
 static void tell_width(const char *path, const thr_ranking *ranking, const char *model_path,
                        const thr_rank_model *model) {
-    const uint32_t n = thr_ranking_get_view(ranking).n_features;
+    const thr_ranking_view view = thr_ranking_get_view(ranking);
+    const uint32_t n = view.n_features;
 
-    if (n < thr_rank_model_n_features(model))
+    if (n < thr_rank_model_n_features(model) && view.n_rows > 0)
         prog_note("%s has %s, %s %" PRIu32 ": those that are not there count as 0", path,
                   prog_counted(n, "feature").text, model_path, thr_rank_model_n_features(model));
 }

@@ -83,6 +83,10 @@ int prog_quality_judge(const program *run, const prog_quality_values *values, co
     thr_quality quality;
     thr_error err = {.status = THR_OK};
 
+    if (view.n_rows == 0) {
+        prog_error("%s: holds no rows: there is nothing to measure", where);
+        return PROG_FAILED;
+    }
     thr_quality_options_init(&options, (thr_convention)values->convention);
     options.k = (size_t)values->k;
     options.gain = (thr_gain)values->gain;
