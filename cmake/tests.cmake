@@ -10,6 +10,7 @@
 #   examples/NAME.c          example.NAME   public API only
 #   examples/NAME.py         example.NAME.py   the same in Python
 #   python/tests/test_*.py   python         the Python package on the shared library; test_abuse.py: python.abuse, too
+#   tests/reports/test_*.py  reports        faults that users of other projects have reported (README.md there)
 #   tests/simt/test_NAME.cc  simt.NAME      the emulator that kernels for GPUs are tested with; needs a C++ compiler
 #   tests/bench/*.py         house.peers    the Python part of the benchmarks
 #   tools/check-NAME         house.NAME     the checks of the house (option THR_HOUSE)
@@ -312,6 +313,14 @@ if(NOT THR_SANITIZE AND NOT THR_FUZZ AND NOT CMAKE_CROSSCOMPILING)
     set_property(TEST python APPEND PROPERTY ENVIRONMENT
                  "THRESHER_LIBRARY=$<TARGET_FILE:thresher>" "CC=${CMAKE_C_COMPILER}" "PYTHONDONTWRITEBYTECODE=1")
     set_property(TEST python PROPERTY COST 20)
+    if(TARGET thresher_program)
+        thr_test(reports sh ${PROJECT_SOURCE_DIR}/tools/with-python -m unittest discover
+                 -s ${PROJECT_SOURCE_DIR}/tests/reports)
+        set_property(TEST reports APPEND PROPERTY ENVIRONMENT
+                     "THRESHER_LIBRARY=$<TARGET_FILE:thresher>" "THRESHER=$<TARGET_FILE:thresher_program>"
+                     "PYTHONDONTWRITEBYTECODE=1")
+        set_property(TEST reports PROPERTY COST 10)
+    endif()
     file(GLOB python_examples CONFIGURE_DEPENDS examples/*.py)
     foreach(source IN LISTS python_examples)
         get_filename_component(name ${source} NAME)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import inspect
 import io
 import os
+import re
 import sys
 import unittest
 import warnings
@@ -38,7 +39,7 @@ class Decoder:
 class Arguments(Case):
     def calls(self) -> dict[str, Call]:
         """Public functions with arguments that they take."""
-        x, q, names = random_vectors(N, DIMS), random_vectors(2, DIMS, 2), [f"n{i}" for i in range(N)]
+        x, q = random_vectors(N, DIMS), random_vectors(2, DIMS, 2)
         rows = [[i % 7, 7 + i % 3] for i in range(N)]
         index = Index.build(self.path("i"), x, features=rows, threads=1)
         self.index = index
@@ -192,6 +193,11 @@ class Arguments(Case):
         index.close()
         with self.assertRaisesRegex(thresher.ArgumentError, "the index is closed"):
             index.search(random_vectors(1, DIMS), 1)
+
+    def test_no_module_raises_an_error_outside_of_the_package(self) -> None:
+        for path in Path(thresher.__file__).parent.rglob("*.py"):
+            bare = re.findall(r"(?:raise|return) (?:ValueError|TypeError|IndexError|KeyError)\(.*", path.read_text())
+            self.assertEqual(bare, [], path)
 
     def test_unknown_options_and_words_suggest_the_nearest(self) -> None:
         x = random_vectors(N, DIMS)
