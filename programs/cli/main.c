@@ -28,7 +28,7 @@ static int finish(int rc) {
         return rc;
     /* If an earlier write failed, its errno is lost, and nothing may be left to flush. Another write fails like it. */
     const bool has_reason = errno != 0 || write(STDOUT_FILENO, "\n", 1) < 0;
-    prog_error("standard output could not be written: %s", has_reason ? strerror(errno) : "a write failed");
+    prog_error("standard output could not be written: %s", has_reason ? prog_reason(errno) : "a write failed");
     return PROG_FAILED;
 }
 

@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -93,6 +94,18 @@ int prog_failed_existing(const thr_error *err, const char *how) {
         return prog_failed(err);
     prog_error("%.*s%s to %s", (int)(at - err->text), err->text, how, at);
     return PROG_FAILED;
+}
+
+const char *prog_reason(int error_number) {
+    static char text[128];
+    struct rlimit limit;
+
+    if (error_number != EMFILE || getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return strerror(error_number);
+    (void)snprintf(text, sizeof text,
+                   "too many open files, this process may have %llu: raise the limit with 'ulimit -n'",
+                   (unsigned long long)limit.rlim_cur);
+    return text;
 }
 
 int prog_no_memory(void) {

@@ -37,6 +37,9 @@ int prog_failed_at(const char *where, const thr_error *err);
 /* The same; where the message suggests to replace what exists, it also has how: "add --force". */
 int prog_failed_existing(const thr_error *err, const char *how);
 
+/* The reason of a failed system call, and the remedy for too many open files. It lasts until the next call. */
+const char *prog_reason(int error_number);
+
 /* Print that memory ran out; returns 1. */
 int prog_no_memory(void);
 

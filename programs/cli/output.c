@@ -11,7 +11,7 @@
 #include "cli/messages.h"
 
 int prog_out_failed(const prog_out *out) {
-    prog_error("%s could not be written: %s", out->name, errno != 0 ? strerror(errno) : "a write failed");
+    prog_error("%s could not be written: %s", out->name, errno != 0 ? prog_reason(errno) : "a write failed");
     return PROG_FAILED;
 }
 

@@ -402,7 +402,7 @@ static int read_whole(const char *path, char **text) {
     if (file == NULL && (errno == ENOENT || errno == ENOTDIR))
         return PROG_DONE;
     if (file == NULL) {
-        prog_error("%s: cannot be read: %s", path, strerror(errno));
+        prog_error("%s: cannot be read: %s", path, prog_reason(errno));
         return PROG_FAILED;
     }
     for (;;) {
@@ -493,7 +493,7 @@ static thr_status has_checksum(const char *dir, const char *checksum, bool *good
             strncmp(line + 9, checksum, PROG_SHARD_CHECKSUM - 1) == 0;
     if (!there) {
         err->status = THR_EIO;
-        (void)snprintf(err->text, sizeof err->text, "%.300s/MANIFEST: cannot be opened: %s", dir, strerror(errno));
+        (void)snprintf(err->text, sizeof err->text, "%.300s/MANIFEST: cannot be opened: %s", dir, prog_reason(errno));
     }
     if (file != NULL)
         (void)fclose(file);

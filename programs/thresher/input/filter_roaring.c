@@ -41,7 +41,7 @@ static int read_bytes(FILE *file, const char *path, char **bytes, size_t *size) 
     } while (*size == room);
     if (!ferror(file))
         return PROG_DONE;
-    prog_error("%s could not be read: %s", path, strerror(errno));
+    prog_error("%s could not be read: %s", path, prog_reason(errno));
     return PROG_FAILED;
 }
 
@@ -103,7 +103,7 @@ int prog_filter_read_roaring(prog_filter *filter, const char *path) {
     int rc;
 
     if (file == NULL) {
-        prog_error("%s could not be opened: %s", path, strerror(errno));
+        prog_error("%s could not be opened: %s", path, prog_reason(errno));
         return PROG_FAILED;
     }
     rc = read_bytes(file, path, &bytes, &size);

@@ -23,7 +23,7 @@ static const char header[] = ITS_BEGINNING "valid_quality\n";
 enum { LINE_SIZE = 256, PATH_SIZE = 4096 };
 
 static int cannot(const char *path) {
-    prog_error("cannot read %s: %s", path, strerror(errno));
+    prog_error("cannot read %s: %s", path, prog_reason(errno));
     return PROG_FAILED;
 }
 
