@@ -119,7 +119,7 @@ static int wrong_choice(const prog_option *option, const char *text, const char 
 
 static int store_choice(const prog_option *option, const char *text, size_t *out) {
     for (size_t i = 0; option->choices[i] != NULL; i++) {
-        if (strcmp(option->choices[i], text) == 0) {
+        if (prog_is_spelling(text, option->choices[i])) {
             *out = i;
             return PROG_DONE;
         }

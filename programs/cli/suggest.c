@@ -1,14 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/suggest.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+#include <strings.h>
 
 enum { LONGEST_WORD = 64 };
 
 static size_t least(size_t a, size_t b) {
     return a < b ? a : b;
+}
+
+/* Letters without their case; hyphens and underscores are one. */
+static char fold(char c) {
+    return (char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c == '_' ? '-' : c);
+}
+
+bool prog_is_spelling(const char *text, const char *word) {
+    static const char *const types[][2] = {
+        {"float32", "f32"}, {"float16", "f16"}, {"bfloat16", "bf16"}, {"int8", "i8"}, {"uint8", "u8"}};
+
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+        if (strcmp(text, types[i][0]) == 0 && strcmp(word, types[i][1]) == 0)
+            return true;
+    for (; *text != '\0' && (*text == *word || (*text == '_' && *word == '-')); text++)
+        word++;
+    return *text == '\0' && *word == '\0';
 }
 
 /* Edit distance with swaps of neighbours, by rows of the usual table; two rows back are needed for the swap. */
@@ -28,9 +45,9 @@ size_t prog_distance(const char *a, const char *b) {
 
         row[0] = i;
         for (size_t j = 1; j <= b_length; j++) {
-            row[j] = above[j - 1] + (a[i - 1] != b[j - 1]);
+            row[j] = above[j - 1] + (fold(a[i - 1]) != fold(b[j - 1]));
             row[j] = least(row[j], least(above[j], row[j - 1]) + 1);
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+            if (i > 1 && j > 1 && fold(a[i - 1]) == fold(b[j - 2]) && fold(a[i - 2]) == fold(b[j - 1]))
                 row[j] = least(row[j], two_above[j - 2] + 1);
         }
     }
@@ -48,7 +65,7 @@ static bool is_other_name(const char *wrong, const char *word) {
                                            {"inner_product", "ip"}};
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (strcmp(wrong, names[i][0]) == 0 && strcmp(word, names[i][1]) == 0)
+        if (strcasecmp(wrong, names[i][0]) == 0 && strcmp(word, names[i][1]) == 0)
             return true;
     return false;
 }

@@ -306,7 +306,7 @@ class OnWorkers(Case):
         x, y, qid = ranking(3000)
         weights = np.random.default_rng(3).random(len(y))
         plain = thresher.RankSVM().fit(x, y, qid)
-        weighed = thresher.RankSVM(method="trust_region", scale="query").fit(x, y, qid, sample_weight=weights)
+        weighed = thresher.RankSVM(method="trust-region", scale="query").fit(x, y, qid, sample_weight=weights)
         parts = [np.array_split(given, 4) for given in (x, y, qid, weights)]
         arrays = [distributed_array(given, 700) for given in (x, y, qid)]
         for n_workers in (1, 2, 5):
@@ -314,7 +314,7 @@ class OnWorkers(Case):
                 fitted = collections.RankSVM().fit(*arrays, client=client)
                 np.testing.assert_array_equal(fitted.coef_, plain.coef_)
                 self.assertEqual(fitted.report_.pairwise_accuracy, plain.report_.pairwise_accuracy)
-                fitted = collections.RankSVM(method="trust_region", scale="query")
+                fitted = collections.RankSVM(method="trust-region", scale="query")
                 fitted.fit(*parts[:3], sample_weight=parts[3], client=client)
                 np.testing.assert_array_equal(fitted.coef_, weighed.coef_)
 

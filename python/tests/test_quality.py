@@ -45,7 +45,7 @@ class Quality(Case):
         def exponential(labels: Any) -> Any:
             return 2.0**labels - 1
 
-        for convention, nothing in (("lightgbm", 1), ("xgboost", 1), ("xgboost_minus", 0)):
+        for convention, nothing in (("lightgbm", 1), ("xgboost", 1), ("xgboost-minus", 0)):
             for k in (1, 3, 10, None):
                 for gain, model in (("exponential", exponential), ("linear", np.float64)):
                     wanted = plain_ndcg(self.scores, self.labels, self.qid, k, nothing, model)
@@ -89,6 +89,10 @@ class Quality(Case):
             thresher.ndcg([1.0], [1.0], [1.5])
         with self.assertRaisesRegex(ValueError, "convention is 'trec': expected one of 'letor'"):
             thresher.ndcg([1.0], [1.0], 0, convention="trec")
+        same = [thresher.ndcg([1, 2, 3], [0, 0, 0], 0, convention=f"xgboost{mark}minus") for mark in "-_"]
+        self.assertEqual(same, [0, 0])
+        with self.assertRaisesRegex(ValueError, "expected one of .*; did you mean 'xgboost-minus'?"):
+            thresher.ndcg([1.0], [1.0], 0, convention="XGBoost_Minus")
         with self.assertRaisesRegex(ValueError, "k is 0"):
             thresher.ndcg([1.0], [1.0], 0, k=0)
 

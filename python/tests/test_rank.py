@@ -115,7 +115,7 @@ class Rank(Case):
 
     def test_fit_finds_the_least_by_every_way(self) -> None:
         x = self.x.astype(np.float64)
-        for method in ("line_search", "trust_region", "sweep"):
+        for method in ("line-search", "trust-region", "sweep"):
             for rows in (self.x, x, np.asfortranarray(self.x), Csr(self.x)):
                 model = thresher.RankSVM(2, method=method, epsilon=1e-9).fit(rows, self.y, self.qid)
                 value, gradient = objective(model.coef_, x, self.y, self.qid, 2)

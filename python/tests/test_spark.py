@@ -209,8 +209,8 @@ class OnSpark(Case):
             fitted = spark.RankSVM().fit(frame, path=self.directory, parts=parts)
             np.testing.assert_array_equal(fitted.coef_, plain.coef_)
             self.assertEqual(fitted.report_.pairwise_accuracy, plain.report_.pairwise_accuracy)
-        weighed = thresher.RankSVM(method="trust_region", scale="query").fit(x, y, qid, sample_weight=weights)
-        fitted = spark.RankSVM(method="trust_region", scale="query").fit(frame, path=self.directory, weight="w")
+        weighed = thresher.RankSVM(method="trust-region", scale="query").fit(x, y, qid, sample_weight=weights)
+        fitted = spark.RankSVM(method="trust-region", scale="query").fit(frame, path=self.directory, weight="w")
         np.testing.assert_array_equal(fitted.coef_, weighed.coef_)
         self.assertEqual(os.listdir(self.directory), [])
 

@@ -119,3 +119,17 @@ fails 1 'plain.svm: none of 2 rows has a qid.*(--one-query treats all rows as on
     "$THRESHER" eval ndcg plain.txt plain.svm
 works "$THRESHER" eval ndcg plain.txt plain.svm --one-query
 matches '^NDCG@10 *1.000000 *of 1 query, 0 without a gain' out
+
+# values are spelled as in Python, too, and suggestions ignore the case
+works "$THRESHER" eval ndcg scores.txt judged.svm --convention xgboost-minus
+cp out expected
+works "$THRESHER" eval ndcg scores.txt judged.svm --convention xgboost_minus
+same out expected
+random_rows 100 8 1 | to_fbin >rows.fbin
+works "$THRESHER" index build rows.fbin -o half.index --keep float16
+works "$THRESHER" info half.index
+matches 'f16' out
+for pair in COSINE:cosine L2:l2 Euclidean:l2 DOT:ip; do
+    fails 2 "is none of cosine, ip, l2; did you mean ${pair#*:}?" \
+        "$THRESHER" index build rows.fbin -o x.index --metric "${pair%:*}"
+done

@@ -76,8 +76,8 @@ globals().update({name.removeprefix("THR_"): number for name, number in NUMBERS.
 
 
 def _choices(enum: str, prefix: str) -> dict[str, int]:
-    """The members of an enum, by their names without the prefix."""
-    return {name.removeprefix(prefix).lower(): number for name, number in ENUMS[enum].items()}
+    """The members of an enum, by their names without the prefix, spelled as on the command line."""
+    return {name.removeprefix(prefix).lower().replace("_", "-"): number for name, number in ENUMS[enum].items()}
 
 
 OK = 0
@@ -102,9 +102,7 @@ HEAD_COMBINE = _choices("thr_head_combine", "THR_HEAD_COMBINE_")
 BEAM_PENALTY = _choices("thr_beam_penalty", "THR_BEAM_PENALTY_")
 BEAM_STOP = _choices("thr_beam_stop", "THR_BEAM_STOP_")
 BLEU_TOKENISER = _choices("thr_bleu_tokeniser", "THR_BLEU_TOKENISER_")
-BLEU_SMOOTHING = {
-    name.replace("_", "-"): number for name, number in _choices("thr_bleu_smoothing", "THR_BLEU_SMOOTHING_").items()
-}
+BLEU_SMOOTHING = _choices("thr_bleu_smoothing", "THR_BLEU_SMOOTHING_")
 _LONG = {"f": "float", "i": "int", "u": "uint", "bf": "bfloat"}
 DTYPE = {
     _LONG.get(name.rstrip("0123456789"), "") + name.lstrip("fiub") if name != "none" else name: number

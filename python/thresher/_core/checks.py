@@ -107,10 +107,15 @@ def _meant(word: object, words: Iterable[Any]) -> str:
     return "" if found is None else f"; did you mean {known[found]!r}?"
 
 
+_TYPES = {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "i8": "int8", "u8": "uint8"}
+"""The command line's names of types."""
+
+
 def choice(value: Any, what: str, choices: Mapping[Any, int]) -> int:
-    """The number of the choice that value names."""
+    """The number of the choice that value names, also with underscores for hyphens, or "f32" for "float32"."""
     try:
-        return choices[value]
+        spelled = value.replace("_", "-") if isinstance(value, str) else value
+        return choices[value if value in choices else _TYPES.get(spelled, spelled)]
     except (KeyError, TypeError):
         names = ", ".join(repr(name) for name in choices)
         hint = _meant(value, choices)

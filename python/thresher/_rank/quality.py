@@ -89,7 +89,7 @@ def rank_quality(
     labels      numbers [n] of 0 or more, larger is better; rows with labels from 1 on are relevant
     qid         integers [n], the query of each row, in any order; one integer: all rows belong to that query
     k           ranks that count in NDCG, ERR and precision; None: all
-    convention  "letor", "lightgbm", "xgboost" or "xgboost_minus": the tool whose NDCG to compute
+    convention  "letor", "lightgbm", "xgboost" or "xgboost-minus": the tool whose NDCG to compute
     gain        "exponential", 2^label - 1 for labels up to 31, or "linear", the label
     ties        how pairs of equal scores count: "wrong" or "right"
 

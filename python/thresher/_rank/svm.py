@@ -118,7 +118,7 @@ class RankSVM:
     C           cost of a pair in the wrong order, above 0
     epsilon     stop when the gradient's norm is this share of its norm at 0
     max_iter    most Newton steps
-    method      "line_search", "trust_region" (the paper's), or "sweep", which is trust_region with the
+    method      "line-search", "trust-region" (the paper's), or "sweep", which is trust-region with the
                 paper's sums over pairs, slow for long queries; all give the same minimum
     scale       what C multiplies: "pair", the loss of each pair; "query", the mean loss of a query's pairs; "mean", the
                 mean loss of all pairs
@@ -137,7 +137,7 @@ class RankSVM:
         *,
         epsilon: float = 1e-5,
         max_iter: int = 200,
-        method: str = "line_search",
+        method: str = "line-search",
         scale: str = "pair",
         warm_start: bool = False,
         threads: int | None = None,
