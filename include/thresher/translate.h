@@ -133,7 +133,8 @@ typedef struct thr_translations {
 
 /*
  * Translate n_texts texts of lengths[i] bytes, or NUL-terminated ones if lengths is NULL. A text without words has one
- * translation, empty, of score 0; any other up to n_best. *result is a view of the translator's memory, valid until the
+ * translation, empty, of score 0; any other up to n_best, of distinct texts: of words that join to one text, the best
+ * translation stays. *result is a view of the translator's memory, valid until the
  * next call. Texts are sorted by length and translated in batches. A second call of the same shape allocates little.
  * Each text is one sequence: pass sentences one by one, because most models translate several together badly.
  *

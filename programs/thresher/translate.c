@@ -64,7 +64,7 @@ static const prog_option options[] = {
     {PROG_COUNT_OPTION("beam", "N", offsetof(translate_values, beam), "live translations of a text (beam size)"),
      .least = 1, .most = THR_BEAM_MAX_BEAM, .fallback = "5"},
     {PROG_COUNT_OPTION("n-best", "N", offsetof(translate_values, n_best),
-                       "translations of a text to print, best first, with their scores"),
+                       "translations of a text to print, best first, with their scores; of distinct texts"),
      .least = 1, .most = THR_BEAM_MAX_BEAM, .fallback = "1"},
     {PROG_CHOICE_OPTION(
          "penalty", "none|wu|length", penalties, offsetof(translate_values, penalty),

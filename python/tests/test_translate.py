@@ -74,6 +74,15 @@ class Translate(Case):
         self.model = self.path("small.safetensors")
         dictionary(self.model)
 
+    def test_texts_of_a_list_are_distinct(self) -> None:
+        """The unknown word becomes the word that another translation has; the better one stays."""
+        translator = thresher.Translator(self.model, n_best=10, beam=10, replace_unk=True)
+        made = translator.n_best(".")[0]
+        self.assertEqual(len({one.text for one in made}), len(made))
+        self.assertGreater(len(made), 5)
+        self.assertEqual(made[0].words, ["\uffed."])
+        self.assertEqual(sorted((-one.score for one in made)), [-one.score for one in made])
+
     def test_texts_are_translated_in_their_order(self) -> None:
         with thresher.Translator(self.model, threads=1) as translator:
             self.assertIn("small.safetensors': beam 5, screen full>", repr(translator))

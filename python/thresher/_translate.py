@@ -253,7 +253,7 @@ class Translator(Model):
         return made[0] if isinstance(texts, str) else made
 
     def n_best(self, texts: str | Iterable[str]) -> list[list[Translation]]:
-        """Up to n_best translations of each text, best first."""
+        """Up to n_best translations of each text, best first. Their texts are distinct."""
         given = list_of(texts)
         texts_of = [encoded(text, f"text {number}", "surrogatepass") for number, text in enumerate(given)]
         handle = self.handle()

@@ -91,13 +91,25 @@ static thr_status put_word(thr_translator *t, const thr_text *text, const thr_be
     return put(t, bytes, length, err);
 }
 
-/* Terminate the words that begin at made->words, then append their text. */
+/* Whether a better translation of the text reads the same: words that differ may join to one text. */
+static bool is_repeated(const thr_translator *t, size_t text, const thr_made *made) {
+    for (size_t i = t->texts[text].made; i < t->n_made; i++)
+        if (strcmp(t->strings + t->made[i].text, t->strings + made->text) == 0)
+            return true;
+    return false;
+}
+
+/* Terminate the words that begin at made->words, then append their text; take all back if the text is repeated. */
 static thr_status add_made(thr_translator *t, size_t text, thr_made *made, thr_error *err) {
     const size_t n = t->n_strings - made->words;
     THR_TRY(put(t, "", 1, err));
     made->text = t->n_strings;
     THR_TRY(thr_grow(&t->context, &t->strings, &t->strings_capacity, t->n_strings + n + 1, 1, "translations", err));
     t->n_strings += thr_words_join(t->strings + made->words, n, t->strings + made->text, n + 1) + 1;
+    if (is_repeated(t, text, made)) {
+        t->n_strings = made->words;
+        return THR_OK;
+    }
     THR_TRY(thr_grow(&t->context, &t->made, &t->made_capacity, t->n_made + 1, sizeof *t->made, "translations", err));
     t->made[t->n_made++] = *made;
     t->texts[text].n_made++;
