@@ -133,3 +133,12 @@ for pair in COSINE:cosine L2:l2 Euclidean:l2 DOT:ip; do
     fails 2 "is none of cosine, ip, l2; did you mean ${pair#*:}?" \
         "$THRESHER" index build rows.fbin -o x.index --metric "${pair%:*}"
 done
+
+# scores that tie leave the order of the file: a note has their share
+printf '%s\n' '2 qid:1 1:1' '1 qid:1 1:2' '0 qid:1 1:3' >sorted.svm
+printf '0\n0\n1\n' >ties.txt
+works "$THRESHER" eval ndcg ties.txt sorted.svm
+matches '33.3 % of the pairs have equal scores: their rows rank in the order of the file' err
+printf '3\n2\n1\n' >ties.txt
+works "$THRESHER" eval ndcg ties.txt sorted.svm
+! grep 'equal scores:' err || die "a note without ties"

@@ -8,6 +8,8 @@
 #include "cli/json.h"
 #include "cli/messages.h"
 
+enum { NOTED_ONE_IN = 100 }; /* pairs, of which as many as one are tied: a note */
+
 const char *const prog_conventions[] = {"letor", "lightgbm", "xgboost", "xgboost-minus", NULL};
 const char *const prog_gains[] = {"exponential", "linear", NULL};
 const char *const prog_ties[] = {"wrong", "right", NULL};
@@ -95,6 +97,11 @@ int prog_quality_judge(const program *run, const prog_quality_values *values, co
         return prog_failed_at(where, &err);
     if (quality.pairs.n_pairs == 0)
         prog_note("%s: no query has two rows of different labels, so there are no pairs", where);
+    else if (quality.pairs.n_tied * NOTED_ONE_IN >= quality.pairs.n_pairs)
+        prog_note(
+            "%s: %.3g %% of the pairs have equal scores: their rows rank in the order of the file, which NDCG and "
+            "the others depend on",
+            where, 100 * (double)quality.pairs.n_tied / (double)quality.pairs.n_pairs);
     if (run->globals.json)
         print_json(values, &quality);
     else
