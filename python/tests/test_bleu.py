@@ -25,6 +25,14 @@ class TestBleu(Case):
             found.signature, f"nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:thresher-{thresher.__version__}"
         )
 
+    def test_other_separators_of_lines_are_blanks(self) -> None:
+        """A lone CR, NEL, LINE SEPARATOR and others, in a sentence and in the lines of a file, as sacreBLEU has them."""
+        for mark in "\r\x85\u2028\u2029\x0b\x0c\x1c\xa0":
+            hyps = [f"a b{mark}c d e f", "the cat sat on the mat"]
+            refs = ["a b c d e f", "the cat sat on a mat"]
+            with self.subTest(repr(mark)):
+                self.assertEqual(f"{thresher.bleu(hyps, refs).bleu:.6f}", "77.815813")
+
     def test_several_references_are_a_list(self) -> None:
         self.assertEqual(thresher.bleu(HYPS, [REFS, REFS]).bleu, thresher.bleu(HYPS, REFS).bleu)
         best = thresher.bleu(HYPS, [REFS, HYPS])

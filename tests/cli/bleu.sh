@@ -71,3 +71,12 @@ fails 2 'REF... is missing' "$THRESHER" eval bleu hyp.txt
 fails 2 'HYP is missing' "$THRESHER" eval bleu
 fails 2 'smooth-value goes with --smooth floor and add-k, not with exp' "$THRESHER" eval bleu hyp.txt ref.txt --smooth-value 2
 fails 2 'smooth-value 0: a number above 0' "$THRESHER" eval bleu hyp.txt ref.txt --smooth floor --smooth-value 0
+
+# lines end at a line feed only: other separators are blanks, as in sacreBLEU
+printf 'a b c d e f\nthe cat sat on a mat\n' >plain.txt
+for mark in '\015' '\302\205' '\342\200\250' '\342\200\251' '\013' '\014' '\034' '\302\240'; do
+    # shellcheck disable=SC2059 # the mark is an escape
+    printf "a b${mark}c d e f\nthe cat sat on the mat\n" >marked.txt
+    works "$THRESHER" eval bleu marked.txt plain.txt --json
+    matches '"bleu":77.8158127' out
+done
