@@ -134,16 +134,16 @@ static void print_file_text(const char *path, const thr_reader_shape *shape, boo
 static int print_unnamed(program *run, const char *path, const thr_error *unknown) {
     bool is = false;
     struct stat status;
-    const int rc = prog_print_ranking(run, path, &is);
 
-    if (is)
-        return rc;
-    if (stat(path, &status) == 0 && status.st_size == 0)
-        prog_error("%s: the file is empty: write or fetch it again", path);
-    else
+    if (stat(path, &status) == 0 && status.st_size == 0) {
+        prog_error("%s: the file is empty, and its name ends as no format: write or fetch it again", path);
+        return PROG_FAILED;
+    }
+    const int rc = prog_print_ranking(run, path, &is);
+    if (!is)
         prog_error("%s; posting lists and heads are known by their first bytes, so restore a damaged one",
                    unknown->text);
-    return PROG_FAILED;
+    return is ? rc : PROG_FAILED;
 }
 
 static int print_file(program *run, const char *path) {
