@@ -283,7 +283,7 @@ class Promise(Case):
             self.assertTrue(cells.read < whole.read < 0.9, str(whole))
             self.assertLess(whole.speed, max(cells.speed, 1))
         with shards.build(self.path("none"), parts) as many:
-            self.assertEqual(many.measure_cells(), (0, 0, 0, 0, 0.0, 0.0))
+            self.assertEqual(many.measure_cells(), (0, 0, 0, 0, 0.0, 0.0, 0.0))
 
     def test_items_below_a_given_score_are_left_out(self) -> None:
         """The score of other shards makes a search with cells read no more, and drop nothing that reaches it."""

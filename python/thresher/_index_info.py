@@ -64,6 +64,8 @@ class IndexCells(NamedTuple):
     number of items that have none until compact(). read is the share of the items that a search for 10 items with recall
     0.95 reads, and speed the time of such a search without cells divided by that with them, by a model; both are 0 where
     such searches skip no cells: if there are none, while the journal has changes, or if scoring all items costs less.
+    short_by is the most by which searches for 10 and 100 items find less than recalls of .9, .95 and .99; cells="auto"
+    makes no cells with more than .005.
     """
 
     n_cells: int
@@ -72,6 +74,7 @@ class IndexCells(NamedTuple):
     n_without_cell: int
     read: float
     speed: float
+    short_by: float = 0.0
 
 
 def _free_in_thread(pointer: int) -> None:

@@ -6,6 +6,7 @@
 #include "index_hits_support.h"
 
 #include "cells/cell_search.h"
+#include "index/build/choose_cells.h"
 #include "index/impl.h"
 
 static thr_error error;
@@ -422,6 +423,19 @@ static void auto_chooses_cells_where_they_are_faster(void **state) {
     thr_context_free(single);
 }
 
+/* However fast they are, auto keeps no cells with which searches find clearly less than they promise. */
+static void auto_refuses_cells_that_miss_the_promise(void **state) {
+    (void)state;
+    thr_cells_choice measured = {.n_cells = 64, .speed = 3};
+    assert_true(thr_index_cells_are_worth(&measured));
+    measured.short_by = 0.0049f;
+    assert_true(thr_index_cells_are_worth(&measured));
+    measured.short_by = 0.0051f;
+    assert_false(thr_index_cells_are_worth(&measured));
+    measured = (thr_cells_choice){.n_cells = 64, .speed = 1.1f};
+    assert_false(thr_index_cells_are_worth(&measured));
+}
+
 /* Without vectors cells are impossible, with features they are for some searches only: auto makes none. */
 static void auto_accepts_what_has_no_cells(void **state) {
     enum { MANY = 100000 };
@@ -759,6 +773,7 @@ int main(void) {
         cmocka_unit_test(a_search_works_after_one_without_memory),
         cmocka_unit_test(what_cannot_be_built_is_refused),
         cmocka_unit_test(auto_chooses_cells_where_they_are_faster),
+        cmocka_unit_test(auto_refuses_cells_that_miss_the_promise),
         cmocka_unit_test(auto_accepts_what_has_no_cells),
         cmocka_unit_test(searches_with_features_find_the_best_values),
         cmocka_unit_test(searches_without_features_skip_cells),

@@ -59,6 +59,7 @@ void prog_json_cells(prog_json *json, const thr_cells_choice *cells) {
         return;
     prog_json_key_real(json, "cells_read", (double)cells->read);
     prog_json_key_real(json, "cells_speed", (double)cells->speed);
+    prog_json_key_real(json, "cells_short_by", (double)cells->short_by);
 }
 
 #define WITH_DEFAULT_RECALL "; with .99, the default, it reads more"
@@ -70,6 +71,10 @@ void prog_print_cells(const thr_cells_choice *cells) {
                      100 * (double)cells->read, (double)cells->speed);
     else
         (void)printf("with recall .95 a search skips no cells: exact scores of all items cost less\n");
+    if (cells->short_by > THR_CELLS_SHORT)
+        (void)printf("cells miss items: searches find up to %.3f less than the recall: give a higher one, or build "
+                     "without cells\n",
+                     (double)cells->short_by);
 }
 
 /* Report what --cells auto chose, and why. */
@@ -84,6 +89,10 @@ static void note_cells(const thr_index *index, const thr_cells_choice *cells) {
         prog_note("no cells: searches with features read all items; for searches without features give --cells N");
     else if (cells->n_cells == 0)
         prog_note("no cells: a search of %s is fast without them", prog_counted(info.n_items, "item").text);
+    else if (cells->short_by > THR_CELLS_SHORT)
+        prog_note("%s: searches with %" PRIu32 " cells find up to %.3f less than the recall%s",
+                  cells->kept ? "cells" : "no cells", cells->n_cells, (double)cells->short_by,
+                  cells->kept ? ": give a higher one, or build without cells" : "");
     else
         prog_note("%s: with recall .95 a search reads %.1f%% of the items with %" PRIu32
                   " cells, and is expected to be %.2f times as "
@@ -108,7 +117,8 @@ static int report(const program *run, const char *dir, const thr_index_build_opt
               prog_time(seconds).text, prog_short((double)info.n_items / seconds).text);
     if (info.n_zero > 0)
         prog_note("%s " PROG_ZERO_VECTORS, prog_exact(info.n_zero).text);
-    if (build->cells == THR_CELLS_AUTO)
+    if (build->cells_choice != NULL &&
+        (build->cells == THR_CELLS_AUTO || build->cells_choice->short_by > THR_CELLS_SHORT))
         note_cells(index, build->cells_choice);
     if (build->features_path != NULL)
         prog_hits_note_weighed(run, thr_index_hits(index), 0, build->features_path);

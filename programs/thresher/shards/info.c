@@ -22,6 +22,7 @@ typedef struct totals {
     bool any_ids, all_names;      /* some shard has given ids; all have names */
     uint64_t index_format;        /* the newest of a shard */
     double n_read, cost;          /* items that a search reads, and its time, 1 for each item without cells */
+    float short_by;               /* of the shard that finds least */
 } totals;
 
 static void add_cells(totals *all, thr_index_cells cells) {
@@ -43,6 +44,7 @@ static thr_status measure(thr_index *index, totals *all, thr_error *err) {
         return status;
     const bool skips = cells.speed > 0;
     all->skips = all->skips || skips;
+    all->short_by = cells.short_by > all->short_by ? cells.short_by : all->short_by;
     all->n_read += skips ? n * (double)cells.read : n;
     all->cost += skips ? n / (double)cells.speed : n;
     return THR_OK;
@@ -53,7 +55,9 @@ static thr_cells_choice measured(const prog_shards *s, const totals *all) {
     const double n = (double)s->n_items;
 
     return !all->skips ? (thr_cells_choice){.n_cells = 0}
-                       : (thr_cells_choice){.read = (float)(all->n_read / n), .speed = (float)(n / all->cost)};
+                       : (thr_cells_choice){.read = (float)(all->n_read / n),
+                                            .speed = (float)(n / all->cost),
+                                            .short_by = all->short_by};
 }
 
 /* Compare the ids of a verified shard with the list. */
@@ -155,7 +159,8 @@ static void print_json(const prog_shards *s, const totals *all) {
     prog_json_key_bool(&json, "has_names", s->has_names);
     prog_json_key_count(&json, "n_cells", all->n_cells);
     if (all->n_cells > 0)
-        PROG_JSON_REALS(&json, {"cells_read", (double)cells.read}, {"cells_speed", (double)cells.speed});
+        PROG_JSON_REALS(&json, {"cells_read", (double)cells.read}, {"cells_speed", (double)cells.speed},
+                        {"cells_short_by", (double)cells.short_by});
     PROG_JSON_COUNTS(&json, {"code_bytes", all->code_bytes}, {"vector_bytes", all->vector_bytes},
                      {"file_bytes", all->file_bytes});
     prog_json_key_real(&json, "bytes_per_item", (double)all->file_bytes / (double)s->n_items);

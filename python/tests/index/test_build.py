@@ -80,6 +80,21 @@ class Build(VectorCase):
             with self.assertRaisesRegex(thresher.ArgumentError, "row 77 is shorter"):
                 Index.build(self.path(metric), tiny, metric=metric)
 
+    def test_sparse_vectors_with_cells_keep_the_promise(self) -> None:
+        """8 of 256 values are not 0."""
+        rng = np.random.default_rng(3)
+        rows = np.zeros((12000, 256), np.float32)
+        np.put_along_axis(rows, np.argsort(rng.random(rows.shape), axis=1)[:, :8], rng.exponential(1, (12000, 8)), 1)
+        rows, queries = rows[:-200], rows[-200:]
+        for cells in (48, "auto"):
+            with Index.build(self.path(), rows, cells=cells, replace=True) as index:
+                self.assertLessEqual(index.measure_cells().short_by, 0.005)
+                for k in (10, 100):
+                    truth = index.search(queries, k, exact=True)[1]
+                    for recall in (0.9, 0.95, 0.99):
+                        scores = index.search(queries, k, recall=recall)[1]
+                        self.assertGreaterEqual((scores >= truth[:, -1:]).mean(), recall - 0.005)
+
     def test_zero_vectors_are_counted_and_noted(self) -> None:
         self.vectors[5:300] = 0
         for metric, n in (("cosine", 295), ("ip", 295)):

@@ -209,7 +209,7 @@ class Changes(VectorCase):
             self.assertEqual(cells.search(self.queries[0], 1, filter=cells.filter_ids([7]))[0].tolist(), [7])
         with Index.build(self.path("chosen"), self.vectors, cells="auto", threads=2) as chosen:
             self.assertEqual(chosen.info.n_cells, 0)  # few items
-            self.assertEqual(chosen.measure_cells(), (0, 0, 0, 0, 0.0, 0.0))
+            self.assertEqual(chosen.measure_cells(), (0, 0, 0, 0, 0.0, 0.0, 0.0))
             with self.assertRaisesRegex(TypeError, r"or a list of names: \['seven'\]"):
                 chosen.vectors("seven")
         for wrong, kind, words in (

@@ -156,7 +156,7 @@ class Shards(Searcher):
         The cells of all shards, from Index.measure_cells() of each, which searches for 10 items of that shard with
         recall 0.95. n_cells and n_without_cell are sums; smallest and largest are those of all shards. read is the
         mean, and speed the harmonic mean, weighted by items. A shard whose searches skip no cells counts as read whole,
-        at speed 1. If no shard's searches skip cells, read and speed are 0.
+        at speed 1. If no shard's searches skip cells, read and speed are 0. short_by is the largest.
         """
         parts = [(shard.n_items, index.measure_cells()) for shard, index in self.opened()]
         some = [cells for _, cells in parts if cells.n_cells > 0] or [cells for _, cells in parts]
@@ -168,6 +168,7 @@ class Shards(Searcher):
             sum(cells.n_without_cell if cells.n_cells > 0 else n for n, cells in parts) if self.info.n_cells > 0 else 0,
             sum(n * (cells.read or 1) for n, cells in parts) / len(self) if skips else 0.0,
             len(self) / sum(n / (cells.speed or 1) for n, cells in parts) if skips else 0.0,
+            max(cells.short_by for _, cells in parts),
         )
 
     # ------------------------------------------------------------------------------------------- search

@@ -190,7 +190,7 @@ static thr_status make_cells(builder *b, thr_error *err) {
         *b->options->cells_choice = choice;
     if (!demands_cells(b->options))
         return THR_OK;
-    return thr_index_build_cells(b->context, &b->dir, b->options->cells, &b->manifest, err);
+    return thr_index_build_cells(b->context, &b->dir, b->options->cells, &b->manifest, b->options->cells_choice, err);
 }
 
 /* Calibrate with the files that searches will read. */

@@ -81,8 +81,18 @@ static void take(thr_context *context, const thr_manifest *written, thr_manifest
     *manifest = *written;
 }
 
+/* By searches of the files written. */
+static thr_status measure(thr_context *context, const thr_build_dir *dir, const thr_manifest *written,
+                          thr_cells_choice *choice, thr_error *err) {
+    thr_index *index = NULL;
+    THR_TRY(thr_index_open_unpublished(context, dir->path, written, &index, err));
+    const thr_status status = thr_index_measure_cells(index, choice, err);
+    thr_index_free(index);
+    return status;
+}
+
 thr_status thr_index_build_cells(thr_context *context, const thr_build_dir *dir, uint32_t n_cells,
-                                 thr_manifest *manifest, thr_error *err) {
+                                 thr_manifest *manifest, thr_cells_choice *measured, thr_error *err) {
     thr_manifest written = {.segments = NULL};
     uint64_t *order = NULL;
     thr_status status = THR_OK;
@@ -91,21 +101,12 @@ thr_status thr_index_build_cells(thr_context *context, const thr_build_dir *dir,
     THR_TRY_OUT(write_cells(context, dir, n_cells, manifest, &written, order, err));
     if (order != NULL)
         THR_TRY_OUT(thr_index_hits_reorder(dir, order, manifest->n_rows, &written.hits, err));
+    if (measured != NULL)
+        THR_TRY_OUT(measure(context, dir, &written, measured, err));
     take(context, &written, manifest);
     written.segments = NULL;
 out:
     THR_RELEASE(context, order, written.segments);
-    return status;
-}
-
-/* Decide by searches of the files written. */
-static thr_status measure(thr_context *context, const thr_build_dir *dir, const thr_manifest *written,
-                          thr_cells_choice *choice, thr_error *err) {
-    thr_index *index = NULL;
-    THR_TRY(thr_index_open_unpublished(context, dir->path, written, &index, err));
-    const thr_status status = thr_index_measure_cells(index, choice, err);
-    thr_index_free(index);
-    choice->kept = thr_index_cells_are_worth(choice->speed);
     return status;
 }
 
@@ -117,6 +118,7 @@ thr_status thr_index_build_best_cells(thr_context *context, const thr_build_dir 
         return THR_OK;
     THR_TRY(write_cells(context, dir, choice->n_cells, manifest, &written, NULL, err));
     const thr_status status = measure(context, dir, &written, choice, err);
+    choice->kept = thr_index_cells_are_worth(choice);
     if (status == THR_OK && choice->kept)
         take(context, &written, manifest);
     else

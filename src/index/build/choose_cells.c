@@ -20,14 +20,16 @@
 enum {
     HELD_OUT = 128, /* items whose neighbours are searched */
     K = 10,
+    MANY = 100,
     LEAST_CELLS = 16,
 };
 
 static const float RECALL = 0.95f;
-static const double SCAN_NS = 19000, CELLS_NS = 38000;     /* of a search, whatever it reads */
-static const double BLOCK_NS = 16.6, CODE_BYTES_A_NS = 20; /* screened without cells */
-static const double CELL_CODE_BYTES_A_NS = 13;             /* screened with cells */
-static const double ROW_NS = 128;                          /* scored by all planes or more */
+static const float TRUTH = 0.9995f, PROMISED[] = {0.9f, 0.95f, 0.99f}; /* recalls of searches without cells and with */
+static const double SCAN_NS = 19000, CELLS_NS = 38000;                 /* of a search, whatever it reads */
+static const double BLOCK_NS = 16.6, CODE_BYTES_A_NS = 20;             /* screened without cells */
+static const double CELL_CODE_BYTES_A_NS = 13;                         /* screened with cells */
+static const double ROW_NS = 128;                                      /* scored by all planes or more */
 static const double CELL_NS = 6, CENTROID_BYTES_A_NS = 11.6;
 /*
  * Cells must be this many times as fast with RECALL, because they gain less with .99: on half a million sentences 2.7
@@ -68,8 +70,8 @@ uint32_t thr_index_cells_to_try(const thr_manifest *m) {
     return few || m->keep == THR_DTYPE_NONE || m->hits.there || m->model.n_inputs != 0 ? 0 : (uint32_t)n;
 }
 
-bool thr_index_cells_are_worth(float speed) {
-    return (double)speed >= LEAST_SPEED;
+bool thr_index_cells_are_worth(const thr_cells_choice *measured) {
+    return (double)measured->speed >= LEAST_SPEED && !(measured->short_by > THR_CELLS_SHORT);
 }
 
 /* ------------------------------------------------------------------------------------------------ measure */
@@ -79,6 +81,7 @@ typedef struct sample {
     float *vectors;
     uint64_t *filter; /* of all rows */
     uint64_t *ids, *n_read;
+    float *truth, *scores; /* of the best MANY without cells, and with */
     thr_matrix queries;
 } sample;
 
@@ -89,7 +92,9 @@ static thr_status take_sample(const thr_index *index, sample *s, thr_error *err)
     uint32_t n = 0;
     THR_TRY(thr_alloc(index->context, (size_t)HELD_OUT * n_dims, sizeof(float), &s->vectors, what, err));
     THR_TRY(thr_alloc(index->context, (size_t)n_words, sizeof(uint64_t), &s->filter, what, err));
-    THR_TRY(thr_alloc(index->context, (size_t)HELD_OUT * K, sizeof(uint64_t), &s->ids, what, err));
+    THR_TRY(thr_alloc(index->context, (size_t)HELD_OUT * MANY, sizeof(uint64_t), &s->ids, what, err));
+    THR_TRY(thr_alloc(index->context, (size_t)HELD_OUT * MANY, sizeof(float), &s->truth, what, err));
+    THR_TRY(thr_alloc(index->context, (size_t)HELD_OUT * MANY, sizeof(float), &s->scores, what, err));
     THR_TRY(thr_alloc(index->context, HELD_OUT, sizeof(uint64_t), &s->n_read, what, err));
     for (uint64_t i = 0; i < n_words; i++)
         s->filter[i] = index->live.words == NULL ? ~UINT64_C(0) : index->live.words[i];
@@ -113,6 +118,40 @@ static double sum(const uint64_t *numbers, uint64_t n) {
     return all;
 }
 
+static thr_search_options options_of(const thr_index *index, const sample *s, uint64_t k, float recall) {
+    thr_search_options options;
+    thr_search_options_init(&options);
+    options.recall = recall;
+    options.filter = s->filter;
+    options.filter_bits = index->manifest.n_rows;
+    thr_index_resolve_recall(index, k, &options);
+    return options;
+}
+
+/* The share of the best k without cells that are found with cells. Ties count, whatever their rows. */
+static double share_found(const sample *s, uint64_t k) {
+    double found = 0;
+    for (uint64_t q = 0; q < s->queries.n_rows; q++)
+        for (uint64_t i = 0; i < k; i++)
+            found += s->scores[q * k + i] >= s->truth[q * MANY + k - 1];
+    return found / ((double)s->queries.n_rows * (double)k);
+}
+
+/* Raise choice->short_by to what searches for k items with cells find less than promised. */
+static thr_status measure_recall(thr_index *index, const sample *s, uint64_t k, thr_scan *scan,
+                                 thr_cells_workspace *workspace, thr_cells_choice *choice, thr_error *err) {
+    const thr_cells_corpus corpus = {&index->corpus, index->cells, index->n_segments};
+    const thr_answers answers = {.k = k, .ids = s->ids, .scores = s->scores};
+    for (size_t i = 0; i < sizeof PROMISED / sizeof *PROMISED; i++) {
+        const thr_search_options options = options_of(index, s, k, PROMISED[i]);
+        if (!thr_cells_may_be_skipped(&corpus, &options, &answers))
+            continue;
+        THR_TRY(thr_cells_search(scan, workspace, &corpus, &s->queries, &options, &answers, err));
+        choice->short_by = fmaxf(choice->short_by, PROMISED[i] - (float)share_found(s, k));
+    }
+    return THR_OK;
+}
+
 /* Search for the sample with cells and without, and compare the times that the model expects. */
 static thr_status compare(thr_index *index, const sample *s, thr_scan *scan, thr_cells_workspace *workspace,
                           thr_cells_choice *choice, thr_error *err) {
@@ -120,12 +159,7 @@ static thr_status compare(thr_index *index, const sample *s, thr_scan *scan, thr
     const thr_cells_corpus corpus = {&index->corpus, index->cells, index->n_segments};
     const thr_answers answers = {.k = K, .ids = s->ids, .n_read = s->n_read};
     const double n = (double)s->queries.n_rows, n_blocks = (double)m->n_rows / THR_BLOCK_ITEMS;
-    thr_search_options options;
-    thr_search_options_init(&options);
-    options.recall = RECALL;
-    options.filter = s->filter;
-    options.filter_bits = m->n_rows;
-    thr_index_resolve_recall(index, K, &options);
+    const thr_search_options options = options_of(index, s, K, RECALL);
     if (s->queries.n_rows == 0 || !thr_cells_may_be_skipped(&corpus, &options, &answers))
         return THR_OK;
     THR_TRY(thr_scan_search(scan, &index->corpus, &s->queries, &options, &answers, err));
@@ -135,7 +169,11 @@ static thr_status compare(thr_index *index, const sample *s, thr_scan *scan, thr
     const double some = cells_ns(m, choice->n_cells, visited, sum(s->n_read, s->queries.n_rows) / n);
     choice->read = (float)fmin(visited / n_blocks, 1); /* a part may have more incomplete blocks than the index */
     choice->speed = (float)(all / some);
-    return THR_OK;
+    const thr_search_options complete = options_of(index, s, MANY, TRUTH);
+    const thr_answers truth = {.k = MANY, .ids = s->ids, .scores = s->truth};
+    THR_TRY(thr_scan_search(scan, &index->corpus, &s->queries, &complete, &truth, err));
+    THR_TRY(measure_recall(index, s, K, scan, workspace, choice, err));
+    return measure_recall(index, s, MANY, scan, workspace, choice, err);
 }
 
 thr_status thr_index_measure_cells(thr_index *index, thr_cells_choice *choice, thr_error *err) {
@@ -156,6 +194,6 @@ thr_status thr_index_measure_cells(thr_index *index, thr_cells_choice *choice, t
 out:
     thr_cells_workspace_free(workspace);
     thr_scan_free(scan);
-    THR_RELEASE(index->context, s.vectors, s.filter, s.ids, s.n_read);
+    THR_RELEASE(index->context, s.vectors, s.filter, s.ids, s.n_read, s.truth, s.scores);
     return thr_index_check_after(index, status, err);
 }

@@ -13,5 +13,5 @@
  */
 uint32_t thr_index_cells_to_try(const thr_manifest *manifest);
 
-/* Whether a build keeps cells with which searches are `speed` times as fast as without. */
-bool thr_index_cells_are_worth(float speed);
+/* Whether a build with THR_CELLS_AUTO keeps cells that measure so. */
+bool thr_index_cells_are_worth(const thr_cells_choice *measured);
