@@ -119,7 +119,7 @@ refuses() {
 }
 refuses 'missing.fvecs' missing.fvecs
 refuses 'cut.fvecs' cut.fvecs
-refuses 'empty.fvecs' empty.fvecs
+refuses 'empty.npy' empty.npy
 refuses 'words.txt holds text' words.txt
 random_rows 5 15 2 | to_fvecs >narrow.fvecs
 refuses 'narrow.fvecs has 15 dimensions, old.index has 16' narrow.fvecs
