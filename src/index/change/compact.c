@@ -61,7 +61,7 @@ thr_status thr_index_compact_held(thr_context *context, const char *dir, const t
                                   thr_index_change *change, thr_error *err) {
     thr_commit commit;
     bool done = false;
-    *change = (thr_index_change){0};
+    *change = (thr_index_change){.first_id = THR_NO_ID};
     THR_TRY(thr_index_fold_journal(context, dir, held, false, err));
     thr_status status = thr_index_commit_begin(context, dir, held, &commit, err);
     if (status == THR_OK)

@@ -75,7 +75,7 @@ thr_status thr_index_remove_held(thr_context *context, const char *dir, const th
                                  thr_error *err) {
     thr_commit commit;
     remover r = {.commit = &commit};
-    *change = (thr_index_change){0};
+    *change = (thr_index_change){.first_id = THR_NO_ID};
     thr_status status = thr_index_commit_begin(context, dir, held, &commit, err);
     if (status == THR_OK)
         status = clear_rows(&r, removal, names, change, err);
