@@ -70,7 +70,7 @@ class Opened:
         self._threads = threads
         self._device = device
         self._closed = False
-        self._unsaved = False  # it holds values or changes that the file does not have
+        self._unsaved = False  # it has values that were set, and the file does not
         self._info: Any = None
         self._handle: Any = self._open()
 
@@ -97,8 +97,7 @@ class Opened:
         if handle is None or handle.pointer is None:
             if self._unsaved:
                 raise _errors.ArgumentError(
-                    f"{self.path}: values or changes that were set before the fork are its parent's: open it again, "
-                    "and set them"
+                    f"{self.path}: values that were set before the fork are its parent's: open it again, and set them"
                 )
             handle = self._handle = self._open()
         return handle

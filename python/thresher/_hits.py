@@ -110,7 +110,7 @@ class Hits(Opened):
     """
     An open file of posting lists, with the items added and removed since. Several threads may search it at once, also
     while it changes. close() or garbage collection closes it. The file does not change. A forked child opens the file
-    again, unless there are values or changes, which it would not have: then it raises ValueError.
+    again, without changes. If set_values() was called, it raises ArgumentError instead.
 
     device, where lists are searched, is as for Index.open: "cpu" (None), "cuda", which uses the first GPU, or "auto".
     Lists with changes are searched on the CPU.
@@ -384,7 +384,6 @@ class Hits(Opened):
 
     def _replace(self, handle: HitsHandle) -> None:
         self._handle = self._measured(handle)
-        self._unsaved = True
         if self._closed:  # meanwhile
             self._handle = None
 
