@@ -82,3 +82,22 @@ void test_remove_directory(const char *path) {
     (void)closedir(names);
     (void)rmdir(path);
 }
+
+void test_copy_directory(const char *from, const char *to) {
+    DIR *names = opendir(from);
+    assert_non_null(names);
+    test_remove_directory(to);
+    assert_int_equal(mkdir(to, 0777), 0);
+    for (struct dirent *entry; (entry = readdir(names)) != NULL;) {
+        char source[PATH_ROOM], copy[PATH_ROOM];
+        size_t size;
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        (void)snprintf(source, sizeof source, "%s/%s", from, entry->d_name);
+        (void)snprintf(copy, sizeof copy, "%s/%s", to, entry->d_name);
+        uint8_t *bytes = test_read_file(source, &size);
+        test_write_file(copy, bytes, size);
+        free(bytes);
+    }
+    (void)closedir(names);
+}

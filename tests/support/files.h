@@ -32,3 +32,6 @@ const char *test_path_of(const char *name);
 
 /* Deletes a directory and the plain files within it, where it exists. */
 void test_remove_directory(const char *path);
+
+/* Makes a directory that has copies of another one's plain files, and no others. */
+void test_copy_directory(const char *from, const char *to);

@@ -69,6 +69,8 @@ static void *counting_allocate(void *user, size_t size) {
     const size_t call = atomic_fetch_add(&memory->calls, 1) + 1;
     if (memory->fail_at != 0 && (call == memory->fail_at || (memory->fail_on && call > memory->fail_at)))
         return NULL;
+    if (memory->sites != NULL && test_sites_fail(memory->sites))
+        return NULL;
     void *block = malloc(size);
     if (block != NULL) {
         (void)atomic_fetch_add(&memory->live, 1);
@@ -101,18 +103,10 @@ thr_context *test_context(uint32_t n_threads, thr_isa isa, test_memory *memory) 
 }
 
 test_oom test_oom_start(test_memory *memory) {
-    return (test_oom){.memory = memory, .live = atomic_load(&memory->live), .reached = true};
+    static test_sites sites;
+    test_sites_forget(&sites);
+    return (test_oom){.memory = memory, .sites = &sites, .live = atomic_load(&memory->live), .reached = true};
 }
-
-/* ThreadSanitizer looks at threads: from the 32nd allocation on, every tenth fails. */
-enum {
-    FAIL_EACH = 32,
-#ifdef __SANITIZE_THREAD__
-    FAIL_STEP = 10
-#else
-    FAIL_STEP = 1
-#endif
-};
 
 bool test_oom_next(test_oom *oom) {
     const size_t live = atomic_load(&oom->memory->live);
@@ -123,13 +117,14 @@ bool test_oom_next(test_oom *oom) {
     if (!oom->reached)
         return false;
     oom->reached = false;
-    oom->round += oom->round < FAIL_EACH ? 1 : FAIL_STEP;
+    oom->round++;
     return true;
 }
 
 void test_oom_arm(test_oom *oom) {
-    oom->memory->fail_on = oom->follow;
-    oom->memory->fail_at = atomic_load(&oom->memory->calls) + oom->round;
+    oom->sites->follow = oom->follow;
+    oom->memory->sites = oom->sites;
+    test_sites_begin(oom->sites);
     oom->armed = true;
 }
 
@@ -137,9 +132,8 @@ bool test_oom_check_at(test_oom *oom, thr_status status, const thr_error *err, c
                        int line) {
     if (!oom->armed)
         fail_msg("%s:%d: test_oom_check without test_oom_arm", file, line);
-    oom->reached = atomic_load(&oom->memory->calls) >= oom->memory->fail_at;
-    oom->memory->fail_at = 0;
-    oom->memory->fail_on = false;
+    oom->reached = test_sites_end(oom->sites);
+    oom->memory->sites = NULL;
     oom->armed = false;
     oom->n_failed += status != THR_OK;
     if (oom->reached && !(oom->tolerant && status == THR_OK))

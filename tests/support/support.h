@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "scan/scan.h"
+#include "sites.h"
 #include "store/store.h"
 
 #include <setjmp.h>
@@ -79,6 +80,7 @@ typedef struct test_memory {
     atomic_size_t calls; /* all requests, failed ones too */
     size_t fail_at;      /* the request (from 1) that fails; 0: none */
     bool fail_on;        /* all later ones fail too */
+    test_sites *sites;   /* the requests that fail, besides; NULL: none */
 } test_memory;
 
 thr_allocator test_memory_allocator(test_memory *memory);
@@ -101,6 +103,7 @@ thr_allocator test_memory_allocator(test_memory *memory);
  */
 typedef struct test_oom {
     test_memory *memory;
+    test_sites *sites;
     size_t live;         /* blocks before the first round */
     size_t round;        /* of the present round: which allocation after test_oom_arm fails, from 1 */
     size_t n_failed;     /* rounds so far whose work returned THR_ENOMEM */

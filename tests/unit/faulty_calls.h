@@ -28,8 +28,9 @@ typedef enum { NOTHING, FAIL, END, LOSE } outcome;
 enum { SHORT = -1 }; /* in place of an errno: a read or write does half of its work, without an error */
 
 static struct {
-    outcome at; /* what happens at call number `call` */
-    int why;    /* FAIL: errno, or SHORT */
+    outcome at;        /* FAIL: what happens at a new place of `sites`; END, LOSE: at call number `call` */
+    int why;           /* FAIL: errno, or SHORT */
+    test_sites *sites; /* FAIL: where calls have failed so */
     uint64_t call, n_calls, rng;
     uint64_t *state;  /* or NULL, two numbers: how many calls have changed or flushed something, after a loss a checksum
                         of that and of what was lost; and how many of these calls the merger made */
@@ -97,9 +98,14 @@ static bool is_counted(bool change) {
     return (faults.at == FAIL || (faults.at != NOTHING && change)) && (!faults.merger_only || by_merger());
 }
 
-/* Whether this call fails; it may end the process. The mutex is held. */
-static bool call_fails_now(bool change) {
-    if (!is_counted(change) || ++faults.n_calls != faults.call)
+/*
+ * Whether this call fails; it may end the process. *size is how much a read or write should do, and becomes less where
+ * it does a part; NULL: another call. The mutex is held.
+ */
+static bool call_fails_now(bool change, size_t *size) {
+    if (!is_counted(change) || (faults.at == FAIL && faults.why == SHORT && size == NULL))
+        return false;
+    if (faults.at == FAIL ? !test_sites_fail(faults.sites) : ++faults.n_calls != faults.call)
         return false;
     faults.n_merger_faults += by_merger();
     if (faults.at == LOSE) {
@@ -110,16 +116,14 @@ static bool call_fails_now(bool change) {
     if (faults.at == END)
         _exit(0);
     errno = faults.why;
+    if (faults.why == SHORT && *size > 1)
+        *size /= 2;
     return faults.why != SHORT;
 }
 
-static bool fails_now(void) {
-    return call_fails_now(false);
-}
-
 /* The same of a call that changes or flushes a file or a directory. */
-static bool change_fails_now(void) {
-    const bool failed = call_fails_now(true);
+static bool change_fails_now(size_t *size) {
+    const bool failed = call_fails_now(true, size);
     if (!failed && faults.state != NULL) {
         faults.state[0]++;
         faults.state[1] += by_merger();
@@ -127,23 +131,16 @@ static bool change_fails_now(void) {
     return failed;
 }
 
-/* How much of a read or write the next call does. The mutex is held. */
-static size_t size_done(size_t size) {
-    const bool is_short =
-        faults.at == FAIL && is_counted(true) && faults.why == SHORT && faults.n_calls + 1 == faults.call;
-    return is_short && size > 1 ? size / 2 : size;
-}
-
 static bool fails(void) {
     (void)pthread_mutex_lock(&faulty_mutex);
-    const bool failed = fails_now();
+    const bool failed = call_fails_now(false, NULL);
     (void)pthread_mutex_unlock(&faulty_mutex);
     return failed;
 }
 
 static bool change_fails(void) {
     (void)pthread_mutex_lock(&faulty_mutex);
-    const bool failed = change_fails_now();
+    const bool failed = change_fails_now(NULL);
     (void)pthread_mutex_unlock(&faulty_mutex);
     return failed;
 }
@@ -153,6 +150,19 @@ static inline void end_faults(void) {
     (void)pthread_mutex_lock(&faulty_mutex);
     faults.at = NOTHING;
     (void)pthread_mutex_unlock(&faulty_mutex);
+}
+
+/*
+ * Let calls fail for a reason, the number-th. Places where calls have failed for it are known, unless all is to begin
+ * anew: an operation fails only where others before it did not. With THR_TEST_ROUNDS each fails everywhere.
+ */
+static void begin_faults(int why, size_t number, bool anew) {
+    static test_sites sites[4];
+    assert_true(number < 4);
+    faults.why = why;
+    faults.sites = &sites[number];
+    if (anew || getenv("THR_TEST_ROUNDS") != NULL)
+        test_sites_forget(faults.sites);
 }
 
 static bool is_index(const char *path) {
@@ -181,9 +191,8 @@ static ino_t inode_of(int fd) {
     return st.st_ino;
 }
 
-static ssize_t write_at(int fd, const void *data, size_t wanted, off_t offset) {
-    const size_t size = size_done(wanted);
-    if (change_fails_now()) {
+static ssize_t write_at(int fd, const void *data, size_t size, off_t offset) {
+    if (change_fails_now(&size)) {
         if (faults.why != EINTR && size > 1) /* a part may be written before the disk is full */
             (void)syscall(SYS_pwrite64, fd, data, size / 2, offset);
         return -1;
@@ -216,7 +225,7 @@ ssize_t pwrite(int fd, const void *data, size_t size, off_t offset) {
 
 static int flush_now(int fd) {
     struct stat st;
-    if (change_fails_now())
+    if (change_fails_now(NULL))
         return -1;
     if (faults.at != LOSE)
         return 0;
@@ -247,14 +256,13 @@ int ftruncate(int fd, off_t size) {
 
 ssize_t pread(int fd, void *data, size_t size, off_t offset) {
     (void)pthread_mutex_lock(&faulty_mutex);
-    const size_t n = size_done(size);
-    const bool failed = fails_now();
+    const bool failed = call_fails_now(false, &size);
     (void)pthread_mutex_unlock(&faulty_mutex);
-    return failed ? -1 : (ssize_t)syscall(SYS_pread64, fd, data, n, offset);
+    return failed ? -1 : (ssize_t)syscall(SYS_pread64, fd, data, size, offset);
 }
 
 static int rename_now(int from_dir, const char *from, int to_dir, const char *to) {
-    if (change_fails_now())
+    if (change_fails_now(NULL))
         return -1;
     if (faults.at == LOSE) {
         assert_true(n_renamed < MOST);

@@ -69,25 +69,6 @@ static void build_whole(thr_context *context, kind k) {
     free(rows);
 }
 
-static void copy_whole(void) {
-    DIR *stream = opendir(DIR_B);
-    assert_non_null(stream);
-    test_remove_directory(DIR_A);
-    assert_int_equal(mkdir(DIR_A, 0777), 0);
-    for (struct dirent *entry; (entry = readdir(stream)) != NULL;) {
-        char from[PATH_ROOM], to[PATH_ROOM];
-        size_t size;
-        if (entry->d_name[0] == '.')
-            continue;
-        join_path(from, DIR_B, entry->d_name);
-        join_path(to, DIR_A, entry->d_name);
-        uint8_t *bytes = test_read_file(from, &size);
-        test_write_file(to, bytes, size);
-        free(bytes);
-    }
-    (void)closedir(stream);
-}
-
 /* ------------------------------------------------------------------------------------------------ damage */
 
 /* A number that is likely to break a reader, in the place of another one. */
@@ -251,7 +232,7 @@ static void mutants_do_no_harm(void **state) {
         build_whole(context, k);
         for (uint64_t round = 0; round < n; round++) {
             thr_index *index = NULL;
-            copy_whole();
+            test_copy_directory(DIR_B, DIR_A);
             damage_index(context, &rng);
             if (thr_index_open(context, DIR_A, &index, &error) == THR_OK) {
                 n_opened++;

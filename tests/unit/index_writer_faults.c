@@ -17,14 +17,11 @@ static const char DIR_B[] = "index-journal-faulty-start";
 static const char DIR_A[] = "index-journal-faulty", OLD[] = "index-journal-faulty.old";
 enum { DIMS = 8, N = 512, OPERATIONS = 24, STEP = 40, RECODE = 3 };
 
-/*
- * How much is tested by default: runs that end at a call, and every how many calls one fails. THR_TEST_ROUNDS=N: N
- * runs, and each call fails in each way, also those beside a merger.
- */
+/* How many runs end at a call by default. THR_TEST_ROUNDS=N: N runs, and every call fails, not only every place. */
 #ifdef THR_SANITIZED
-enum { ROUNDS = 10, KILL_RUNS = 12, EACH = 6, EACH_OF_MERGER = 3, WITH_FEATURES = 2 };
+enum { ROUNDS = 10, KILL_RUNS = 12, WITH_FEATURES = 2 };
 #else
-enum { ROUNDS = 60, KILL_RUNS = 24, EACH = 1, EACH_OF_MERGER = 1, WITH_FEATURES = 8 };
+enum { ROUNDS = 60, KILL_RUNS = 24, WITH_FEATURES = 8 };
 #endif
 
 static uint64_t rounds(uint64_t by_default) {
@@ -32,19 +29,11 @@ static uint64_t rounds(uint64_t by_default) {
     return many != NULL ? strtoull(many, NULL, 10) : with_features ? by_default / WITH_FEATURES : by_default;
 }
 
-static uint64_t spacing(uint64_t by_default) {
-    return getenv("THR_TEST_ROUNDS") != NULL ? 1 : by_default;
-}
-
 /* ------------------------------------------------------------------------------------------------ the changes */
 
 /* What the index holds after a number of operations: one bit per id. */
 static bool expected[OPERATIONS + 1][N + OPERATIONS * STEP];
 static size_t n_expected[OPERATIONS + 1];
-
-static float value_of(uint64_t id, int d) {
-    return (float)((id * 31 + (uint64_t)d * 17) % 101) / 50 - 1;
-}
 
 static thr_index_writer *writer; /* NULL: closed */
 static bool merger;              /* segments are merged by a thread: calls are not the same in every run */
@@ -115,10 +104,8 @@ static void make(thr_context *context) {
 }
 
 static void start_again(void) {
-    char command[256];
     close_writer();
-    (void)snprintf(command, sizeof command, "rm -rf %s && cp -R %s %s", DIR_A, DIR_B, DIR_A);
-    assert_int_equal(system(command), 0);
+    test_copy_directory(DIR_B, DIR_A);
 }
 
 static void note_expected(thr_context *context, int after) {
@@ -154,8 +141,8 @@ static void run_through(thr_context *context) {
 /* Whether the index there is whole and holds what it should after so many operations. */
 static bool holds(thr_context *context, int after) {
     thr_index *index = NULL;
-    float vector[DIMS];
-    uint64_t row;
+    uint64_t row, ids[N + OPERATIONS * STEP];
+    size_t n = 0;
     expect_ok(thr_index_open(context, DIR_A, &index, &error));
     thr_status status = thr_index_verify(index, &error);
     for (; merger && status == THR_ECHANGED;
@@ -167,14 +154,11 @@ static bool holds(thr_context *context, int after) {
     bool same = after <= OPERATIONS && thr_index_get_info(index).n_items == n_expected[after];
     for (uint64_t id = 0; same && id < N + OPERATIONS * STEP; id++) {
         same = thr_index_row(index, id, &row) == expected[after][id];
-        if (!same || !expected[after][id])
-            continue;
-        expect_ok(thr_index_vector(index, id, vector, &error));
-        for (int d = 0; d < DIMS; d++)
-            assert_true(vector[d] == value_of(id, d));
-        if (with_features)
-            expect_features(index, id);
+        if (expected[after][id])
+            ids[n++] = id;
     }
+    if (same)
+        expect_items(index, ids, n, DIMS);
     thr_index_free(index);
     return same;
 }
@@ -186,12 +170,6 @@ static int n_tried(void) {
     return with_features ? 3 : 8;
 }
 
-/* Learning codes takes longer than all else: by default each of its calls fails in one way of four. */
-static uint64_t each_of(int i) {
-    const uint64_t each = i == RECODE ? 4 * EACH : EACH;
-    return with_features ? each * WITH_FEATURES : each;
-}
-
 static void every_allocation_may_fail(void **state) {
     (void)state;
     test_memory memory = {0};
@@ -201,7 +179,6 @@ static void every_allocation_may_fail(void **state) {
         test_oom oom = test_oom_start(&memory);
         oom.tolerant = true; /* segments that cannot be written again wait for the next change */
         while (test_oom_next(&oom)) {
-            oom.round += spacing(each_of(i)) - 1;
             start_again();
             test_oom_arm(&oom);
             const thr_status status = operate(context, DIR_A, i);
@@ -216,21 +193,19 @@ static void every_allocation_may_fail(void **state) {
     thr_context_free(context);
 }
 
-/* Let a call of operation number i fail; false if it has fewer calls. */
-static bool fail_call(thr_context *context, int i, uint64_t call, int why) {
+/* Let a call of operation number i fail, at a new place; false if there is none. */
+static bool fail_a_call(thr_context *context, int i) {
     start_again();
-    faults.call = call;
-    faults.n_calls = 0;
-    faults.why = why;
+    test_sites_begin(faults.sites);
     faults.at = FAIL;
     const thr_status status = operate(context, DIR_A, i);
     faults.at = NOTHING;
-    if (faults.n_calls < call) {
+    if (!test_sites_end(faults.sites)) {
         expect_ok(status);
         return false;
     }
     assert_true(status == THR_OK ? holds(context, i + 1) : holds(context, i) || holds(context, i + 1));
-    assert_true(status == THR_OK || why != SHORT);
+    assert_true(status == THR_OK || faults.why != SHORT);
     expect_ok(operate(context, DIR_A, i)); /* again: replaces, or removes nothing more */
     assert_true(holds(context, i + 1));
     return true;
@@ -239,16 +214,19 @@ static bool fail_call(thr_context *context, int i, uint64_t call, int why) {
 /* After an error the index is as before; the next change works. A flush that failed after a rename may have been it. */
 static void every_system_call_may_fail(void **state) {
     static const int WHYS[] = {EIO, ENOSPC, EINTR, SHORT};
+    uint64_t n = 0;
     run_through(*state);
     for (int i = 0; i < n_tried(); i++) {
-        const uint64_t each = spacing(each_of(i));
-        for (size_t w = 0; w < sizeof WHYS / sizeof *WHYS; w++)
-            for (uint64_t call = 1 + w % each; fail_call(*state, i, call, WHYS[w]); call += each)
-                ;
+        for (size_t w = 0; w < sizeof WHYS / sizeof *WHYS; w++) {
+            begin_faults(WHYS[w], w, i == 0);
+            while (fail_a_call(*state, i))
+                n++;
+        }
         close_writer();
         expect_ok(operate(*state, DIR_B, i));
         close_writer();
     }
+    print_message("%llu calls failed or did half their work\n", (unsigned long long)n);
 }
 
 /* Run all operations in a child that ends at a call; the number that it acknowledged. */
@@ -344,41 +322,37 @@ static void a_power_failure_loses_nothing(void **state) {
 /* ------------------------------------------------------------------------------------------------ with a merger */
 
 /*
- * Run all operations with a merger thread, and let a call fail: an operation's own failure is its error alone, and a
- * failure of the merger is none. false if there are fewer calls.
+ * Run all operations with a merger thread, and let a call fail at a new place: an operation's own failure is its error
+ * alone, and a failure of the merger is none. false if there is no new place.
  */
-static bool fail_call_beside_merger(thr_context *context, uint64_t call, int why) {
+static bool fail_a_call_beside_merger(thr_context *context) {
     start_again();
-    faults.call = call;
-    faults.n_calls = 0;
-    faults.why = why;
+    test_sites_begin(faults.sites);
     faults.at = FAIL;
     for (int i = 0; i < OPERATIONS; i++)
         if (operate(context, DIR_A, i) != THR_OK) {
             end_faults();
-            assert_true(why != SHORT);
+            assert_true(faults.why != SHORT);
             assert_true(holds(context, i) || holds(context, i + 1));
             expect_ok(operate(context, DIR_A, i));
         }
     close_writer();
-    const bool failed = faults.at == NOTHING || faults.n_calls >= call;
     faults.at = NOTHING;
     assert_true(holds(context, OPERATIONS));
-    return failed;
+    return test_sites_end(faults.sites);
 }
 
 static void every_system_call_may_fail_beside_a_merger(void **state) {
     static const int WHYS[] = {EIO, ENOSPC, EINTR, SHORT};
-    const uint64_t each = spacing(EACH_OF_MERGER);
     uint64_t n = 0;
     run_through(*state);
     /* The calls of other threads fail in every_system_call_may_fail. */
     faults.merger_only = getenv("THR_TEST_ROUNDS") == NULL;
     faults.n_merger_faults = 0;
     for (size_t w = 0; w < sizeof WHYS / sizeof *WHYS; w++) {
-        uint64_t misses = 0; /* in a row: not all runs have as many calls */
-        for (uint64_t call = 1 + w % each; misses < 3; call += each) {
-            const bool failed = fail_call_beside_merger(*state, call, WHYS[w]);
+        begin_faults(WHYS[w], w, true);
+        for (uint64_t misses = 0; misses < 3;) { /* in a row: not all runs have the same calls */
+            const bool failed = fail_a_call_beside_merger(*state);
             misses = failed ? 0 : misses + 1;
             n += failed;
         }
@@ -518,7 +492,7 @@ static void write_and_kill(thr_context *context, uint64_t *seed, uint64_t done[T
         _exit(1);
     }
     (void)close(fds[1]);
-    read_for(context, thr_rng_below(seed, 120));
+    read_for(context, thr_rng_below(seed, 60));
     (void)kill(child, SIGKILL);
     (void)waitpid(child, NULL, 0);
     while ((got = read(fds[0], acknowledged, sizeof acknowledged)) > 0)

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sites.h - makes a call fail at each place that it is made from, one place a round.
+ *
+ * A place is a stack of callers and how often the round has been there: the first time, the second, the fourth, the
+ * eighth and so on, so that loops fail at their beginning and in their middle. With THR_TEST_ROUNDS in the environment
+ * each time is a place of its own.
+ *
+ *     static test_sites sites;
+ *     test_sites_forget(&sites);
+ *     do {
+ *         test_sites_begin(&sites);
+ *         work, in which each call of the kind asks test_sites_fail(&sites)
+ *     } while (test_sites_end(&sites));
+ *
+ * Threads: all functions may be called by several threads at once.
+ */
+#pragma once
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { TEST_SITES_ROOM = 8192 }; /* a power of two; half of them are used at most */
+
+typedef struct test_site {
+    uint64_t stack;        /* a checksum; 0: no site */
+    uint64_t failed;       /* the largest number of times, of those at which it has failed; one more than it is next */
+    uint64_t round, times; /* how often `round` has been there */
+} test_site;
+
+typedef struct test_sites {
+    bool follow;        /* set by the caller: all later calls of a round fail, too */
+    bool armed, failed; /* in the present round */
+    uint64_t round;
+    size_t n;
+    test_site sites[TEST_SITES_ROOM];
+} test_sites;
+
+/* Begin with no place known. */
+void test_sites_forget(test_sites *sites);
+
+void test_sites_begin(test_sites *sites);
+
+/* Whether the caller should fail: once a round, at the first place that has not failed before. */
+bool test_sites_fail(test_sites *sites);
+
+/* End a round; whether there was a failure in it. */
+bool test_sites_end(test_sites *sites);
