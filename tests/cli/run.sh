@@ -10,7 +10,7 @@ tree="$scratch/a tree"
 mkdir -p "$tree/tools" bin
 cp "$source_dir/run" "$tree"
 cp "$source_dir/tools/packages" "$source_dir/tools/tally" "$tree/tools"
-for tool in awk cat chmod cp date dirname grep head id mkdir mktemp nproc readlink rm sed sh tail touch tr uname; do
+for tool in awk cat chmod cp date dirname grep head id mkdir mktemp nproc readlink rm sed sh sort tail touch tr uname; do
     ln -s "$(command -v $tool)" bin
 done
 
@@ -94,7 +94,7 @@ fake_tool cc </dev/null
 fake_tool ctest <<'END'
 cat <<'LINES'
       Start  1: unit.a
- 1/3 Test  #1: unit.a ...........................   Passed    0.01 sec
+ 1/3 Test  #1: unit.a ...........................   Passed    7.25 sec
       Start  2: unit.b
  2/3 Test  #2: unit.b ...........................***Skipped   0.01 sec
       Start  3: unit.c
@@ -126,6 +126,9 @@ matches '^Left out: AddressSanitizer' out
 echo 'while [ "$1" != -o ]; do shift; done; cp "$HOME/bin/ok" "$2"' | fake_tool cc
 fake_tool ok </dev/null
 counted 0 '4 passed, 0 failed, 2 skipped'
+grep -A 2 '^The slowest tests' out >slowest
+matches '^ *7.2[0-9]*  unit.a (quick)$' slowest
+matches '^ *7.2[0-9]*  unit.a (smoke)$' slowest
 counted 1 '3 passed, 1 failed, 2 skipped' quick
 matches '^output of c$' out
 matches '^failed: unit.c; again: ctest --preset quick -R' out
