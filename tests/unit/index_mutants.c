@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Indexes with wrong bytes and right checksums, as a faulty writer or an attacker makes them: whatever opens can be
- * verified, searched and changed without harm. The sanitizers see every access.
+ * verified, searched and changed without harm. The sanitizers see every access. What thr_index_verify accepts answers
+ * right: its own vectors and ids are the items, and everything that is derived of them goes with them.
  */
 #include "index_hits_support.h"
 
 static thr_error error;
 static const char DIR_A[] = "index-mutants", DIR_B[] = "index-mutants-whole", TABLE[] = "index-mutants.tsv";
-enum { N = 400, N_MORE = 90, DIMS = 8, K = 9 };
+enum { N = 400, N_MORE = 90, DIMS = 8, K = 9, DAMAGE_ROOM = 1000 };
 
 /* ------------------------------------------------------------------------------------------------ indexes */
 
@@ -41,7 +42,9 @@ static void write_journal(thr_context *context, const float *rows) {
 static void build_whole(thr_context *context, kind k) {
     float *rows = random_rows(N + N_MORE, DIMS, 1);
     catalogue items = draw_items(N, 2), more = draw_items(N_MORE, 3);
-    thr_index_build_options options = build_options(THR_METRIC_COSINE, THR_DTYPE_F32, 4);
+    static const thr_metric metrics[N_KINDS] = {THR_METRIC_COSINE, THR_METRIC_IP, THR_METRIC_L2, THR_METRIC_COSINE};
+    static const thr_dtype keeps[N_KINDS] = {THR_DTYPE_F32, THR_DTYPE_F16, THR_DTYPE_F32, THR_DTYPE_F32};
+    thr_index_build_options options = build_options(metrics[k], keeps[k], 4);
     thr_index_add_options added;
     thr_index_add_options_init(&added);
     test_remove_directory(DIR_B);
@@ -84,19 +87,21 @@ static uint64_t wrong_number(uint64_t was, uint64_t *rng) {
     return way == 2 ? was ^ UINT64_C(1) << thr_rng_below(rng, 64) : edges[thr_rng_below(rng, sizeof edges / 8)];
 }
 
-static void put_wrong(uint8_t *bytes, size_t size, uint64_t *rng) {
+static int put_wrong(uint8_t *bytes, size_t size, uint64_t *rng, char *what) {
     const size_t width = (size_t)1 << thr_rng_below(rng, 4);
     if (size < width)
-        return;
+        return 0;
     uint8_t *at = bytes + thr_rng_below(rng, size / width) * width;
-    uint64_t number = 0;
-    memcpy(&number, at, width);
-    number = wrong_number(number, rng);
+    uint64_t was = 0;
+    memcpy(&was, at, width);
+    const uint64_t number = wrong_number(was, rng);
     memcpy(at, &number, width);
+    return sprintf(what, " byte %u: %llx instead of %llx,", (unsigned)(at - bytes), (unsigned long long)number,
+                   (unsigned long long)was);
 }
 
 /* Change numbers of one or a few sections, or of the header, and seal the file. */
-static void damage_sections(const char *path, uint64_t *rng, uint64_t *checksum) {
+static void damage_sections(const char *path, uint64_t *rng, uint64_t *checksum, char *what) {
     size_t size;
     uint8_t *bytes = test_read_file(path, &size);
     for (uint64_t n = 1 + thr_rng_below(rng, 3); n > 0; n--) {
@@ -107,9 +112,12 @@ static void damage_sections(const char *path, uint64_t *rng, uint64_t *checksum)
         memcpy(&table, bytes + THR_SECTIONS_TABLE_AT, sizeof table);
         memcpy(&section, bytes + table + thr_rng_below(rng, n_sections) * sizeof section, sizeof section);
         if (thr_rng_below(rng, 10) == 0)
-            put_wrong(bytes + THR_SECTIONS_VERSION_AT, THR_SECTIONS_COUNT_AT - THR_SECTIONS_VERSION_AT, rng);
-        else
-            put_wrong(bytes + section.offset, (size_t)section.size, rng);
+            what +=
+                put_wrong(bytes + THR_SECTIONS_VERSION_AT, THR_SECTIONS_COUNT_AT - THR_SECTIONS_VERSION_AT, rng, what);
+        else {
+            what += sprintf(what, " section %u", section.kind);
+            what += put_wrong(bytes + section.offset, (size_t)section.size, rng, what);
+        }
     }
     (void)test_seal(bytes, size);
     memcpy(checksum, bytes + THR_SECTIONS_CHECKSUM_AT, sizeof *checksum);
@@ -117,10 +125,10 @@ static void damage_sections(const char *path, uint64_t *rng, uint64_t *checksum)
     free(bytes);
 }
 
-static void damage_live(const char *path, uint64_t *rng, thr_manifest *m) {
+static void damage_live(const char *path, uint64_t *rng, thr_manifest *m, char *what) {
     size_t size;
     uint8_t *bytes = test_read_file(path, &size);
-    put_wrong(bytes, size, rng);
+    (void)put_wrong(bytes, size, rng, what);
     m->live.checksum = thr_checksum_of(bytes, size);
     m->n_items = thr_bitmap_count((const uint64_t *)(const void *)bytes, m->n_rows);
     test_write_file(path, bytes, size);
@@ -128,7 +136,7 @@ static void damage_live(const char *path, uint64_t *rng, thr_manifest *m) {
 }
 
 /* Damage a file that the manifest names, and write the manifest so that it goes with it. */
-static void damage_index(thr_context *context, uint64_t *rng) {
+static void damage_index(thr_context *context, uint64_t *rng, char *what) {
     char path[PATH_ROOM], name[THR_INDEX_FILE_NAME_SIZE + THR_SEGMENT_NAME_SIZE], *text;
     thr_manifest m;
     size_t size;
@@ -138,17 +146,20 @@ static void damage_index(thr_context *context, uint64_t *rng) {
     if (which < m.n_segments) {
         thr_index_segment_name_print(m.segments[which].number, m.segments[which].build, name);
         join_path(path, DIR_A, name);
-        damage_sections(path, rng, &m.segments[which].header_checksum);
+        what += sprintf(what, "%s", name);
+        damage_sections(path, rng, &m.segments[which].header_checksum, what);
     } else if (which == m.n_segments && m.live.there) {
         thr_index_file_name_print(THR_INDEX_FILE_LIVE, m.live.build, name);
         join_path(path, DIR_A, name);
-        damage_live(path, rng, &m);
+        what += sprintf(what, "%s", name);
+        damage_live(path, rng, &m, what);
     } else if (m.hits.there) {
         const bool second = which == m.n_segments + 1 && m.added.there;
         thr_manifest_hits *hits = second ? &m.added : &m.hits;
         thr_index_file_name_print(second ? THR_INDEX_FILE_ADDED : THR_INDEX_FILE_HITS, hits->build, name);
         join_path(path, DIR_A, name);
-        damage_sections(path, rng, &hits->header_checksum);
+        what += sprintf(what, "%s", name);
+        damage_sections(path, rng, &hits->header_checksum, what);
     }
     join_path(path, DIR_A, "MANIFEST");
     if (thr_index_manifest_print(context, &m, &text, &size, &error) == THR_OK) {
@@ -186,6 +197,78 @@ static void search(thr_index *index, const float *rows, uint64_t seed) {
     }
     if (thr_index_search_radius(index, &queries, 0.3f, NULL, &found, &error) == THR_OK)
         thr_radius_result_free(found);
+}
+
+/* ------------------------------------------------------------------------------------------------ answers */
+
+/* The live items of an index, as it gives them. */
+typedef struct live_items {
+    uint64_t n, *ids;
+    float *vectors;
+} live_items;
+
+static live_items read_items(thr_index *index) {
+    const uint64_t n_rows = thr_index_n_rows(index);
+    uint64_t row;
+    live_items items = {.ids = test_array(n_rows, sizeof *items.ids),
+                        .vectors = test_array(n_rows * DIMS, sizeof(float))};
+    uint64_t *all = test_array(n_rows, sizeof *all);
+    expect_ok(thr_index_row_ids(index, 0, n_rows, all, &error));
+    for (uint64_t i = 0; i < n_rows; i++)
+        if (thr_index_row(index, all[i], &row) && row == i)
+            items.ids[items.n++] = all[i];
+    expect_ok(thr_index_vectors(index, items.ids, items.n, items.vectors, &error));
+    free(all);
+    return items;
+}
+
+static int by_size(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x < y) - (x > y);
+}
+
+/* One query's answer has the best scores of the items, each with an item that has it. */
+static bool is_right(const live_items *items, thr_metric metric, const float *query, const uint64_t *ids,
+                     const float *scores) {
+    double *naive = test_array(items->n, sizeof *naive), *ordered = test_array(items->n, sizeof *ordered), largest = 1;
+    bool right = true;
+    for (uint64_t i = 0; i < items->n; i++) {
+        naive[i] = ordered[i] = naive_score(metric, query, items->vectors + i * DIMS, DIMS);
+        largest = fmax(largest, fabs(naive[i]));
+    }
+    qsort(ordered, (size_t)items->n, sizeof *ordered, by_size);
+    for (uint64_t j = 0; j < K && right; j++) {
+        uint64_t i = 0;
+        while (i < items->n && items->ids[i] != ids[j])
+            i++;
+        right = j < items->n ? i < items->n && fabs(naive[i] - (double)scores[j]) <= 1e-4 * largest &&
+                                   fabs(ordered[j] - (double)scores[j]) <= 1e-4 * largest
+                             : ids[j] == THR_NO_ID;
+    }
+    free(naive);
+    free(ordered);
+    return right;
+}
+
+/* Exact searches, and those with recall 1, of an index that was verified. */
+static void expect_right_answers(thr_index *index, const float *rows, const char *damage) {
+    const live_items items = read_items(index);
+    const thr_matrix queries = thr_matrix_f32(rows, N_QUERIES, DIMS);
+    const thr_metric metric = thr_index_get_info(index).metric;
+    for (int exact = 0; exact < 2; exact++) {
+        uint64_t ids[N_QUERIES * K];
+        float scores[N_QUERIES * K];
+        thr_search_options options;
+        thr_search_options_init(&options);
+        options.exact = exact == 1;
+        options.recall = 1;
+        expect_ok(thr_index_search(index, &queries, K, &options, ids, scores, &error));
+        for (uint64_t q = 0; q < N_QUERIES; q++)
+            assert_case(is_right(&items, metric, rows + q * DIMS, ids + q * K, scores + q * K),
+                        "%s: verified, and a wrong answer (exact %d, query %d)", damage, exact, (int)q);
+    }
+    free(items.ids);
+    free(items.vectors);
 }
 
 static void look_up(thr_index *index) {
@@ -226,17 +309,22 @@ static void mutants_do_no_harm(void **state) {
     thr_context *context = *state;
     const char *rounds = getenv("THR_TEST_ROUNDS");
     const uint64_t n = rounds == NULL ? 60 : strtoull(rounds, NULL, 10);
-    uint64_t rng = test_seed(), n_opened = 0;
+    uint64_t rng = test_seed(), n_opened = 0, n_verified = 0;
     float *rows = random_rows(20, DIMS, 5);
+    char damage[DAMAGE_ROOM];
     for (kind k = 0; k < N_KINDS; k++) {
         build_whole(context, k);
         for (uint64_t round = 0; round < n; round++) {
             thr_index *index = NULL;
             test_copy_directory(DIR_B, DIR_A);
-            damage_index(context, &rng);
+            (void)snprintf(damage, sizeof damage, "kind %d, round %d: ", (int)k, (int)round);
+            damage_index(context, &rng, damage + strlen(damage));
             if (thr_index_open(context, DIR_A, &index, &error) == THR_OK) {
                 n_opened++;
-                (void)thr_index_verify(index, &error);
+                if (thr_index_verify(index, &error) == THR_OK) {
+                    n_verified++;
+                    expect_right_answers(index, rows, damage);
+                }
                 search(index, rows, round);
                 look_up(index);
                 thr_index_free(index);
@@ -244,7 +332,8 @@ static void mutants_do_no_harm(void **state) {
             change(context, rows, round);
         }
     }
-    assert_true(n_opened > n / 2);
+    print_message("%d mutants, %d opened, %d verified\n", (int)(N_KINDS * n), (int)n_opened, (int)n_verified);
+    assert_true(n_opened > n / 2 && n_verified > n / 20);
     free(rows);
     test_remove_directory(DIR_A);
     test_remove_directory(DIR_B);
