@@ -36,6 +36,10 @@ static naive ask_apart(thr_index *index, const thr_matrix *queries, const thr_hi
     thr_search_options options;
     thr_search_options_init(&options);
     options.n_survivors = options.n_candidates = m.n;
+    /* Without features, estimates are clamped to what the metric can have; sums are added to them as they are. */
+    const uint64_t ends[N_QUERIES + 1] = {0};
+    const thr_hits_queries nothing = {N_QUERIES, ends, features->features, features->weights};
+    options.features = thr_index_get_info(index).keep == THR_DTYPE_NONE ? &nothing : NULL;
     expect_ok(thr_index_search(index, queries, m.n, &options, ids, found, &error));
     for (size_t i = 0; i < room; i++)
         m.scores[i / m.n * m.n + ids[i]] = found[i];
