@@ -92,12 +92,13 @@ static void expect_radius(thr_index *index, thr_scan *scan, const float *queries
     void *filter;
     expect_ok(thr_index_restrict(index, &o, &filter, &error));
     const bool rounded = thr_index_scores_are_rounded(index);
-    float lowered = least;
+    const float accepted = thr_scan_radius_least(index->manifest.metric, DIMS, least);
+    float lowered = accepted;
     if (rounded)
-        expect_ok(thr_index_lowered_radius(index, &matrix, least, &lowered, &error));
+        expect_ok(thr_index_lowered_radius(index, &matrix, accepted, &lowered, &error));
     expect_ok(thr_scan_radius(scan, &index->corpus, &matrix, lowered, &o, all, &error));
     if (rounded)
-        expect_ok(thr_index_keep_radius(index, &matrix, least, &o, all, &error));
+        expect_ok(thr_index_keep_radius(index, &matrix, accepted, &o, all, &error));
     if (filter != NULL)
         thr_idle_put(&index->root->filters, filter);
     o = *options;
