@@ -39,7 +39,7 @@ from ._index_change import IndexChange, NewItems, note_zero_vectors
 from ._index_change import add as change_add
 from ._index_change import compact as change_compact
 from ._index_change import remove as change_remove
-from ._index_info import IndexCells, IndexHandle, IndexInfo
+from ._index_info import IndexCells, IndexHandle, IndexInfo, note_kept
 from ._items import all_ids, as_items, check_found, filter_of_items, find_items, missing, names_of, shaped, vectors_of
 from ._radius import note_radius, search_radius
 from ._search import (
@@ -199,6 +199,7 @@ class Index(Opened):
         build(**{name: value for name, value in locals().items() if name != "cls"})
         built = cls(path, threads=threads, device=device)
         note_zero_vectors(built.info.n_zero)
+        note_kept(built.info)
         return built
 
     @classmethod

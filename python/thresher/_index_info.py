@@ -11,6 +11,7 @@ from . import _errors
 from ._core import abi
 from ._core.context import Context
 from ._core.library import lib, read
+from ._core.notes import note
 from ._handle import Handle
 from ._tower import encodes_vectors
 
@@ -27,7 +28,8 @@ class IndexInfo(NamedTuple):
     removed items that still take room in the files. n_cells is 0 without cells. has_ids: ids are stored, either given
     ones or, with cells, which reorder items, row numbers of the build's rows. The journal holds the newest small
     changes; journal_bytes is 0 without one. n_zero is the number of zero vectors that were given, removed ones
-    included; by cosine and inner product they score 0 for every query.
+    included; by cosine and inner product they score 0 for every query. kept_recall is the share of the nearest 10 by
+    the vectors as given that float16 or int8 vectors find, as the build has measured it; 0 if it has not.
     """
 
     n_items: int
@@ -56,6 +58,16 @@ class IndexInfo(NamedTuple):
     journal_bytes: int
     segment_version: int
     n_zero: int
+    kept_recall: float
+
+
+def note_kept(info: IndexInfo) -> None:
+    """Report a kept type with which searches cannot keep their default promise, a recall of .99."""
+    if 0 < info.kept_recall < 0.985:
+        note(
+            f"{info.keep} vectors keep {info.kept_recall:.3f} of the nearest 10 of the vectors as given: the default"
+            " recall of .99 cannot be reached, keep a larger type to reach it"
+        )
 
 
 class IndexCells(NamedTuple):

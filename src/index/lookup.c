@@ -88,7 +88,7 @@ thr_status thr_index_row_names(const thr_index *index, uint64_t first, size_t n,
     return THR_OK;
 }
 
-/* Turn the stored numbers of an item, as floats, into its vector (scan/kept.h). */
+/* Turn the stored numbers of an item, as floats, into its vector (scan/segment.h). */
 static void unpack(const thr_index *index, const thr_segment *segment, size_t item, float *out) {
     const thr_manifest *m = &index->manifest;
     const double scale = (double)segment->scales[item];

@@ -438,7 +438,7 @@ static thr_status check_keys(const parser *p) {
     static const char *const keys[] = {"metric", "dims",     "bits",     "lead",     "keep",    "items",   "ranges",
                                        "centre", "rotation", "errors",   "tuning",   "recall",  "ids",     "names",
                                        "model",  "inputs",   "features", "segments", "segment", "commits", "next",
-                                       "error",  "live",     "journal",  "added",    "origins", "zeros"};
+                                       "error",  "live",     "journal",  "added",    "origins", "zeros",   "kept"};
     uint32_t n_lines = p->line;
     for (const char *line = p->next, *end; line < p->end; line = end + 1) {
         const size_t n = key_length(line, p->end);
@@ -461,6 +461,15 @@ static thr_status check_keys(const parser *p) {
 static bool next_key_is(const parser *p, const char *key) {
     const size_t n = strlen(key);
     return (size_t)(p->end - p->next) > n && memcmp(p->next, key, n) == 0 && p->next[n] == ' ';
+}
+
+/* "kept THOUSANDTHS", if the share was measured. */
+static thr_status kept_line(parser *p, uint32_t *thousandths) {
+    uint64_t share = 0;
+    if (next_key_is(p, "kept"))
+        THR_TRY(number_line(p, "kept", 1, 1000, &share));
+    *thousandths = (uint32_t)share;
+    return THR_OK;
 }
 
 /* Optional, and not 0. */
@@ -495,6 +504,7 @@ static thr_status parse_body(thr_context *context, parser *p, thr_manifest *m) {
         if (lead < bits)
             THR_TRY(errors_line(p, &m->errors));
         THR_TRY(tuning_lines(p, &m->tuning));
+        THR_TRY(kept_line(p, &m->kept_recall));
     }
     THR_TRY(flag_line(p, "ids", &m->has_ids));
     THR_TRY(flag_line(p, "names", &m->has_names));
@@ -608,6 +618,8 @@ static void add_version_2(printer *out, const thr_manifest *m) {
             add(out, " %" PRIu64 " %" PRIu64, m->tuning.at[r].survivors[k], m->tuning.at[r].candidates[k]);
         add(out, "\n");
     }
+    if (m->kept_recall > 0)
+        add(out, "kept %" PRIu32 "\n", m->kept_recall);
 }
 
 static void add_model(printer *out, const thr_manifest_model *model) {

@@ -106,6 +106,7 @@ typedef struct thr_manifest {
     float *kept_centre;
     thr_code_errors errors; /* nested codes only */
     thr_tuning tuning;
+    uint32_t kept_recall; /* in thousandths, when the index was built (calibration/kept_recall.h); 0: not measured */
     thr_manifest_model model;
     thr_manifest_hits hits, added; /* added: lists of the rows that follow those of `hits` */
     /* In the segments, as read; of an open index with a journal, in both. */

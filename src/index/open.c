@@ -279,6 +279,7 @@ static void set_info(const thr_manifest *m, thr_index_info *info) {
     info->centred = m->centred;
     info->relative_codes = m->has_origins;
     info->tuned_queries = m->tuning.n_queries;
+    info->kept_recall = (float)m->kept_recall / 1000;
     info->has_features = m->hits.there;
     info->has_ids = m->has_ids;
     info->has_names = m->has_names;

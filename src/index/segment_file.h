@@ -140,7 +140,7 @@ typedef struct thr_segment_view {
     thr_segment scan;     /* for the scan; the caller sets first_row */
     thr_cell_table cells; /* n is 0 if there are none */
     float *centre;        /* n_dims, or NULL; read-only */
-    float *kept_centre;   /* of float16 and int8 (scan/kept.h), of the vectors' dimensions; else NULL; read-only */
+    float *kept_centre;   /* of float16 and int8 (scan/segment.h), of the vectors' dimensions; else NULL; read-only */
     const uint64_t *ids;
     const uint32_t *id_order;
     thr_strings names;

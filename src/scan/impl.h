@@ -85,7 +85,7 @@ typedef struct thr_scan_query {
     const float *vector;    /* n_dims; of length 1 for cosine, unless the quantiser is fixed */
     float norm;             /* the query's length as given */
     /*
-     * F16 and I8: a score is (scale <kept_vector, v> - half) kept_weight + kept_bias (kept.h). Else kept_vector is
+     * F16 and I8: a score is (scale <kept_vector, v> - half) kept_weight + kept_bias (segment.h). Else kept_vector is
      * vector.
      */
     const float *kept_vector;

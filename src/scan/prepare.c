@@ -120,7 +120,7 @@ static void measure_origins(const thr_scan_corpus *corpus, thr_scan_query *query
     query->geometry.farthest_origin = (double)largest[0];
 }
 
-/* What scores of vectors kept as float16 or int8 need (kept.h). The query's vector is prepared. */
+/* What scores of vectors kept as float16 or int8 need (segment.h). The query's vector is prepared. */
 static void prepare_kept(const thr_scan_corpus *corpus, float *residual, thr_scan_query *query) {
     const float *centre = corpus->kept_centre;
     const uint32_t n_dims = corpus->quantiser->n_dims;

@@ -52,7 +52,7 @@ static void to_cosines(const thr_scan_query *query, thr_lane *lane, const thr_se
     }
 }
 
-/* The same for rows kept as float16 or int8 (kept.h), from their products times their scales. */
+/* The same for rows kept as float16 or int8 (segment.h), from their products times their scales. */
 static void to_scaled_cosines(const thr_scan_query *query, const thr_segment *segment, uint64_t first, size_t n,
                               float least, float *scores) {
     const thr_scan_corpus *corpus = query->corpus;

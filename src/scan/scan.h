@@ -47,7 +47,7 @@ typedef struct thr_scan_corpus {
     const thr_quantiser *quantiser;
     thr_metric metric;
     thr_dtype keep;           /* F32, F16, I8 or NONE */
-    const float *kept_centre; /* of F16 and I8 (kept.h); NULL: 0 */
+    const float *kept_centre; /* of F16 and I8 (segment.h); NULL: 0 */
     uint32_t lead;       /* planes in the segments' blocks; fewer than the quantiser's item_bits for nested codes */
     uint32_t query_bits; /* default where the search options leave it open; 0: THR_DEFAULT_QUERY_BITS */
     thr_code_errors errors;

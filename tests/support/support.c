@@ -196,7 +196,7 @@ static void *item_array(const test_shape *shape, size_t size) {
     return test_array(((size_t)shape->n_items + 63) / 64 * 64, size);
 }
 
-/* Stored numbers times their scale; with cosine and a scale, the vector divided by its length (scan/kept.h). */
+/* Stored numbers times their scale; with cosine and a scale, the vector divided by its length (scan/segment.h). */
 static void keep_row(test_corpus *corpus, uint64_t item, const float *row) {
     const uint32_t n_dims = corpus->shape.n_dims;
     const bool scaled = thr_keep_is_scaled(corpus->shape.keep), cosine = corpus->shape.metric == THR_METRIC_COSINE;

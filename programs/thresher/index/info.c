@@ -110,6 +110,9 @@ static void print_codes(const thr_index_info *info, measures measured) {
         (void)printf("calibration     %s\n", prog_counted(info->tuned_queries, "query").text);
     else
         (void)printf("calibration     none\n");
+    if (info->kept_recall > 0)
+        (void)printf("kept vectors    find %.3f of the nearest 10 of the vectors as given\n",
+                     (double)info->kept_recall);
 }
 
 static void print_cells(const thr_index *index, const thr_cells_choice *measured) {

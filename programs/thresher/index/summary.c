@@ -44,6 +44,8 @@ void prog_json_index(prog_json *json, const char *dir, const thr_index *index) {
     prog_json_key_bool(json, "relative_codes", info.relative_codes);
     prog_json_key_bool(json, "rotated", info.rotated);
     prog_json_key_count(json, "tuned_queries", info.tuned_queries);
+    if (info.kept_recall > 0)
+        prog_json_key_real(json, "kept_recall", (double)info.kept_recall);
     prog_json_key_bool(json, "features", info.has_features);
     prog_json_key_count(json, "n_segments", info.n_segments);
     prog_json_key_count(json, "n_zero", info.n_zero);
@@ -100,6 +102,19 @@ static void note_cells(const thr_index *index, const thr_cells_choice *cells) {
                   cells->kept ? "cells" : "no cells", 100 * (double)cells->read, cells->n_cells, (double)cells->speed);
 }
 
+/* Searches promise .99 by default, and find at most what the kept type does. */
+static void note_kept(const thr_index_info *info) {
+    static const double PROMISED = .985;
+
+    if (info->kept_recall == 0)
+        return;
+    prog_note("%s vectors keep %.3f of the nearest 10 of the vectors as given%s", thr_dtype_name(info->keep),
+              (double)info->kept_recall,
+              (double)info->kept_recall < PROMISED
+                  ? ": the default recall of .99 cannot be reached, keep a larger type to reach it"
+                  : "");
+}
+
 /* Open the new index and print its size. */
 static int report(const program *run, const char *dir, const thr_index_build_options *build, double seconds) {
     thr_error err = {.status = THR_OK};
@@ -115,6 +130,7 @@ static int report(const program *run, const char *dir, const thr_index_build_opt
               prog_model_bytes(index) > 0 ? " and a model of " : "",
               prog_model_bytes(index) > 0 ? prog_bytes((double)prog_model_bytes(index)).text : "",
               prog_time(seconds).text, prog_short((double)info.n_items / seconds).text);
+    note_kept(&info);
     if (info.n_zero > 0)
         prog_note("%s " PROG_ZERO_VECTORS, prog_exact(info.n_zero).text);
     if (build->cells_choice != NULL &&

@@ -12,7 +12,7 @@
  *
  *               <q, y> <= t m + s(t) s(m)
  *
- *           If t >= m, the bound is 1. A zero vector scores 0. Vectors kept as float16 or int8 (scan/kept.h) have a
+ *           If t >= m, the bound is 1. A zero vector scores 0. Vectors kept as float16 or int8 (scan/segment.h) have a
  *           length of 1 to within E: m is lower by up to 4 E, and their score, 1 - |q - y|^2 / 2, is at most 2 E above
  *           the cosine.
  *

@@ -20,7 +20,7 @@ typedef struct thr_cell_ball {
     double unit_error; /* by cosine: the rows' lengths differ from 1 by at most this */
 } thr_cell_ball;
 
-/* How the rows of a corpus are kept (scan/kept.h): its unit_error, and the length of the centre, 0 without one. */
+/* How the rows of a corpus are kept (scan/segment.h): its unit_error, and the length of the centre, 0 without one. */
 typedef struct thr_cell_rows_kept {
     double unit_error, centre_length;
 } thr_cell_rows_kept;

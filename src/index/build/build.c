@@ -15,6 +15,7 @@
 #include "index/build/segment_stream.h"
 #include "index/build/cells.h"
 #include "index/calibration/calibrate.h"
+#include "index/calibration/kept_recall.h"
 #include "index/build/learn.h"
 #include "index/build/order_by_cells.h"
 #include "index/build/shared_quantiser.h"
@@ -208,6 +209,7 @@ static thr_status calibrate(builder *b, thr_error *err) {
     THR_TRY_OUT(thr_index_open_unpublished(b->context, b->dir.path, &b->manifest, &index, err));
     THR_TRY_OUT(
         thr_index_tune_by_items(index, &sample, rows, b->options->calibration_queries, &b->manifest.tuning, err));
+    status = thr_index_measure_kept(index, &b->source, &b->manifest.kept_recall, err);
 out:
     thr_index_free(index);
     thr_release(b->context, rows);

@@ -153,12 +153,13 @@ static void measure(const thr_keeper *k, const float *floats, kept_row *row) {
 
 /* Raise the bounds of the keeper to those of a row. */
 static void note_errors(thr_keeper *k, const kept_row *row) {
-    const bool cosine = k->form.metric == THR_METRIC_COSINE, exact = row->error <= FLOAT32 * row->length;
+    const double stored = row->scale * sqrt(row->square); /* |scale v| */
+    const bool cosine = k->form.metric == THR_METRIC_COSINE, exact = row->error <= FLOAT32 * stored;
     const double error = exact ? 0 : row->error * UPWARDS;
     const thr_kept_errors errors = {.error = (float)error,
                                     .ratio = row->scale > 0 ? (float)(error / row->scale * UPWARDS) : 0,
                                     .unit_error = cosine && !exact ? (float)(fabs(row->length - 1) * UPWARDS) : 0,
-                                    .longest = (float)(row->length * UPWARDS)};
+                                    .longest = (float)(stored * UPWARDS)};
     thr_kept_errors_join(&k->errors, &errors);
 }
 

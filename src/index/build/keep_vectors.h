@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * keep_vectors.h - converts vectors to the copy that is kept for the exact pass: float32, or residuals from a centre as
- * float16 or 8-bit integers, with a scale (scan/kept.h).
+ * float16 or 8-bit integers, with a scale (scan/segment.h).
  */
 #pragma once
 
 #include "base/memory.h"
-#include "scan/kept.h"
+#include "scan/segment.h"
 
 #include <thresher/index.h>
 

@@ -3,7 +3,7 @@
  * kept_certificates.h - what scores of float16 and int8 vectors prove about the vectors as they were given.
  *
  * A search of such an index finds the best k by the scores of the kept vectors. The true score of an item is within a
- * range around that score (scan/kept.h). So the k items are the best of the vectors as given if their ranges begin
+ * range around that score (scan/segment.h). So the k items are the best of the vectors as given if their ranges begin
  * above the end of every other item's range. For that the search looks for one more item.
  */
 #pragma once
