@@ -125,7 +125,9 @@ thr_status thr_dual_items_read(thr_context *context, const char *path, thr_dual_
                                thr_error *err) {
     thr_table *table = NULL;
     THR_TRY(thr_io_table_open(context, path, &table, err));
-    const thr_status status = thr_dual_items_take(context, table, lexicon, items, err);
+    thr_status status = thr_dual_items_take(context, table, lexicon, items, err);
+    if (status == THR_OK && items->n == 0)
+        status = thr_fail(err, THR_EDIM, "%s: holds no items: write or fetch it again", path);
     thr_io_table_free(table);
     return status;
 }
@@ -265,7 +267,9 @@ thr_status thr_dual_requests_read(thr_context *context, const char *path, const 
                                   thr_dual_lexicon *lexicon, thr_dual_requests *requests, thr_error *err) {
     thr_table *table = NULL;
     THR_TRY(thr_io_table_open(context, path, &table, err));
-    const thr_status status = thr_dual_requests_take(context, table, items, lexicon, requests, err);
+    thr_status status = thr_dual_requests_take(context, table, items, lexicon, requests, err);
+    if (status == THR_OK && requests->n == 0)
+        status = thr_fail(err, THR_EDIM, "%s: holds no requests: write or fetch it again", path);
     thr_io_table_free(table);
     return status;
 }

@@ -163,8 +163,8 @@ static void bad_lines_are_named(void **state) {
         {"a\tx\n", "u\ta:1e40\n", THR_ERANGE, "the value of 'a:1e40'"},
         {"a\tx\n", "u:1e40\ta\n", THR_ERANGE, "line 1: the word 'u' has a number"},
         {"a\tx\n", ".u\ta\n", THR_EFORMAT, "line 1: the word '.u'"},
-        {"", "", THR_ECORRUPT, "items.tsv: the file is empty"},
-        {"a\tx\n", "", THR_ECORRUPT, "requests.tsv: the file is empty"},
+        {"", "", THR_EDIM, "items.tsv: holds no items"},
+        {"a\tx\n", "", THR_EDIM, "requests.tsv: holds no requests"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         files f;

@@ -137,6 +137,8 @@ thr_status thr_text_vector_ids_read(thr_context *context, const thr_vector_ids *
     }
     THR_TRY_OUT(thr_io_table_open(context, ids->pairs_path, &table, err));
     status = read_pairs(context, sides, table, rows, n, err);
+    if (status == THR_OK && *n == 0)
+        status = thr_fail(err, THR_EDIM, "%s: holds no pairs: write or fetch it again", ids->pairs_path);
 out:
     thr_io_table_free(table);
     for (size_t side = 0; side < THR_N_SIDES; side++)
