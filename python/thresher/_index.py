@@ -23,16 +23,7 @@ from ._core.notes import note
 from ._core.progress import Progress
 from ._core.readers import Vectors
 from ._dual import DualInfo, dual_info, encode_users, hits_of
-from ._filters import (
-    SHARE,
-    Filter,
-    as_filter,
-    check_hand_made,
-    filter_of_roaring_ids,
-    is_mask,
-    refuse_rows,
-    roaring_bytes,
-)
+from ._filters import Filter, as_filter, filter_of_roaring_ids, is_mask, refuse_rows, roaring_bytes
 from ._handle import Opened
 from ._hits import HitsTarget, IndexHits, as_target
 from ._index_change import IndexChange, NewItems, note_zero_vectors
@@ -40,7 +31,8 @@ from ._index_change import add as change_add
 from ._index_change import compact as change_compact
 from ._index_change import remove as change_remove
 from ._index_info import IndexCells, IndexHandle, IndexInfo, note_kept
-from ._items import all_ids, as_items, check_found, filter_of_items, find_items, missing, names_of, shaped, vectors_of
+from ._items import all_ids, as_items, check_found, filter_of_items, find_items, is_of_handle
+from ._items import missing, names_of, shaped, vectors_of
 from ._radius import note_radius, search_radius
 from ._search import (
     CertifiedArray,
@@ -430,25 +422,9 @@ class Index(Opened):
 
     def _of_handle(self, handle: IndexHandle, filter: Filter) -> Filter:
         """A Filter that is of the handle's rows, or is made again of its ids."""
-        made_for = filter.snapshot
-        if made_for is handle or made_for == SHARE:
+        if is_of_handle(self.path, handle, filter, self._auto):
             return filter
-        if made_for is None:
-            check_hand_made(
-                self.path, filter, handle.rows_in_order, not handle.rows_are_ids, "index.filter_ids(ids)"
-            )
-            return filter
-        if not isinstance(made_for, IndexHandle):
-            raise _errors.ArgumentError(
-                f"filter: was made for a collection of shards, not for {self.path}: make it again"
-            )
-        same = (made_for.n_commits, made_for.n_rows) == (handle.n_commits, handle.n_rows)
-        if filter.ids is not None and (self._auto or same):  # of the same commit, it may be another index's
-            return self._filter_of(handle, filter.ids, "ignore" if self._auto else "raise")
-        raise _errors.ArgumentError(
-            f"filter: was made for commit {made_for.n_commits} of {self.path}, which shows commit {handle.n_commits} "
-            "now: make it again"
-        )
+        return self._filter_of(handle, filter.ids, "ignore" if self._auto else "raise")
 
     def _ask_for_features(
         self, handle: IndexHandle, options: Any, features: Any, value: str, target: Any, by_model: bool

@@ -15,7 +15,7 @@ from ._core import abi, arrays
 from ._core.checks import encoded, whole
 from ._core.library import lib
 from ._core.tables import as_names
-from ._filters import Filter, filter_of_rows, refuse_mask
+from ._filters import SHARE, Filter, check_hand_made, filter_of_rows, refuse_mask
 from ._index_info import IndexHandle
 
 IdArray = npt.NDArray[np.uint64]
@@ -94,6 +94,28 @@ def filter_of_items(path: str, n_rows: int, items: Items, rows: IdArray, unknown
             refuse_mask(items, n_rows)
         check_found(path, items, rows, ': missing="ignore" leaves out such items')
     return filter_of_rows(n_rows, rows[rows != abi.NO_ID])
+
+
+def is_of_handle(path: str, handle: IndexHandle, filter: Filter, auto: bool) -> bool:
+    """
+    Whether the rows of a Filter are the handle's; False: make it again of its ids, for an index that refreshes itself
+    (auto), or one of the same commit, which may be another index. Raises ArgumentError if it is stale.
+    """
+    made_for = filter.snapshot
+    if made_for is handle or made_for == SHARE:
+        return True
+    if made_for is None:
+        check_hand_made(path, filter, handle.rows_in_order, not handle.rows_are_ids, "index.filter_ids(ids)")
+        return True
+    if not isinstance(made_for, IndexHandle):
+        raise _errors.ArgumentError(f"filter: was made for a collection of shards, not for {path}: make it again")
+    same = (made_for.n_commits, made_for.n_rows) == (handle.n_commits, handle.n_rows)
+    if filter.ids is not None and (auto or same):
+        return False
+    raise _errors.ArgumentError(
+        f"filter: was made for commit {made_for.n_commits} of {path}, which shows commit {handle.n_commits} now: make it "
+        "again"
+    )
 
 
 def each_name(name: Callable[[Any], str | None], ids: Any) -> str | None | list[Any]:
