@@ -103,7 +103,8 @@ typedef struct thr_beam thr_beam;
  * beam + 1 words, or as many as may be answered if these are fewer. The caller frees *beam.
  *
  * Returns THR_OK; THR_EINVAL for options out of range, an end word or a word of never that the head lacks, an end word
- * in never, or if no word is left; THR_ENOMEM. thr_beam_search returns errors of the head's query, such as a screen it was not built for.
+ * in never or of a bias of -infinity, or if no word is left; THR_ENOMEM. thr_beam_search returns errors of the head's
+ * query, such as a screen it was not built for.
  */
 THR_API thr_status thr_beam_create(thr_head *head, const thr_beam_options *options, thr_beam **beam, thr_error *err);
 

@@ -101,6 +101,11 @@ class TestBeam(Case):
         best = thresher.beam_search(head, Bigrams(), 1, start_word=0, end_word=0, n_best=2)[0]
         self.assertEqual([x.words.tolist() for x in best], [[1, 0], [2, 0]])
         self.assertAlmostEqual(best[0].log_prob, math.log(0.3), places=6)
+        with self.assertRaisesRegex(ValueError, "the end word, 0, is never answered by the head: no sequence could end"):
+            bias = np.zeros(head.info.n_words)
+            bias[0] = -np.inf
+            silent = thresher.Head.build(np.eye(head.info.n_words, head.info.n_dims), bias=bias, n_bands=0)
+            thresher.beam_search(silent, Bigrams(), 1, start_word=0, end_word=0)
         never = thresher.beam_search(head, Bigrams(), 1, start_word=0, end_word=0, never=[1], min_length=3)[0]
         self.assertEqual(never[0].words.tolist(), [2, 2, 0])
         cut = thresher.beam_search(head, Bigrams(), 1, start_word=0, end_word=None, max_length=2)[0][0]

@@ -72,6 +72,15 @@ static thr_status check_lists(const thr_beam_options *o, const thr_head_query_op
     return THR_OK;
 }
 
+/* Whether the head may answer the end word. */
+static bool can_end(const thr_beam *beam, const thr_head_query_options *query) {
+    const uint32_t end = beam->options.end_word;
+    for (uint64_t i = 0; i < query->n_never; i++)
+        if (query->never[i] == end)
+            return false;
+    return !thr_head_is_hidden(beam->head->never, end);
+}
+
 /* The words that are never produced, of both options, are those that the head never answers: beam + 1 words suffice. */
 static thr_status copy_never(thr_beam *beam, thr_error *err) {
     const thr_beam_options *o = &beam->options;
@@ -86,6 +95,9 @@ static thr_status copy_never(thr_beam *beam, thr_error *err) {
         memcpy(beam->never, query->never, (size_t)query->n_never * sizeof *beam->never);
     if (o->n_never > 0)
         memcpy(beam->never + query->n_never, o->never, (size_t)o->n_never * sizeof *beam->never);
+    if (o->end_word != THR_BEAM_NO_WORD && !can_end(beam, query))
+        return thr_fail(err, THR_EINVAL,
+                        "the end word, %" PRIu32 ", is never answered by the head: no sequence could end", o->end_word);
     query->never = beam->never;
     query->n_never += o->n_never;
     THR_TRY(thr_head_count_left(beam->head, query->never, query->n_never, &n_left, err));
