@@ -18,6 +18,7 @@ import time
 from bench.shared import common
 import numpy as np
 import thresher
+from bench.search import kept as kept_types
 from bench.search.datasets import BOOKS_FILES, read_books
 
 RECALLS = (0.9, 0.95, 0.99, 0.999)
@@ -227,8 +228,12 @@ def main():
     add("--cells", type=int, metavar="N", default=256, help="of the indexes with cells (default: 256)")
     add("--sets", nargs="*", metavar="NAME", choices=names, default=names, help=f"{' '.join(names)} (default: all)")
     add("--kinds", nargs="+", metavar="KIND", choices=KINDS, default=list(KINDS), help=f"{' '.join(KINDS)} (default: all)")
+    add("--kept", metavar="CSV", help="only the recall by vectors as given of kept types, written to a file")
     given = parser.parse_args()
     common.need_thresher("bench promise")
+    if given.kept:
+        kept_types.run(given.kept)
+        return
     os.makedirs(KEPT, exist_ok=True)
     for name, metric, path in SETS:
         if f"{name},{metric}" in given.sets:
