@@ -237,6 +237,16 @@ THR_API thr_index_cells thr_index_get_cells(const thr_index *index);
  */
 THR_API thr_status thr_index_measure_cells(thr_index *index, thr_cells_choice *choice, thr_error *err);
 
+/*
+ * Measure, on some items, how much of their vectors is not common to all: 1 - |mean|^2 / (mean of |x|^2), for cosine of
+ * their directions. Below THR_LEAST_SPREAD, as of 50 + .05 x with x of unit variance, cosines and inner products differ
+ * by so little that float32 rounds many to equal ones: subtract the mean from items and queries, or use L2. *spread is
+ * 1 for L2, which has no such error, and without kept vectors or segments. Returns THR_OK; THR_EINVAL; THR_ECHANGED;
+ * THR_ENOMEM.
+ */
+#define THR_LEAST_SPREAD 0x1p-14F
+THR_API thr_status thr_index_spread(const thr_index *index, float *spread, thr_error *err);
+
 /* The journal: the newest small changes, whose items have no codes yet and are scored exactly. */
 typedef struct thr_index_journal {
     uint64_t n_items; /* in the journal, without removed ones */

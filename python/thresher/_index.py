@@ -26,7 +26,7 @@ from ._dual import DualInfo, dual_info, encode_users, hits_of
 from ._filters import Filter, as_filter, filter_of_roaring_ids, is_mask, refuse_rows, roaring_bytes
 from ._handle import Opened
 from ._hits import HitsTarget, IndexHits, as_target
-from ._index_change import IndexChange, NewItems, note_zero_vectors
+from ._index_change import IndexChange, NewItems, note_spread, note_zero_vectors
 from ._index_change import add as change_add
 from ._index_change import compact as change_compact
 from ._index_change import remove as change_remove
@@ -192,6 +192,7 @@ class Index(Opened):
         built = cls(path, threads=threads, device=device)
         note_zero_vectors(built.info.n_zero)
         note_kept(built.info)
+        note_spread(built.handle().spread(), len(built))
         return built
 
     @classmethod

@@ -103,6 +103,15 @@ def changed(change: abi.IndexChange) -> IndexChange:
     )
 
 
+def note_spread(spread: float, n_items: int) -> None:
+    """Warn of vectors that are nearly equal."""
+    if spread < 2.0**-14 and n_items > 1:
+        note(
+            "the vectors share nearly all of their values, so float32 rounds many scores to equal ones: subtract their "
+            'mean from them and from queries, or use metric="l2"'
+        )
+
+
 def note_zero_vectors(n_zero: int) -> None:
     """Warn of the zero vectors among given ones."""
     if n_zero > 0:

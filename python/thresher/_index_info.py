@@ -146,6 +146,11 @@ class IndexHandle(Handle):
         _errors.call(lib.thr_index_code_error, self.pointer, byref(now), byref(learned), files=True)
         return now.value, learned.value
 
+    def spread(self) -> float:
+        spread = c_float()
+        _errors.call(lib.thr_index_spread, self.pointer, byref(spread), files=True)
+        return spread.value
+
     def measure_cells(self) -> IndexCells:
         cells, choice = lib.thr_index_get_cells(self.pointer), abi.CellsChoice()
         _errors.call(lib.thr_index_measure_cells, self.pointer, byref(choice), files=True)

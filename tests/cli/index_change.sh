@@ -313,3 +313,13 @@ works "$THRESHER" index info z.index
 matches '^zero vectors    14 of all that were given' out
 works "$THRESHER" index build zeros.fvecs --metric l2 -o z.index --force
 ! grep -q 'zero vectors' err || die "a zero vector is a point like others by l2"
+
+# ---------------------------------------------------------------------------------------------------- common offsets
+
+random_rows 300 16 1 | awk '{ for (i = 1; i <= NF; i++) printf "%.6f ", 50 + 0.05 * $i; print "" }' | to_fvecs >offset.fvecs
+works "$THRESHER" index build offset.fvecs -o o.index
+matches 'items share nearly all of their vectors.*subtract the mean' err
+works "$THRESHER" index info o.index
+matches '^spread .* items share nearly all of their vectors' out
+works "$THRESHER" index build offset.fvecs --metric l2 -o o.index --force
+! grep -q 'share nearly all' err || die "by l2 differences are exact"

@@ -24,6 +24,7 @@ static bool holds_codes(const thr_index_info *info, const thr_tower_config *mode
 /* How much the codes lose; 0 where unknown. */
 typedef struct measures {
     float now, learned; /* errors of codes */
+    float spread;
     thr_cells_choice cells;
 } measures;
 
@@ -57,6 +58,7 @@ static void print_json(const char *dir, const thr_index *index, measures measure
         prog_json_key_real(&json, "code_error", (double)measured.now);
     if (measured.learned > 0)
         prog_json_key_real(&json, "code_error_learned", (double)measured.learned);
+    prog_json_key_real(&json, "spread", (double)measured.spread);
     prog_json_key_bool(&json, "has_ids", info.has_ids);
     prog_json_key_bool(&json, "has_names", info.has_names);
     PROG_JSON_COUNTS(&json, {"code_bytes", info.code_bytes}, {"vector_bytes", info.vector_bytes},
@@ -151,6 +153,8 @@ static void print_text(const char *dir, thr_index *index, measures measured) {
                      prog_exact(info->n_zero).text);
     (void)printf("dimensions      %" PRIu32 "\n", info->n_dims);
     (void)printf("metric          %s\n", thr_metric_name(info->metric));
+    if (measured.spread < THR_LEAST_SPREAD && info->n_items > 1)
+        (void)printf("spread          %.2g of their length: " PROG_SMALL_SPREAD "\n", (double)measured.spread);
     if (info->n_segments > 0)
         print_codes(info, measured);
     else
@@ -193,8 +197,10 @@ static void print_text(const char *dir, thr_index *index, measures measured) {
 }
 
 static thr_status measure(thr_index *index, measures *measured, thr_error *err) {
-    const thr_status status = thr_index_code_error(index, &measured->now, &measured->learned, err);
+    thr_status status = thr_index_code_error(index, &measured->now, &measured->learned, err);
 
+    if (status == THR_OK)
+        status = thr_index_spread(index, &measured->spread, err);
     return status != THR_OK ? status : thr_index_measure_cells(index, &measured->cells, err);
 }
 

@@ -120,9 +120,14 @@ static int report(const program *run, const char *dir, const thr_index_build_opt
     thr_error err = {.status = THR_OK};
     thr_index *index = NULL;
     thr_index_info info;
+    float spread = 1;
 
     if (thr_index_open(run->context, dir, &index, &err) != THR_OK)
         return prog_failed(&err);
+    if (thr_index_spread(index, &spread, &err) != THR_OK) {
+        thr_index_free(index);
+        return prog_failed(&err);
+    }
     info = thr_index_get_info(index);
     prog_note("built %s: %s of %s, %s, %s, %.1f bytes per item%s%s, in %s (%s items/s)", dir,
               prog_counted(info.n_items, "item").text, prog_counted(info.n_dims, "dimension").text,
@@ -131,6 +136,8 @@ static int report(const program *run, const char *dir, const thr_index_build_opt
               prog_model_bytes(index) > 0 ? prog_bytes((double)prog_model_bytes(index)).text : "",
               prog_time(seconds).text, prog_short((double)info.n_items / seconds).text);
     note_kept(&info);
+    if (spread < THR_LEAST_SPREAD && info.n_items > 1)
+        prog_note(PROG_SMALL_SPREAD ": subtract the mean from items and queries, or build with --metric l2");
     if (info.n_zero > 0)
         prog_note("%s " PROG_ZERO_VECTORS, prog_exact(info.n_zero).text);
     if (build->cells_choice != NULL &&

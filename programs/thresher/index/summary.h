@@ -22,6 +22,9 @@ void prog_json_cells(prog_json *json, const thr_cells_choice *cells);
 /* Print what searches of an index with cells read. */
 void prog_print_cells(const thr_cells_choice *cells);
 
+/* Whether cosines or inner products of the items differ by too little for float32. */
+#define PROG_SMALL_SPREAD "items share nearly all of their vectors, so float32 rounds many scores to equal ones"
+
 /* After a count. */
 #define PROG_ZERO_VECTORS "zero vectors: they score 0 for every query, so before all items that score less"
 

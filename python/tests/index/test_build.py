@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import unittest
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -79,6 +80,15 @@ class Build(VectorCase):
         for metric in ("ip", "l2"):
             with self.assertRaisesRegex(thresher.ArgumentError, "row 77 is shorter"):
                 Index.build(self.path(metric), tiny, metric=metric)
+
+    def test_a_wide_common_offset_is_noted(self) -> None:
+        for metric in ("cosine", "ip"):
+            with self.assertWarnsRegex(UserWarning, "share nearly all of their values.*subtract their mean"):
+                Index.build(self.path(), 50 + 0.05 * self.vectors, metric=metric, replace=True).close()
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for rows, metric in ((50 + 0.05 * self.vectors, "l2"), (10 + self.vectors, "cosine")):
+                Index.build(self.path(), rows, metric=metric, replace=True).close()
 
     def test_sparse_vectors_with_cells_keep_the_promise(self) -> None:
         """8 of 256 values are not 0."""

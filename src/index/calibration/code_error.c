@@ -121,3 +121,35 @@ thr_status thr_index_code_error(const thr_index *index, float *now, float *learn
     thr_release(index->context, vectors);
     return thr_index_check_after(index, status, err);
 }
+
+thr_status thr_index_spread(const thr_index *index, float *spread, thr_error *err) {
+    float *vectors = NULL;
+    double *mean = NULL, squares = 0, common = 0;
+    uint64_t n = 0;
+    thr_status status = THR_OK;
+    if (index == NULL || spread == NULL)
+        return thr_fail(err, THR_EINVAL, "the spread of items needs an index and a pointer for the result");
+    const thr_manifest *m = &index->manifest;
+    const uint32_t n_dims = m->quantiser.n_dims;
+    *spread = 1;
+    if (index->n_segments == 0 || m->metric == THR_METRIC_L2 || m->keep == THR_DTYPE_NONE || m->model.codes)
+        return THR_OK;
+    THR_TRY(thr_index_check_unchanged(index, err));
+    THR_TRY_OUT(thr_alloc_zero(index->context, n_dims, sizeof *mean, &mean, "a sample of the items", err));
+    THR_TRY_OUT(thr_index_sample_items(index, rows_to_measure(n_dims), &vectors, &n, err));
+    for (uint64_t i = 0; i < n; i++) {
+        const float *x = vectors + i * n_dims;
+        const double square = index->context->kernels->sum_squares(x, n_dims);
+        const double scale = m->metric == THR_METRIC_IP ? 1 : square > 0 ? 1 / sqrt(square) : 0;
+        squares += square * scale * scale;
+        for (uint32_t d = 0; d < n_dims; d++)
+            mean[d] += scale * (double)x[d];
+    }
+    for (uint32_t d = 0; d < n_dims; d++)
+        common += mean[d] * mean[d];
+    if (n > 1 && squares > 0)
+        *spread = (float)fmax(0, 1 - common / (double)n / squares);
+out:
+    THR_RELEASE(index->context, mean, vectors);
+    return thr_index_check_after(index, status, err);
+}
