@@ -30,15 +30,18 @@ static void to_cosines(const thr_scan_query *query, thr_lane *lane, const thr_se
     const float near = thr_near_cosine(n_dims);
     const float *norms = segment->inverse_norms + first;
     float *row = lane->vector + n_dims;
-    bool any = false;
-    for (size_t i = 0; i < n; i++) {
+    uint64_t candidates = 0;
+    for (size_t i = 0; i < n; i++)
         scores[i] *= norms[i];
+    for (size_t i = 0; i < n && !(least > -1); i++)
         scores[i] = scores[i] < -1 ? -1 : scores[i];
-        any = any || scores[i] >= near;
-    }
-    for (size_t i = 0; any && i < n; i++) {
-        if (scores[i] < near)
-            continue;
+    if (n == THR_BLOCK_ITEMS)
+        candidates = query->kernels->screen_scores(scores, near);
+    else
+        for (size_t i = 0; i < n; i++)
+            candidates |= (uint64_t)(scores[i] >= near) << i;
+    for (; candidates != 0; candidates &= candidates - 1) {
+        const unsigned i = (unsigned)__builtin_ctzll(candidates);
         if (least > 1) {
             scores[i] = 1;
             continue;
