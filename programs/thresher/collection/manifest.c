@@ -351,7 +351,7 @@ static int by_directory(const void *a, const void *b) {
 /* Every shard is there once. */
 static int check_distinct(const parser *p) {
     const prog_shards *s = p->shards;
-    const prog_shard **sorted = malloc((size_t)s->n_shards * sizeof(const prog_shard *));
+    const prog_shard **sorted = malloc(((size_t)s->n_shards + 1) * sizeof(const prog_shard *));
     int rc = PROG_DONE;
 
     if (sorted == NULL)
