@@ -37,6 +37,13 @@ thr_status thr_pass_on(thr_status status, const thr_error *why, thr_error *err);
             goto out;                                                                                                  \
     } while (0)
 
+/* THR_EINVAL if path is NULL or empty; what: "the directory of the index". */
+static inline thr_status thr_check_path(const char *path, const char *what, thr_error *err) {
+    return path != NULL && *path != '\0'
+               ? THR_OK
+               : thr_fail(err, THR_EINVAL, "the path of %s is %s", what, path == NULL ? "NULL" : "empty");
+}
+
 /* THR_EINVAL unless value is 0 to last; type: "thr_estimator". */
 static inline thr_status thr_check_enum(int value, int last, const char *type, thr_error *err) {
     return value >= 0 && value <= last ? THR_OK : thr_fail(err, THR_EINVAL, "%d is no %s", value, type);

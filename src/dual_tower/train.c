@@ -114,6 +114,7 @@ thr_status thr_dual_train(thr_context *context, const char *requests_path, const
     if (given != NULL)
         options = *given;
     THR_TRY(check(&options, err));
+    THR_TRY(thr_check_path(requests_path, "the requests to read", err));
     const thr_model_place place = {
         path, THR_DUAL_KIND, "a dual tower", {requests_path, items_path, options.valid_path}, options.resume};
     THR_TRY(thr_training_checkpoint_check_place(context, &place, err));

@@ -8,8 +8,8 @@
 #include "head/head.h"
 
 thr_status thr_head_check_path(thr_context *context, const char *path, bool replace, thr_error *err) {
-    if (context == NULL || path == NULL)
-        return thr_fail(err, THR_EINVAL, "a head is saved to a name");
+    if (context == NULL)
+        return thr_fail(err, THR_EINVAL, "the context is NULL");
     THR_TRY(thr_out_check_place(context, path, err));
     if (!replace && access(path, F_OK) == 0)
         return thr_fail(err, THR_EEXIST, "%s: exists already: replace it, or choose another name", path);
@@ -18,7 +18,7 @@ thr_status thr_head_check_path(thr_context *context, const char *path, bool repl
 
 thr_status thr_head_save(const thr_head *head, const char *path, bool replace, thr_error *err) {
     if (head == NULL)
-        return thr_fail(err, THR_EINVAL, "a head is saved to a name");
+        return thr_fail(err, THR_EINVAL, "the head is NULL");
     THR_TRY(thr_head_check_path(head->context, path, replace, err));
     if (head->path != NULL)
         THR_TRY(thr_map_check(&head->map, head->path, err));

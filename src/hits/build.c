@@ -24,8 +24,7 @@ thr_status thr_hits_take_build(thr_context *context, const char *path, const thr
     thr_hits_build_options_init(complete);
     if (options != NULL)
         *complete = *options;
-    if (path == NULL || path[0] == '\0')
-        return thr_fail(err, THR_EINVAL, "the name of the file to build is empty");
+    THR_TRY(thr_check_path(path, "the posting lists to build", err));
     if (complete->order != THR_HITS_ORDER_FEATURES && complete->order != THR_HITS_ORDER_ROWS)
         return thr_fail(err, THR_EINVAL, "the order %d of items is unknown", (int)complete->order);
     THR_TRY(thr_out_check_place(context, path, err));
@@ -108,6 +107,7 @@ out:
 thr_status thr_hits_build(thr_context *context, const char *path, const thr_item_features *items,
                           const thr_hits_build_options *options, thr_error *err) {
     thr_hits_build_options complete;
+    THR_TRY(thr_check_path(path, "the posting lists to build", err));
     if (context == NULL || items == NULL || items->offsets == NULL)
         return thr_fail(err, THR_EINVAL, "a build needs a context and the features of items");
     THR_TRY(thr_hits_take_build(context, path, options, &complete, err));

@@ -75,8 +75,9 @@ thr_status thr_hits_build_table(thr_context *context, const char *path, const ch
     thr_status status = THR_OK;
     thr_hits_build_options complete;
     table t = {.ids = NULL};
-    if (context == NULL || table_path == NULL)
-        return thr_fail(err, THR_EINVAL, "a build needs a context and a table of items");
+    if (context == NULL)
+        return thr_fail(err, THR_EINVAL, "a build needs a context");
+    THR_TRY(thr_check_path(table_path, "the table of items", err));
     if (path != NULL)
         THR_TRY(thr_out_check_input(path, table_path, err));
     THR_TRY(thr_hits_take_build(context, path, options, &complete, err));

@@ -74,8 +74,9 @@ thr_status thr_hits_open(thr_context *context, const char *path, thr_hits **out,
     thr_hits *hits = NULL;
     if (out != NULL)
         *out = NULL;
-    if (context == NULL || path == NULL || out == NULL)
-        return thr_fail(err, THR_EINVAL, "opening posting lists needs a context, a path, and a pointer for the result");
+    if (context == NULL || out == NULL)
+        return thr_fail(err, THR_EINVAL, "opening posting lists needs a context and a pointer for the result");
+    THR_TRY(thr_check_path(path, "the posting lists to open", err));
     THR_TRY(thr_alloc_zero(context, 1, sizeof *hits, &hits, "posting lists", err));
     hits->context = thr_context_retain(context);
     hits->file = hits;

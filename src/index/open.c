@@ -188,8 +188,7 @@ static thr_status open_files(thr_index *index, const char *dir, thr_error *err) 
 
 static thr_status check_dir(const char *dir, thr_error *err) {
     struct stat st;
-    if (dir == NULL || dir[0] == '\0')
-        return thr_fail(err, THR_EINVAL, "the name of the index's directory is empty");
+    THR_TRY(thr_check_path(dir, "the directory of the index", err));
     if (lstat(dir, &st) != 0)
         return thr_fail(err, THR_ENOTFOUND, "%s: there is no such directory", dir);
     if (stat(dir, &st) != 0)

@@ -143,7 +143,8 @@ bool thr_io_ending_is_known(const char *name) {
 
 thr_status thr_io_ending_check_file(const char *name, thr_error *err) {
     struct stat st;
-    if (name[0] == '\0' || name[0] == '-' || thr_io_ending_is_known(name))
+    THR_TRY(thr_check_path(name, "the file to read", err));
+    if (name[0] == '-' || thr_io_ending_is_known(name))
         return THR_OK;
     if (stat(name, &st) == 0)
         return S_ISDIR(st.st_mode)

@@ -33,6 +33,7 @@ static thr_status open_any(thr_context *context, const char *name, const thr_ima
     thr_source source;
     const thr_ending *ending = NULL;
     thr_status status = THR_OK;
+    THR_TRY(thr_check_path(name, "the file to read", err));
     THR_TRY_OUT(thr_alloc(context, strlen(name) + 1, 1, &path, "a file name", err));
     if (image == NULL)
         THR_TRY_OUT(thr_io_ending_check_file(name, err));
@@ -86,7 +87,7 @@ thr_status thr_reader_open_lines(thr_context *context, const char *path, size_t 
     *reader = NULL;
     if (path == NULL || strcmp(path, "-") == 0)
         THR_TRY(open_plain_lines(context, NULL, reader, err));
-    else if (!thr_io_ending_is_known(path))
+    else if (path[0] != '\0' && !thr_io_ending_is_known(path))
         THR_TRY(open_plain_lines(context, path, reader, err));
     else
         THR_TRY(thr_reader_open(context, path, reader, err));

@@ -46,8 +46,9 @@ static thr_status open_any(thr_context *context, const char *name, const thr_ima
     thr_source source; /* points into path */
     char *path = NULL;
     const thr_ending *ending = NULL;
-    const size_t size = strlen(name) + 1;
     thr_status status = THR_OK;
+    THR_TRY(thr_check_path(name, "the table to read", err));
+    const size_t size = strlen(name) + 1;
     THR_TRY_OUT(thr_alloc_zero(context, 1, sizeof *made, &made, "a table", err));
     made->context = context;
     made->stream.fd = -1;

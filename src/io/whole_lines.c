@@ -72,6 +72,8 @@ static thr_status open_file(thr_whole_lines *lines, thr_error *err) {
 
 thr_status thr_io_whole_lines_open(thr_context *context, const char *name, size_t chunk_bytes, thr_whole_lines *lines,
                                    thr_error *err) {
+    *lines = (thr_whole_lines){.context = context, .stream = {.fd = -1}};
+    THR_TRY(thr_check_path(name, "the file to read", err));
     size_t length = strlen(name);
     *lines = (thr_whole_lines){.context = context,
                                .name = name,

@@ -49,6 +49,7 @@ thr_status thr_ranking_open(thr_context *context, const char *path, const thr_ra
     *ranking = NULL;
     if (options != NULL)
         o = *options;
+    THR_TRY(thr_check_path(path, "the ranking to read", err));
     THR_TRY(make(context, &r, err));
     const thr_svmlight_options how = {.need_queries = !o.without_queries,
                                       .drop_comments = o.without_comments,

@@ -216,11 +216,12 @@ static thr_status open_files(thr_checkpoint *c, const char *name, thr_error *err
 
 thr_status thr_tensors_checkpoint_open(thr_context *context, const char *path, thr_checkpoint **checkpoint,
                                        thr_error *err) {
-    const char *base = base_name(path);
     char name[NAME_BYTES];
     thr_checkpoint *made = NULL;
     thr_status status = THR_OK;
     *checkpoint = NULL;
+    THR_TRY(thr_check_path(path, "the model to open", err));
+    const char *base = base_name(path);
     if (strlen(base) >= NAME_BYTES)
         return thr_fail_errno(err, ENAMETOOLONG, "open", path);
     THR_TRY(thr_alloc_zero(context, 1, sizeof *made, &made, "a model", err));

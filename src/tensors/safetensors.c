@@ -302,6 +302,8 @@ static thr_status make(thr_context *context, const char *name, const void *data,
 }
 
 thr_status thr_tensors_open(thr_context *context, const char *path, thr_tensors **tensors, thr_error *err) {
+    *tensors = NULL;
+    THR_TRY(thr_check_path(path, "the model to open", err));
     return make(context, path, NULL, 0, true, tensors, err);
 }
 

@@ -30,6 +30,7 @@ static thr_status find_path(thr_context *context, const char *model_path, char *
 thr_status thr_training_checkpoint_check_place(thr_context *context, const thr_model_place *place, thr_error *err) {
     char *path = NULL;
     thr_status status = THR_OK;
+    THR_TRY(thr_check_path(place->model_path, "the model to write", err));
     for (size_t i = 0; i < sizeof place->inputs / sizeof place->inputs[0]; i++)
         THR_TRY(thr_out_check_input(place->model_path, place->inputs[i], err));
     THR_TRY_OUT(find_path(context, place->model_path, &path, err));

@@ -38,9 +38,10 @@ static thr_status map_descriptor(int fd, const char *path, thr_map *map, thr_err
 }
 
 thr_status thr_map_open(const char *path, thr_map *map, thr_error *err) {
+    *map = (thr_map){.data = NULL};
+    THR_TRY(thr_check_path(path, "the file to open", err));
     /* O_NONBLOCK avoids waiting for the writer of a pipe. It has no effect on regular files. */
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    *map = (thr_map){.data = NULL};
     if (fd < 0)
         return thr_fail_errno(err, errno, "open", path);
     const thr_status status = map_descriptor(fd, path, map, err);

@@ -81,10 +81,9 @@ static void remove_leftovers(const thr_out *out, size_t kept) {
 /* ------------------------------------------------------------------------------------------------ open */
 
 static thr_status check_target(const char *path, thr_error *err) {
-    const size_t length = strlen(path);
     struct stat st;
-    if (length == 0)
-        return thr_fail(err, THR_EINVAL, "the name of the file to write is empty");
+    THR_TRY(thr_check_path(path, "the file to write", err));
+    const size_t length = strlen(path);
     const bool is_there = stat(path, &st) == 0;
     if (!is_there && errno == ENAMETOOLONG)
         return thr_fail_errno(err, errno, "create", path);

@@ -13,8 +13,8 @@ struct thr_output {
 thr_status thr_output_create(thr_context *context, const char *path, thr_output **output, thr_error *err) {
     thr_output *made = NULL;
     *output = NULL;
-    if (context == NULL || path == NULL)
-        return thr_fail(err, THR_EINVAL, "an output needs a context and a name");
+    if (context == NULL)
+        return thr_fail(err, THR_EINVAL, "an output needs a context");
     THR_TRY(thr_alloc(context, 1, sizeof *made, &made, "an output", err));
     const thr_status status = thr_out_open(context, path, &made->out, err);
     if (status != THR_OK) {
@@ -48,8 +48,7 @@ bool thr_output_is_stream(const char *path) {
 
 thr_status thr_output_open_stream(const char *path, int *descriptor, thr_error *err) {
     *descriptor = -1;
-    return path == NULL ? thr_fail(err, THR_EINVAL, "an output needs a name")
-                        : thr_target_open_stream(path, descriptor, err);
+    return thr_target_open_stream(path, descriptor, err);
 }
 
 thr_status thr_output_check_input(const char *path, const char *input, thr_error *err) {

@@ -102,6 +102,8 @@ static int own_descriptor(const char *target) {
 thr_status thr_target_open_stream(const char *path, int *fd, thr_error *err) {
     char target[THR_TARGET_BYTES];
     bool descriptor = false;
+    *fd = -1;
+    THR_TRY(thr_check_path(path, "the file to write", err));
     (void)thr_target_resolve(path, target, &descriptor, NULL);
     const int own = descriptor ? own_descriptor(target) : -1;
     *fd = own >= 0 ? fcntl(own, F_DUPFD_CLOEXEC, 0) : open(path, O_WRONLY | O_APPEND | O_CLOEXEC);

@@ -184,8 +184,7 @@ static thr_status sync_parent(const thr_build_dir *dir, thr_error *err) {
 thr_status thr_index_build_dir_open(thr_context *context, const char *path, bool replace, thr_build_dir *dir,
                                     thr_error *err) {
     *dir = (thr_build_dir){.context = context, .path = path, .fd = -1};
-    if (path == NULL || path[0] == '\0')
-        return thr_fail(err, THR_EINVAL, "the name of the index's directory is empty");
+    THR_TRY(thr_check_path(path, "the directory of the index", err));
     thr_status status = THR_OK;
     THR_TRY(thr_dir_make(path, &dir->made, err));
     if (dir->made)

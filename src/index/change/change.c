@@ -42,8 +42,7 @@ static thr_status copy_manifest(thr_commit *c, thr_error *err) {
 thr_status thr_index_commit_begin(thr_context *context, const char *dir, const thr_build_dir *held, thr_commit *c,
                                   thr_error *err) {
     *c = (thr_commit){.context = context, .dir.fd = -1, .dir.context = context};
-    if (dir == NULL || dir[0] == '\0')
-        return thr_fail(err, THR_EINVAL, "the name of the index's directory is empty");
+    THR_TRY(thr_check_path(dir, "the directory of the index", err));
     THR_TRY(held != NULL ? thr_index_build_dir_share(held, &c->dir, err)
                          : thr_index_build_dir_change(context, dir, &c->dir, err));
     THR_TRY(thr_index_open(context, dir, &c->index, err));

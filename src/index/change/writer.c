@@ -37,9 +37,10 @@ thr_status thr_index_writer_open(thr_context *context, const char *dir, const th
     thr_index_writer_options complete;
     thr_index_writer *w = NULL;
     thr_status status = THR_OK;
-    if (context == NULL || dir == NULL || dir[0] == '\0' || writer == NULL)
-        return thr_fail(err, THR_EINVAL, "a writer needs a context, a directory and a pointer for the result");
+    if (context == NULL || writer == NULL)
+        return thr_fail(err, THR_EINVAL, "a writer needs a context and a pointer for the result");
     *writer = NULL;
+    THR_TRY(thr_check_path(dir, "the directory of the index", err));
     thr_index_writer_options_init(&complete);
     if (options != NULL)
         complete = *options;
