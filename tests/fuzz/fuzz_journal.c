@@ -12,7 +12,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { HEADER_SUM = 56, N_DIMS_AT = 12, NAMES_AT = 16, BUILD_AT = 20 };
+enum { HEADER_SUM = 56, N_DIMS_AT = 12, NAMES_AT = 16, BUILD_AT = 20, LEAST_END_AT = 24 };
 
 static thr_context *context;
 
@@ -61,9 +61,12 @@ static void read_journal(const uint8_t *bytes, size_t size) {
 
 /* Recompute the header's checksum, and that of every frame from the first on, as far as their sizes lead. */
 static void seal(uint8_t *bytes, size_t size) {
-    uint64_t previous;
+    uint64_t previous, no_end = 0;
+    uint32_t build;
     if (size < THR_JOURNAL_HEADER)
         return;
+    memcpy(&build, bytes + BUILD_AT, sizeof build);
+    memcpy(bytes + LEAST_END_AT, &no_end, sizeof no_end); /* frames follow the checksum of such a header */
     previous = thr_checksum_of(bytes, HEADER_SUM);
     memcpy(bytes + HEADER_SUM, &previous, sizeof previous);
     for (size_t at = THR_JOURNAL_HEADER; size - at >= THR_FRAME_HEADER;) {
@@ -74,7 +77,7 @@ static void seal(uint8_t *bytes, size_t size) {
         h.magic = THR_FRAME_MAGIC;
         h.position = at;
         h.previous = previous;
-        h.zero = 0;
+        h.header_sum = thr_index_frame_header_sum(&h, build);
         previous = h.checksum = thr_index_frame_checksum(&h, (const char *)bytes + at + sizeof h);
         memcpy(bytes + at, &h, sizeof h);
         at += (size_t)h.size;

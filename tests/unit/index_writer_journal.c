@@ -49,6 +49,13 @@ static void a_journal_of_another_index_or_a_pipe_is_refused(void **state) {
     expect_status(thr_index_open(*state, DIR_A, &index, &error), THR_ECORRUPT);
 }
 
+/* The number in the header of a journal. */
+static uint32_t build_of(const uint8_t *bytes) {
+    uint32_t build;
+    memcpy(&build, bytes + 20, sizeof build);
+    return build;
+}
+
 static void change_byte(const char *path, size_t at) {
     size_t size;
     uint8_t *bytes = test_read_file(path, &size);
@@ -130,17 +137,94 @@ static void headers_without_frames_are_damage(void **state) {
     const char *path = journal_of(DIR_A);
     uint8_t *old = test_read_file(path, &size);
     const size_t all = size + 8 + (size_t)HEADERS * THR_FRAME_HEADER;
+    const uint32_t build = build_of(old);
     uint8_t *bytes = calloc(all, 1);
     assert_non_null(bytes);
     memcpy(bytes, old, size);
     for (size_t at = size + 8; at < all; at += THR_FRAME_HEADER) {
-        const thr_frame_header h = {.magic = THR_FRAME_MAGIC, .size = all - at, .position = at, .n_changes = 1};
+        thr_frame_header h = {.magic = THR_FRAME_MAGIC, .size = all - at, .position = at, .n_changes = 1};
+        h.header_sum = thr_index_frame_header_sum(&h, build);
         memcpy(bytes + at, &h, sizeof h);
     }
     test_write_file(path, bytes, all);
     expect_status(thr_index_open(*state, DIR_A, &index, &error), THR_ECORRUPT);
     free(bytes);
     free(old);
+}
+
+enum { FIRST_SIZE = THR_FRAME_HEADER + 16 + 8 + DIMS * 4 }; /* of a frame with one item */
+
+/* A whole frame, as a vector that another frame holds: at `at` of the file, with what follows it. */
+static void put_fake_frame(uint8_t *bytes, size_t at, uint64_t previous, uint32_t build) {
+    thr_frame_header h = {
+        .magic = THR_FRAME_MAGIC, .size = THR_FRAME_HEADER, .position = at, .previous = previous, .n_changes = 1};
+    h.header_sum = thr_index_frame_header_sum(&h, build);
+    h.checksum = thr_index_frame_checksum(&h, "");
+    memcpy(bytes + at, &h, sizeof h);
+}
+
+/*
+ * The second frame is torn at any byte, after a vector with the bytes of a frame. The header of the torn frame may be
+ * there or not; without it a frame is not known to be data, if whoever gave the vector knew the journal's number.
+ */
+static void a_frame_inside_the_data_of_a_torn_frame_is_no_frame(void **state) {
+    const float vector[DIMS] = {1};
+    const thr_matrix one = thr_matrix_f32(vector, 1, DIMS);
+    for (int how = 0; how < 3; how++) {
+        thr_index *index = NULL;
+        size_t size;
+        create_with_one_item(*state);
+        thr_index_writer *writer = open_writer(*state, DIR_A, JOURNAL);
+        expect_ok(thr_index_writer_add(writer, &one, NULL, NULL, NULL, &error));
+        const char *path = journal_of(DIR_A);
+        uint8_t *bytes = test_read_file(path, &size);
+        thr_index_writer_free(writer);
+        const size_t second = THR_JOURNAL_HEADER + FIRST_SIZE;
+        const size_t data = second + THR_FRAME_HEADER + 16 + 8;
+        assert_true(size >= data + DIMS * 4);
+        put_fake_frame(bytes, data, 7, build_of(bytes) + (how == 1)); /* in the vector, of 48 bytes */
+        if (how == 1)
+            memset(bytes + second, 0, THR_FRAME_HEADER); /* of these bytes none was written */
+        test_write_file(path, bytes, second + FIRST_SIZE + (how == 2 ? 8 : 0));
+        expect_ok(thr_index_open(*state, DIR_A, &index, &error));
+        assert_int_equal(thr_index_get_info(index).n_items, 1);
+        thr_index_free(index);
+        free(bytes);
+    }
+}
+
+/* After a writer was closed. Before, an end that is cut is a torn frame. */
+static void a_journal_that_was_cut_is_damaged(void **state) {
+    const float vectors[3 * DIMS] = {1};
+    for (size_t n = 1; n <= 3; n++)
+        for (size_t cut = 1; cut <= 2 * FIRST_SIZE; cut += n == 2 ? 1 : 61) {
+            thr_index *index = NULL;
+            size_t size;
+            create_empty(*state, DIR_A, THR_METRIC_COSINE, THR_DTYPE_F32, false);
+            for (size_t i = 0; i < n; i++) {
+                const thr_matrix one = thr_matrix_f32(vectors + i * DIMS, 1, DIMS);
+                thr_index_writer *writer = open_writer(*state, DIR_A, JOURNAL);
+                expect_ok(thr_index_writer_add(writer, &one, NULL, NULL, NULL, &error));
+                thr_index_writer_free(writer);
+            }
+            uint8_t *bytes = test_read_file(journal_of(DIR_A), &size);
+            assert_int_equal(size, THR_JOURNAL_HEADER + n * FIRST_SIZE);
+            test_write_file(journal_of(DIR_A), bytes, size - (cut < n * FIRST_SIZE ? cut : n * FIRST_SIZE));
+            free(bytes);
+            expect_status(thr_index_open(*state, DIR_A, &index, &error), THR_ECORRUPT);
+            assert_non_null(strstr(error.text, "when a writer was closed"));
+        }
+}
+
+static void a_journal_is_no_larger_than_a_writer_makes_it(void **state) {
+    thr_index *index = NULL;
+    create_with_one_item(*state);
+    assert_int_equal(truncate(journal_of(DIR_A), (off_t)THR_JOURNAL_MOST_BYTES), 0);
+    expect_ok(thr_index_open(*state, DIR_A, &index, &error)); /* zeros, room for further frames */
+    thr_index_free(index);
+    assert_int_equal(truncate(journal_of(DIR_A), (off_t)1 << 30), 0);
+    expect_status(thr_index_open(*state, DIR_A, &index, &error), THR_ECORRUPT);
+    assert_non_null(strstr(error.text, "larger than a journal can be"));
 }
 
 static size_t size_of_journal(void) {
@@ -205,6 +289,9 @@ int main(void) {
         cmocka_unit_test(a_journals_header_may_be_damaged),
         cmocka_unit_test(verify_finds_a_repeated_name_in_a_journal),
         cmocka_unit_test(headers_without_frames_are_damage),
+        cmocka_unit_test(a_frame_inside_the_data_of_a_torn_frame_is_no_frame),
+        cmocka_unit_test(a_journal_that_was_cut_is_damaged),
+        cmocka_unit_test(a_journal_is_no_larger_than_a_writer_makes_it),
         cmocka_unit_test(room_at_the_end_of_a_journal_is_ignored),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

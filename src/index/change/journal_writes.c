@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 enum {
-    JOURNAL_BYTES = 64 << 20,
     LARGE_WRITE_DIVISOR = 4, /* more than a quarter of a journal's items become a segment at once */
     MOST_REMOVED = 1 << 16,  /* ids of one removal; each is looked for among the journal's rows */
 };
@@ -296,10 +295,12 @@ static bool is_for_journal(const thr_index_writer *w, const thr_write *write) {
 
 /* Whether a write fits into the journal. */
 static bool fits(const thr_index_writer *w, const thr_write *write) {
-    const uint64_t names = write->ids.offsets != NULL ? write->ids.offsets[write->n] : 0;
-    const uint64_t bytes = w->journal.end + w->frame.size + write->n * (w->n_dims * sizeof(float) + 16) + names +
-                           write->n_removed * sizeof(uint64_t);
-    return w->index->tail->n_rows + write->n <= w->most_rows && bytes <= JOURNAL_BYTES;
+    const bool has_names = write->kind == THR_WRITE_ADD && write->ids.offsets != NULL;
+    const thr_journal_change most = {.n_removed = (uint32_t)(write->n_removed + write->n), /* all may be replaced */
+                                     .n_added = (uint32_t)write->n,
+                                     .names_size = has_names ? write->ids.offsets[write->n] : 0};
+    const uint64_t bytes = w->journal.end + w->frame.size + thr_index_frame_change_size(&most, w->n_dims);
+    return w->index->tail->n_rows + write->n <= w->most_rows && bytes <= THR_JOURNAL_MOST_BYTES;
 }
 
 /* Commit the frame, fold the journal into a segment, and open the index with its new journal. */

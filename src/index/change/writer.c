@@ -8,6 +8,7 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
 
 void thr_index_writer_options_init(thr_index_writer_options *options) {
     *options = (thr_index_writer_options){0};
@@ -71,6 +72,8 @@ void thr_index_writer_free(thr_index_writer *writer) {
         return;
     thr_context *context = writer->context;
     thr_index_writer_join_merger(writer);
+    if (writer->lock.owner == getpid()) /* a forked child leaves the file alone */
+        thr_index_journal_note_end(&writer->journal);
     thr_index_writer_close_index(writer);
     writer->lock.context = context;
     thr_index_build_dir_close(&writer->lock);

@@ -7,6 +7,14 @@
 
 #include <string.h>
 
+uint32_t thr_index_frame_header_sum(const thr_frame_header *header, uint32_t build) {
+    thr_checksum_room room;
+    thr_checksum *sum = thr_checksum_start(&room);
+    thr_checksum_add(sum, header, offsetof(thr_frame_header, header_sum));
+    thr_checksum_add(sum, &build, sizeof build);
+    return (uint32_t)thr_checksum_end(sum);
+}
+
 uint64_t thr_index_frame_checksum(const thr_frame_header *header, const char *body) {
     thr_checksum_room room;
     thr_checksum *sum = thr_checksum_start(&room);

@@ -11,11 +11,18 @@ typedef struct thr_frame_header {
     uint64_t size;     /* of the frame, with this header: a multiple of 8 */
     uint64_t position; /* in the file */
     uint64_t previous; /* the checksum of the frame before */
-    uint32_t n_changes, zero;
-    uint64_t checksum; /* of the bytes before, and of those after this header */
+    uint32_t n_changes;
+    uint32_t header_sum; /* of the bytes before, and of the journal's build */
+    uint64_t checksum;   /* of the bytes before, and of those after this header */
 } thr_frame_header;
 
 _Static_assert(sizeof(thr_frame_header) == THR_FRAME_HEADER, "no padding");
+
+/*
+ * The checksum of a frame's header. Bytes of the same form in a vector or a name are no header: who writes them cannot
+ * tell the build, a random number.
+ */
+uint32_t thr_index_frame_header_sum(const thr_frame_header *header, uint32_t build);
 
 /* The checksum of a frame; body is what follows its header. */
 uint64_t thr_index_frame_checksum(const thr_frame_header *header, const char *body);

@@ -18,15 +18,20 @@ static const char MAGIC[8] = {'T', 'H', 'R', 'J', 'N', 'L', 0, 1};
 
 typedef struct header {
     char magic[8];
-    uint32_t version, n_dims, has_names, build, zero[8];
+    uint32_t version, n_dims, has_names, build;
+    uint64_t least_end; /* 0: no writer was closed yet */
+    uint32_t zero[6];
     uint64_t checksum; /* of the bytes before */
 } header;
 
 _Static_assert(sizeof(header) == THR_JOURNAL_HEADER, "no padding");
 
-static header make_header(const thr_journal_kind *kind) {
-    header h = {
-        .version = THR_JOURNAL_VERSION, .n_dims = kind->n_dims, .has_names = kind->has_names, .build = kind->build};
+static header make_header(const thr_journal_kind *kind, uint64_t least_end) {
+    header h = {.version = THR_JOURNAL_VERSION,
+                .n_dims = kind->n_dims,
+                .has_names = kind->has_names,
+                .build = kind->build,
+                .least_end = least_end};
     memcpy(h.magic, MAGIC, sizeof MAGIC);
     h.checksum = thr_checksum_of(&h, offsetof(header, checksum));
     return h;
@@ -34,7 +39,7 @@ static header make_header(const thr_journal_kind *kind) {
 
 thr_status thr_index_journal_create(thr_context *context, const char *path, const thr_journal_kind *kind,
                                     thr_error *err) {
-    const header h = make_header(kind);
+    const header h = make_header(kind, 0);
     thr_out out = {.context = NULL};
     thr_status status = THR_OK;
     THR_TRY_OUT(thr_out_open(context, path, &out, err));
@@ -47,16 +52,18 @@ out:
 }
 
 static thr_status read_header(thr_journal *j, thr_error *err) {
-    const header expected = make_header(&j->kind);
     header h = {.version = 0};
     size_t got = 0;
     THR_TRY(thr_read_at(j->fd, j->path, 0, &h, sizeof h, &got, err));
-    j->checksum = expected.checksum;
-    if (got == sizeof h && memcmp(&h, &expected, sizeof h) == 0)
+    const header first = make_header(&j->kind, 0), expected = make_header(&j->kind, h.least_end);
+    j->checksum = first.checksum;
+    if (got == sizeof h && memcmp(&h, &expected, sizeof h) == 0) {
+        j->least_end = h.least_end;
         return THR_OK;
+    }
     /* A whole header is of another index or of a newer version; the bytes after it are not read. */
     if (got == sizeof h && h.checksum != thr_checksum_of(&h, offsetof(header, checksum)))
-        THR_TRY(thr_index_journal_follows(j, expected.checksum, &j->header_damaged, err));
+        THR_TRY(thr_index_journal_follows(j, first.checksum, &j->header_damaged, err));
     if (j->header_damaged)
         return THR_OK;
     if (got >= offsetof(header, n_dims) && memcmp(h.magic, MAGIC, sizeof MAGIC) == 0 && h.version > THR_JOURNAL_VERSION)
@@ -86,9 +93,9 @@ static thr_status write_all(const thr_journal *j, uint64_t place, const void *by
     return THR_OK;
 }
 
-/* Written in part, it is damaged as before. */
-static thr_status mend_header(thr_journal *j, thr_error *err) {
-    const header h = make_header(&j->kind);
+/* Written in part, it is damaged, and mended by the next writer. */
+static thr_status write_header(thr_journal *j, uint64_t least_end, thr_error *err) {
+    const header h = make_header(&j->kind, least_end);
     THR_TRY(write_all(j, 0, &h, sizeof h, err));
     THR_TRY(flush(j, err));
     j->header_damaged = false;
@@ -123,7 +130,7 @@ thr_status thr_index_journal_open(thr_context *context, const char *path, const 
     journal->last = journal->end = THR_JOURNAL_HEADER;
     thr_status status = read_header(journal, err);
     if (status == THR_OK && append && journal->header_damaged)
-        status = mend_header(journal, err);
+        status = write_header(journal, 0, err);
     if (!append)
         thr_index_journal_close_file(journal);
     return status;
@@ -177,13 +184,18 @@ void thr_index_journal_give_back_room(thr_journal *journal) {
     journal->room_end = 0;
 }
 
+void thr_index_journal_note_end(thr_journal *journal) {
+    if (journal->fd >= 0 && journal->end > THR_JOURNAL_HEADER && journal->end != journal->least_end)
+        (void)write_header(journal, journal->end, NULL);
+}
+
 /*
  * Flushing bytes that the file has already writes no metadata, and costs half as much as flushing bytes that make it
  * longer. So zeros are written after a frame that ends beyond those of before; one flush is for both. Errors are
  * ignored: without room the next frame makes the file longer. A frame that is large is not worth it.
  */
 static void make_room(thr_journal *j, uint64_t end, uint64_t frame_size) {
-    enum { LEAST_ROOM = 64 << 10, MOST_ROOM = 1 << 20 };
+    enum { LEAST_ROOM = 64 << 10, MOST_ROOM = THR_JOURNAL_MOST_ROOM };
     const char zeros[16 << 10] = {0};
     const uint64_t most = end < MOST_ROOM ? end : MOST_ROOM, size = most > LEAST_ROOM ? most : LEAST_ROOM;
     if (!j->keeps_room || end <= j->room_end || frame_size > LEAST_ROOM)
@@ -199,6 +211,12 @@ thr_status thr_index_journal_append(thr_journal *journal, const thr_frame *frame
                           .position = journal->end,
                           .previous = journal->checksum,
                           .n_changes = frame->n_changes};
+    if (journal->end + frame->size > THR_JOURNAL_MOST_BYTES)
+        return thr_fail(err, THR_ERANGE,
+                        "%s: would get larger than %d MiB, of items too few for a segment: add more at once, with "
+                        "shorter names",
+                        journal->path, THR_JOURNAL_MOST_BYTES >> 20);
+    h.header_sum = thr_index_frame_header_sum(&h, journal->kind.build);
     h.checksum = thr_index_frame_checksum(&h, frame->bytes + sizeof h);
     memcpy(frame->bytes, &h, sizeof h);
     thr_status status = write_all(journal, journal->end, frame->bytes, frame->size, err);

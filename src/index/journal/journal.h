@@ -4,14 +4,18 @@
  *
  * A frame holds the changes that one flush to the disk acknowledges. It is written only after the frame before it was
  * flushed, so at most the last frame of a file can be torn; it was not acknowledged, and readers ignore it. Every frame
- * has its place, the checksum of the frame before and its own, so that no bytes of another journal, nor of a frame that
- * was cut off, are taken for a frame.
+ * has its place, the checksum of the frame before, that of its header and its own, so that no bytes of another journal,
+ * nor of a frame that was cut off, nor of data in a frame, are taken for a frame. A writer that is closed notes in the
+ * header where the last frame ends, so that a file that is cut afterwards is not taken for one with a torn frame.
  */
 #pragma once
 
 #include "base/memory.h"
 
-enum { THR_JOURNAL_VERSION = 1, THR_JOURNAL_HEADER = 64, THR_FRAME_HEADER = 48 };
+enum { THR_JOURNAL_VERSION = 2, THR_JOURNAL_HEADER = 64, THR_FRAME_HEADER = 48 };
+
+/* Frames end there at most; a writer makes a segment of the items of a journal that would be larger. */
+enum { THR_JOURNAL_MOST_BYTES = 64 << 20, THR_JOURNAL_MOST_ROOM = 1 << 20 };
 
 /* Removes items, then adds others. Views. */
 typedef struct thr_journal_change {
@@ -39,6 +43,7 @@ typedef struct thr_journal {
     bool header_damaged; /* in the file; nothing is lost */
     uint64_t last, end;  /* where the last whole frame begins and ends */
     uint64_t checksum;   /* of that frame; before the first one, of the header */
+    uint64_t least_end;  /* in the file's header: frames reach at least to there */
     bool keeps_room;     /* append writes zeros after a frame, which the next frames overwrite */
     uint64_t room_end;   /* of these zeros */
 } thr_journal;
@@ -67,8 +72,8 @@ typedef thr_status thr_journal_visit(void *arg, const thr_journal_change *change
  * was opened to read: the checksums of its frames prove that it is the same, or a copy. A torn frame at the end of the file is left, as
  * are zeros there. Once a frame was read, a frame whose header is zeros ends the journal, whatever follows.
  *
- * THR_ECORRUPT if a whole frame follows a damaged one, or the file no longer holds the last frame that was read;
- * THR_ENOTFOUND if it was deleted; THR_EIO; THR_ENOMEM; and what visit returns.
+ * THR_ECORRUPT if a whole frame follows a damaged one, the frames end before least_end, or the file no longer holds the
+ * last frame that was read; THR_ENOTFOUND if it was deleted; THR_EIO; THR_ENOMEM; and what visit returns.
  */
 thr_status thr_index_journal_read(thr_journal *journal, thr_journal_visit *visit, void *arg, thr_error *err);
 
@@ -84,6 +89,9 @@ thr_status thr_index_journal_trim(const thr_journal *journal, thr_error *err);
 
 /* Cut off the room after the last frame. Errors are ignored: zeros at the end hold nothing. */
 void thr_index_journal_give_back_room(thr_journal *journal);
+
+/* Note in the header where the last frame ends. Errors are ignored: readers then cannot tell a cut from a torn frame. */
+void thr_index_journal_note_end(thr_journal *journal);
 
 /* A frame under construction. Begin with zeros and a context; release bytes. */
 typedef struct thr_frame {
@@ -103,7 +111,7 @@ thr_status thr_index_frame_add(thr_frame *frame, const thr_journal_change *chang
 
 /*
  * Write the frame to the end of the journal and flush it. After an error the frame is cut off again, and journal is as
- * before. THR_ENOSPACE; THR_EIO.
+ * before. THR_ERANGE if the journal gets larger than THR_JOURNAL_MOST_BYTES; THR_ENOSPACE; THR_EIO.
  */
 thr_status thr_index_journal_append(thr_journal *journal, const thr_frame *frame, thr_error *err);
 

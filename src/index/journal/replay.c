@@ -10,7 +10,8 @@
 
 #define REMEDY "restore the file, or build the index again"
 
-static const uint64_t MOST_BYTES = UINT64_C(1) << 30; /* a writer makes a segment of far fewer */
+/* With the room after the frames, which is written a piece at a time. */
+static const uint64_t MOST_BYTES = THR_JOURNAL_MOST_BYTES + 2 * THR_JOURNAL_MOST_ROOM;
 
 /* The bytes of the file from `first` on; all: to its end. */
 typedef struct bytes {
@@ -41,18 +42,19 @@ static bool is_room(const bytes *b, size_t at) {
     return b->size - at >= sizeof zeros && memcmp(b->data + at, zeros, sizeof zeros) == 0;
 }
 
-/* Whether a frame may begin at this offset of the bytes, by its header. */
-static bool may_be_frame(const bytes *b, size_t at, thr_frame_header *h) {
+/* Whether the header of a frame is at this offset of the bytes. Its frame may be cut. */
+static bool is_header(const thr_journal *j, const bytes *b, size_t at, thr_frame_header *h) {
     if (b->size - at < sizeof *h)
         return false;
     memcpy(h, b->data + at, sizeof *h);
     return h->magic == THR_FRAME_MAGIC && h->position == b->first + at && h->size % 8 == 0 && h->size >= sizeof *h &&
-           h->size <= b->size - at && h->n_changes > 0 && h->zero == 0;
+           h->n_changes > 0 && h->header_sum == thr_index_frame_header_sum(h, j->kind.build);
 }
 
 /* Whether a whole frame begins there. */
-static bool is_frame(const bytes *b, size_t at, thr_frame_header *h) {
-    return may_be_frame(b, at, h) && h->checksum == thr_index_frame_checksum(h, b->data + at + sizeof *h);
+static bool is_frame(const thr_journal *j, const bytes *b, size_t at, thr_frame_header *h) {
+    return is_header(j, b, at, h) && h->size <= b->size - at &&
+           h->checksum == thr_index_frame_checksum(h, b->data + at + sizeof *h);
 }
 
 /* Take n values of a size, and their padding, from the bytes of a frame. */
@@ -100,17 +102,21 @@ static thr_status visit_frame(const thr_journal *j, const char *at, const thr_fr
 }
 
 /*
- * A frame is written only after the one before is on the disk: one that follows proves that this one was, too. What
- * follows a torn frame has few headers, so frames that take more than all bytes together are damage: this pass is
- * linear.
+ * A frame is written only after the one before is on the disk: one that follows proves that this one was, too. Where
+ * the header of the torn frame is whole, what it encloses is data. What follows a torn frame has few headers, so frames
+ * that take more than all bytes together are damage: this pass is linear.
  */
 static thr_status check_torn(const thr_journal *j, const bytes *b, size_t at, thr_error *err) {
     thr_frame_header h;
     uint64_t summed = 0, end = b->size;
+    size_t next = at + 8;
     while (end > at && b->data[end - 1] == 0) /* room for further frames */
         end--;
-    for (size_t next = at + 8; next < end; next += 8)
-        if (may_be_frame(b, next, &h) && ((summed += h.size) > b->size || is_frame(b, next, &h)))
+    if (is_header(j, b, at, &h))
+        next = h.size < end - at ? at + (size_t)h.size : (size_t)end;
+    for (; next < end; next += 8)
+        if (is_header(j, b, next, &h) && h.size <= b->size - next &&
+            ((summed += h.size) > b->size || is_frame(j, b, next, &h)))
             return thr_fail(err, THR_ECORRUPT,
                             "%s: damaged at byte %" PRIu64 ", and whole at byte %" PRIu64 " again: " REMEDY, j->path,
                             b->first + at, b->first + next);
@@ -133,7 +139,7 @@ thr_status thr_index_journal_follows(const thr_journal *journal, uint64_t checks
     bytes b = {.data = NULL};
     thr_frame_header h;
     const thr_status status = read_rest(journal, SIZE_MAX, &b, err);
-    *follows = status == THR_OK && (b.size == 0 || (is_frame(&b, 0, &h) && h.previous == checksum));
+    *follows = status == THR_OK && (b.size == 0 || (is_frame(journal, &b, 0, &h) && h.previous == checksum));
     thr_release(journal->context, b.data);
     return status;
 }
@@ -142,7 +148,7 @@ thr_status thr_index_journal_follows(const thr_journal *journal, uint64_t checks
 static thr_status visit_frames(thr_journal *j, const bytes *b, size_t *at, thr_journal_visit *visit, void *arg,
                                thr_error *err) {
     thr_frame_header h;
-    for (*at = 0; *at < b->size && is_frame(b, *at, &h) && h.previous == j->checksum; *at += (size_t)h.size) {
+    for (*at = 0; *at < b->size && is_frame(j, b, *at, &h) && h.previous == j->checksum; *at += (size_t)h.size) {
         THR_TRY(visit_frame(j, b->data + *at, &h, visit, arg, err));
         j->last = h.position;
         j->end = h.position + h.size;
@@ -166,7 +172,12 @@ static thr_status read_on(thr_journal *journal, thr_journal_visit *visit, void *
             status = check_torn(journal, &b, at, err);
         thr_release(journal->context, b.data);
     }
-    return status;
+    return status == THR_OK && journal->end < journal->least_end
+               ? thr_fail(err, THR_ECORRUPT,
+                          "%s: its frames end at byte %" PRIu64 ", and ended at byte %" PRIu64
+                          " when a writer was closed: it was cut, or its end is damaged: " REMEDY,
+                          journal->path, journal->end, journal->least_end)
+               : status;
 }
 
 thr_status thr_index_journal_read(thr_journal *journal, thr_journal_visit *visit, void *arg, thr_error *err) {
