@@ -151,9 +151,11 @@ THR_API thr_status thr_index_rewrite(thr_context *context, const char *dir, thr_
 THR_API thr_status thr_index_code_error(const thr_index *index, float *now, float *learned, thr_error *err);
 
 /*
- * Open the newest commit of an open index. *newer is NULL if index has it already, which costs one stat, and with a
- * journal one fstat and reads of 48 bytes and at most 4 KiB. The caller frees *newer, and index when its last search
- * has ended. If a writer's journal has grown and nothing else has changed, only its new part is read.
+ * Open the newest commit of an open index. *newer is NULL if index has it already, which costs one stat a file, and
+ * with a journal reads of 48 bytes and at most 4 KiB. The caller frees *newer, and index when its last search has
+ * ended. If a writer's journal has grown and nothing else has changed, only its new part is read. Files that were
+ * touched, or replaced by the same bytes, are opened again; while others are put in their place, opening is tried for
+ * a tenth of a second.
  *
  * Values that thr_hits_set_values has set in index are taken over by item: by id, or by name where a replaced item got
  * a new id. Items that are new, and those whose multiplier or offset a change has given, have those of the change.

@@ -55,9 +55,24 @@ grep -q 'it gets an empty answer' err || die "no word of a query with NaN"
 mv good.fvecs more.fvecs
 ask 3
 best 303
+touch a.index/*.seg
+ask 3
+best 303
+cp -R a.index copy.index
+cp -R copy.index/. a.index
+ask 3
+best 303
+mv a.index old.index # meanwhile there is none
+dd if=more.fvecs bs=$row skip=3 count=1 2>dd.err >&3
+sleep 0.3
+mv copy.index a.index
+n_asked=$((n_asked + 1))
+ask 3
+best 303
+rm -r old.index
 exec 3>&-
 wait $follower || die "the follower failed"
-[ "$(wc -l <answers)" -eq 6 ] || die "not one answer per query"
+[ "$(wc -l <answers)" -eq 10 ] || die "not one answer per query"
 
 # more items than the index held when it was opened
 works "$THRESHER" index create empty.index --dims 16

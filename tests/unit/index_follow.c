@@ -5,6 +5,7 @@
  */
 #include "index_support.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -12,7 +13,7 @@
 #include <unistd.h>
 
 static thr_error error;
-static const char DIR_A[] = "index-follow";
+static const char DIR_A[] = "index-follow", DIR_B[] = "index-follow-b", DIR_C[] = "index-follow-c";
 enum { DIMS = 8, ITEMS = 150, SEARCHERS = 3, KEPT = 40, JOURNAL = 32 };
 
 static void vector_of(uint64_t id, float *vector) {
@@ -163,7 +164,7 @@ static void test_a_manifest_of_the_same_bytes_is_no_commit(void **state) {
     assert_null(newer);
     free(bytes);
     assert_int_equal(unlink(path), 0);
-    expect_status(thr_index_refresh(index, &newer, &error), THR_ENOTFOUND);
+    expect_status(thr_index_refresh(index, &newer, &error), THR_EFORMAT);
     thr_index_free(index);
     thr_context_free(context);
 }
@@ -190,12 +191,125 @@ static void test_wrong_calls(void **state) {
     thr_context_free(context);
 }
 
+/* ------------------------------------------------------------------------------------------------ other programs */
+
+static void copy_files(const char *from, const char *to) {
+    DIR *stream = opendir(from);
+    assert_non_null(stream);
+    (void)mkdir(to, 0777);
+    for (struct dirent *entry; (entry = readdir(stream)) != NULL;) {
+        char source[PATH_ROOM], target[PATH_ROOM];
+        size_t size;
+        if (entry->d_name[0] == '.')
+            continue;
+        join_path(source, from, entry->d_name);
+        join_path(target, to, entry->d_name);
+        uint8_t *bytes = test_read_file(source, &size);
+        test_write_file(target, bytes, size);
+        free(bytes);
+    }
+    (void)closedir(stream);
+}
+
+static void touch_files(const char *dir) {
+    const struct timespec times[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
+    char path[PATH_ROOM];
+    DIR *stream = opendir(dir);
+    assert_non_null(stream);
+    for (struct dirent *entry; (entry = readdir(stream)) != NULL;) {
+        join_path(path, dir, entry->d_name);
+        if (entry->d_name[0] != '.')
+            assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+    }
+    (void)closedir(stream);
+}
+
+/* A take, and a search that finds the item. */
+static void expect_found(thr_index_follower *follower, uint64_t wanted, uint64_t n_items) {
+    float query[DIMS];
+    uint64_t id = 0;
+    thr_index *index = NULL;
+    vector_of(wanted, query);
+    const thr_matrix queries = thr_matrix_f32(query, 1, DIMS);
+    expect_ok(thr_index_follower_take(follower, &index, &error));
+    expect_ok(thr_index_search(index, &queries, 1, NULL, &id, NULL, &error));
+    assert_int_equal(id, wanted);
+    assert_int_equal(thr_index_get_info(index).n_items, n_items);
+    thr_index_follower_put(index);
+}
+
+/* Segments, a journal, and removed items. */
+static thr_index_writer *fill(thr_context *context) {
+    create(context);
+    thr_index_writer *writer = open_writer(context);
+    const uint64_t gone = 7;
+    for (uint64_t id = 0; id < 300; id++)
+        add_one(writer, id);
+    expect_ok(thr_index_writer_flush(writer, &error));
+    expect_ok(thr_index_writer_remove(writer, &gone, 1, NULL, &error));
+    add_one(writer, 300);
+    return writer;
+}
+
+static void test_touched_and_copied_files_are_opened_again(void **state) {
+    (void)state;
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    thr_index_follower *follower = NULL;
+    thr_index_writer_free(fill(context));
+    test_remove_directory(DIR_B);
+    expect_ok(thr_index_follower_open(context, DIR_A, &follower, &error));
+    copy_files(DIR_A, DIR_B);
+    for (int i = 0; i < 2; i++) {
+        touch_files(DIR_A);
+        expect_found(follower, 300, 300);
+        copy_files(DIR_B, DIR_A); /* over the files that are open */
+        expect_found(follower, 11, 300);
+        thr_index_writer *writer = open_writer(context);
+        add_one(writer, 900);
+        expect_found(follower, 900, 301);
+        const uint64_t gone = 900;
+        expect_ok(thr_index_writer_remove(writer, &gone, 1, NULL, &error));
+        thr_index_writer_free(writer);
+        test_remove_directory(DIR_B);
+        copy_files(DIR_A, DIR_B);
+    }
+    thr_index_follower_free(follower);
+    thr_context_free(context);
+}
+
+/* A copy with the same bytes; later changes are its own. */
+static void test_a_swapped_directory_is_followed(void **state) {
+    (void)state;
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    thr_index_follower *follower = NULL;
+    thr_index_writer_free(fill(context));
+    test_remove_directory(DIR_B);
+    test_remove_directory(DIR_C);
+    copy_files(DIR_A, DIR_B);
+    expect_ok(thr_index_follower_open(context, DIR_A, &follower, &error));
+    assert_int_equal(rename(DIR_A, DIR_C), 0);
+    thr_index *none = NULL;
+    expect_status(thr_index_follower_take(follower, &none, &error), THR_ENOTFOUND);
+    assert_int_equal(rename(DIR_B, DIR_A), 0);
+    thr_index_writer *writer = open_writer(context);
+    add_one(writer, 901);
+    expect_found(follower, 901, 301);
+    add_one(writer, 902);
+    expect_found(follower, 902, 302);
+    thr_index_writer_free(writer);
+    test_remove_directory(DIR_C);
+    thr_index_follower_free(follower);
+    thr_context_free(context);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_searches_see_what_was_acknowledged),
         cmocka_unit_test(test_snapshots_stay),
         cmocka_unit_test(test_a_manifest_of_the_same_bytes_is_no_commit),
         cmocka_unit_test(test_wrong_calls),
+        cmocka_unit_test(test_touched_and_copied_files_are_opened_again),
+        cmocka_unit_test(test_a_swapped_directory_is_followed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

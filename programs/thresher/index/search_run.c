@@ -2,6 +2,7 @@
 #include "index/search_run.h"
 
 #include <stdlib.h>
+#include <time.h>
 
 #include "index/rows.h"
 #include "input/input.h"
@@ -20,8 +21,8 @@ static uint64_t model_of(const thr_index *index) {
                                             : 0;
 }
 
-/* Move to the newest commit. */
-static thr_status follow(prog_vector_search *s, thr_error *err) {
+/* Move to the newest commit. *other_model: it has another model than the first one. */
+static thr_status follow(prog_vector_search *s, bool *other_model, thr_error *err) {
     thr_index *newer;
     const thr_status status = thr_index_refresh(s->index, &newer, err);
 
@@ -33,7 +34,8 @@ static thr_status follow(prog_vector_search *s, thr_error *err) {
     s->info = thr_index_get_info(newer);
     s->search.results.named = newer;
     prog_search_values_set(&s->values->common, s->info.n_items, &s->options);
-    if (model_of(newer) == model_of(s->first))
+    *other_model = model_of(newer) != model_of(s->first);
+    if (!*other_model)
         return THR_OK;
     *err = (thr_error){.status = THR_ECHANGED};
     (void)snprintf(err->text, sizeof err->text, "%.200s: was built again with another model: search it again",
@@ -41,21 +43,39 @@ static thr_status follow(prog_vector_search *s, thr_error *err) {
     return THR_ECHANGED;
 }
 
-static thr_status search_batch(prog_search *search, const thr_matrix *queries, thr_error *err) {
-    prog_vector_search *s = (prog_vector_search *)(void *)search;
+static thr_status search_once(prog_vector_search *s, const thr_matrix *queries, thr_error *err) {
+    prog_search *search = &s->search;
     const thr_hits_queries features = prog_features_view(&search->features, 0);
 
-    if (s->first != NULL) {
-        const thr_status status = follow(s, err);
-        if (status != THR_OK)
-            return status;
-    }
     s->options.features = search->features.name != NULL ? &features : NULL;
     s->options.features_model = search->features.model;
     if (!search->by_radius)
         return thr_index_search(s->index, queries, search->k, &s->options, search->ids, search->scores, err);
     thr_radius_result_free(search->found);
     return thr_index_search_radius(s->index, queries, s->least_score, &s->options, &search->found, err);
+}
+
+/* Whether an error may be gone once another program has put all files of the index in place. */
+static bool may_pass(thr_status status) {
+    return status == THR_ENOTFOUND || status == THR_EFORMAT || status == THR_ECORRUPT || status == THR_ECHANGED;
+}
+
+static thr_status search_batch(prog_search *search, const thr_matrix *queries, thr_error *err) {
+    enum { TRIES = 100 };
+    const struct timespec wait = {.tv_nsec = 100 * 1000 * 1000};
+    prog_vector_search *s = (prog_vector_search *)(void *)search;
+    bool other_model = false;
+
+    if (s->first == NULL)
+        return search_once(s, queries, err);
+    for (int i = 0;; i++) {
+        thr_status status = follow(s, &other_model, err);
+        if (status == THR_OK)
+            status = search_once(s, queries, err);
+        if (!may_pass(status) || other_model || i == TRIES)
+            return status;
+        (void)nanosleep(&wait, NULL);
+    }
 }
 
 static int open_features(prog_vector_search *s) {

@@ -11,6 +11,7 @@
 #include <thresher/index_change.h>
 
 #include <pthread.h>
+#include <time.h>
 
 thr_status thr_index_is_newest_manifest(const thr_index *root, bool *same, thr_error *err) {
     thr_manifest now = {0};
@@ -24,21 +25,53 @@ thr_status thr_index_is_newest_manifest(const thr_index *root, bool *same, thr_e
     return THR_OK;
 }
 
-thr_status thr_index_refresh(const thr_index *index, thr_index **newer, thr_error *err) {
+/* Beside a copy of the MANIFEST the segments may be copies, too. */
+static bool segments_are_in_place(const thr_index *root) {
+    for (uint32_t i = 0; i < root->n_segments; i++)
+        if (!thr_map_is_at(&root->mapped[i].map, root->mapped[i].path))
+            return false;
+    return true;
+}
+
+/*
+ * Whether the files of an open index are those at their paths, as they were. Files that were touched, and copies, are
+ * opened again: searches of the old ones fail, or writers append to the others.
+ */
+static bool is_in_place(const thr_index *index) {
+    const thr_index *root = index->root;
     bool same;
+    return thr_index_is_newest_manifest(root, &same, NULL) == THR_OK && same &&
+           (thr_map_is_at(&root->manifest_map, root->manifest_path) || segments_are_in_place(root)) &&
+           thr_index_check_unchanged(index, NULL) == THR_OK;
+}
+
+/* Errors while another program puts a directory or files in the place of others. */
+static bool may_pass(thr_status status) {
+    return status == THR_ENOTFOUND || status == THR_EFORMAT || status == THR_ECORRUPT || status == THR_ECHANGED;
+}
+
+thr_status thr_index_refresh(const thr_index *index, thr_index **newer, thr_error *err) {
+    enum { TRIES = 7, FIRST_WAIT_NS = 1000000 };
+    struct timespec wait = {.tv_nsec = FIRST_WAIT_NS};
+    thr_error why = {.status = THR_OK};
+    thr_status status = THR_ENOTFOUND;
     if (index == NULL || newer == NULL)
         return thr_fail(err, THR_EINVAL, "a refresh needs an index and a pointer for the newer one");
     *newer = NULL;
-    THR_TRY(thr_index_is_newest_manifest(index->root, &same, err));
-    if (same && thr_index_snapshot_refresh(index, newer, NULL) == THR_OK)
+    if (is_in_place(index) && thr_index_snapshot_refresh(index, newer, NULL) == THR_OK)
         return THR_OK;
-    THR_TRY(thr_index_open(index->context, index->dir, newer, err));
-    const thr_status status = thr_index_hits_inherit(index, *newer, err);
+    for (int i = 0; i < TRIES && may_pass(status); i++, wait.tv_nsec *= 2) {
+        if (i > 0)
+            (void)nanosleep(&wait, NULL);
+        status = thr_index_open(index->context, index->dir, newer, &why);
+    }
+    if (status == THR_OK)
+        status = thr_index_hits_inherit(index, *newer, &why);
     if (status != THR_OK) {
         thr_index_free(*newer);
         *newer = NULL;
     }
-    return status;
+    return thr_pass_on(status, &why, err);
 }
 
 struct thr_index_follower {
