@@ -754,11 +754,21 @@ class Index(Opened):
         """
         Read every byte and compare all checksums; progress is called with ("verify", items done, all items).
 
+        If newer commits are made meanwhile, the newest one is verified.
+
         Raises FormatError naming the file, section and offset; FileError; CanceledError.
         """
         handle = self.handle()
-        with Job(progress) as job:
-            job.finish(lib.thr_index_verify(handle.pointer, byref(_errors.slot.error)))
+        for tries in range(_VERIFY_TRIES):
+            try:
+                with Job(progress) as job:
+                    job.finish(lib.thr_index_verify(handle.pointer, byref(_errors.slot.error)))
+                return
+            except _errors.FileError as failure:
+                newer = handle.refreshed() if failure.status == "ECHANGED" else None
+                if newer is None or newer.n_commits == handle.n_commits or tries + 1 == _VERIFY_TRIES:
+                    raise  # not a newer commit, but other files
+                handle = newer
 
     @property
     def threads(self) -> int:
@@ -778,6 +788,9 @@ class Index(Opened):
         kept = "codes only" if i.keep == "none" else f"{i.keep} kept"
         state = ", closed" if self._closed else ""
         return f"<thresher.Index {self.path!r}: {i.n_items} x {i.n_dims}, {i.metric}, {i.bits} bits, {kept}{state}>"
+
+
+_VERIFY_TRIES = 20
 
 
 def _untuned(info: IndexInfo) -> IndexInfo:

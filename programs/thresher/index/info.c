@@ -204,6 +204,22 @@ static thr_status measure(thr_index *index, measures *measured, thr_error *err) 
     return status != THR_OK ? status : thr_index_measure_cells(index, &measured->cells, err);
 }
 
+/* Open the index, and verify or measure it: the newest commit, if others are made meanwhile. */
+static thr_status examine(program *run, const char *dir, bool verify, thr_index **index, measures *measured,
+                          thr_error *err) {
+    enum { TRIES = 20 };
+    thr_status status = THR_ECHANGED;
+
+    for (int i = 0; i < TRIES && status == THR_ECHANGED; i++) {
+        thr_index_free(*index);
+        *index = NULL;
+        status = thr_index_open(run->context, dir, index, err);
+        if (status == THR_OK)
+            status = verify ? thr_index_verify(*index, err) : measure(*index, measured, err);
+    }
+    return status;
+}
+
 /* Describe the index; the command verify reads every byte of it. */
 int prog_print_index(program *run, const char *dir) {
     const bool verify = run->command == &prog_index_verify;
@@ -213,8 +229,7 @@ int prog_print_index(program *run, const char *dir) {
     measures measured;
     int rc = PROG_DONE;
 
-    if (thr_index_open(run->context, dir, &index, &err) != THR_OK ||
-        (verify ? thr_index_verify(index, &err) : measure(index, &measured, &err)) != THR_OK)
+    if (examine(run, dir, verify, &index, &measured, &err) != THR_OK)
         rc = prog_failed(&err);
     else if (verify)
         prog_print_verified(run, "index", dir, thr_index_get_info(index).file_bytes, start);

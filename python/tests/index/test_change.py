@@ -405,6 +405,27 @@ class Threads(Case):
         self.assertEqual(len(index), 900)
         self.assertEqual(sorted(index.ids().tolist()), list(range(900)))
 
+    def test_an_index_is_verified_while_it_changes(self) -> None:
+        Index.build(self.path(), random_vectors(500, DIMS), calibration_queries=0).close()
+        ending = threading.Event()
+
+        def change() -> None:
+            with Index.open(self.path()) as other, other.writer() as writer:
+                while not ending.is_set():
+                    writer.add(random_vectors(3, DIMS))
+                    writer.flush()
+
+        thread = threading.Thread(target=change)
+        thread.start()
+        try:
+            for _ in range(30):
+                with Index.open(self.path()) as index:
+                    time.sleep(0.01)
+                    index.verify()
+        finally:
+            ending.set()
+            thread.join()
+
 
 if __name__ == "__main__":
     unittest.main()

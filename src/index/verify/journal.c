@@ -30,6 +30,10 @@ static thr_status read_again(const thr_index *index, thr_error *err) {
     if (status == THR_OK)
         status = thr_index_journal_read(&journal, count, &n_changes, err);
     thr_index_journal_close(&journal);
+    /* A newer commit has turned it into a segment. What was read from it was right. */
+    bool same = true;
+    if (status == THR_ENOTFOUND && thr_index_is_newest_manifest(index->root, &same, NULL) == THR_OK && !same)
+        return THR_OK;
     if (status == THR_ENOTFOUND || (status == THR_OK && n_changes < m->n_commits - index->root->n_base_commits))
         return thr_fail(err, THR_ECHANGED, "%s: was changed since it was opened: open the index again",
                         index->tail->journal.path);
