@@ -392,6 +392,16 @@ static thr_status segment_line(parser *p, thr_manifest_segment *segment) {
     return THR_OK;
 }
 
+bool thr_index_manifest_ids_differ(const thr_manifest *m) {
+    uint64_t first_row = 0;
+    for (uint32_t i = 0; i < m->n_segments; i++) {
+        if (m->segments[i].has_ids || m->segments[i].first_id != first_row)
+            return true;
+        first_row += (m->segments[i].n_items + (uint64_t)THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS * THR_BLOCK_ITEMS;
+    }
+    return false;
+}
+
 /* The lines after "segments N". Memory is allocated only if the file is long enough to hold them. */
 static thr_status segment_lines(thr_context *context, parser *p, thr_manifest *m) {
     uint64_t sum = 0;
@@ -417,6 +427,8 @@ static thr_status segment_lines(thr_context *context, parser *p, thr_manifest *m
         m->n_rows += segment->n_items; /* at most 10^6 times 2^31 */
         sum += segment->n_items;
     }
+    if (changed && m->has_ids != thr_index_manifest_ids_differ(m))
+        return wrong(p, "'ids yes' where a segment has ids, or its first id is not its first row, else 'ids no'");
     if (m->live.there ? sum < m->n_items : sum != m->n_items)
         return wrong(p, "segments whose items add up to the 'items' line");
     return m->live.there || m->n_rows == m->n_items ? THR_OK : wrong(p, "'live': some rows have no item");

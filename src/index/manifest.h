@@ -124,6 +124,9 @@ typedef struct thr_manifest {
     thr_manifest_segment *segments; /* owned */
 } thr_manifest;
 
+/* Whether ids differ from row numbers, by the segments: what the line 'ids' of a changed index has. */
+bool thr_index_manifest_ids_differ(const thr_manifest *m);
+
 /* Dimensions of items and queries as users see them, and of kept vectors. */
 static inline uint32_t thr_manifest_vector_dims(const thr_manifest *m) {
     return m->model.n_inputs != 0 ? m->model.n_inputs : m->quantiser.n_dims;

@@ -95,12 +95,16 @@ bool thr_index_section_size(const thr_segment_shape *shape, uint32_t kind, uint6
 static thr_status check_header(const thr_section_file *file, const thr_segment_header *h,
                                const thr_segment_shape *shape, const thr_manifest_segment *listed, thr_error *err) {
     const bool names = h->version == THR_NAMES_VERSION && shape->version == THR_SEGMENT_VERSION && shape->has_names;
+    const uint32_t metric = h->metric & THR_METRIC_BITS;
     const bool cells =
         (h->version == THR_CELLS_VERSION || h->version == THR_ENDS_VERSION) && shape->version == THR_SEGMENT_VERSION;
     if (!cells && !names)
         THR_TRY(thr_section_file_check_known(file, "the reserved field's value", h->n_cells, err));
-    THR_TRY(thr_section_file_check_known(file, "metric flags value", h->metric & ~(uint32_t)(THR_METRIC_FLAGS_END - 1),
-                                         err));
+    THR_TRY(thr_section_file_check_known(file, "metric flags value",
+                                         h->metric & ~(uint32_t)(THR_RELATIVE_CODES | THR_METRIC_BITS), err));
+    THR_TRY(thr_section_file_check_known(file, "metric", metric > THR_METRIC_L2 ? metric : 0, err));
+    THR_TRY(thr_section_file_check_known(file, "type of kept vectors",
+                                         thr_keep_is_known((thr_dtype)h->keep) ? 0 : h->keep, err));
     if ((cells && h->n_cells == 0) || ((cells || names) && h->n_cells > h->n_items))
         return thr_section_file_damaged(file, THR_SECTIONS_VERSION_AT, "the header has an impossible number of cells",
                                         err);

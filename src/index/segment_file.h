@@ -87,10 +87,10 @@ static inline thr_segment_shape thr_shape_of_manifest(const thr_manifest *m) {
                                .has_names = m->has_names};
 }
 
-/* Flags that are added to the metric in the header, and the first unknown one. */
+/* Flags that are added to the metric in the header, and the bits of the metric itself. */
 enum {
     THR_RELATIVE_CODES = 256, /* codes are relative to centroids */
-    THR_METRIC_FLAGS_END = 512
+    THR_METRIC_BITS = 3
 };
 
 /* The metric as the header has it. */

@@ -244,6 +244,21 @@ static void a_segment_with_a_number_that_is_unknown_is_a_newer_writers(void **st
     reseal(&s);
     expect_status(open_and_verify(s.context, &opened), THR_EVERSION);
     assert_non_null(strstr(error.text, "metric flags value 512 is unknown here: update Thresher"));
+    s.bytes[offsetof(thr_segment_header, metric) + 1] = 0;
+    const uint8_t metric = s.bytes[offsetof(thr_segment_header, metric)];
+    for (uint32_t bit = 4; bit < 256; bit *= 2) {
+        s.bytes[offsetof(thr_segment_header, metric)] = (uint8_t)(metric | bit);
+        reseal(&s);
+        expect_status(open_and_verify(s.context, &opened), THR_EVERSION);
+    }
+    s.bytes[offsetof(thr_segment_header, metric)] = 3;
+    reseal(&s);
+    expect_status(open_and_verify(s.context, &opened), THR_EVERSION);
+    s.bytes[offsetof(thr_segment_header, metric)] = metric;
+    s.bytes[offsetof(thr_segment_header, keep)] = 77;
+    reseal(&s);
+    expect_status(open_and_verify(s.context, &opened), THR_EVERSION);
+    assert_non_null(strstr(error.text, "type of kept vectors 77 is unknown here: update Thresher"));
     free(s.bytes);
 }
 

@@ -277,6 +277,7 @@ static void the_lines_of_changes_are_strict(void **state) {
         {" from 0\n", " from\n"},
         {" from 0\n", " from 01\n"},
         {" from 0\n", " from 437\n"},
+        {"\nids yes\n", "\nids no\n"}, /* the second segment has some */
     };
     thr_context *context = *state;
     thr_manifest_segment segments[2];
@@ -290,6 +291,12 @@ static void the_lines_of_changes_are_strict(void **state) {
             fail_msg("'%s' for '%s' was not refused as damage", changes[i][1], changes[i][0]);
     expect_ok(parse_changed(context, text, " from 0\n", " from 436\n"));
     expect_ok(parse_changed(context, text, "items 97\n", "items 0\n"));
+    thr_release(context, text);
+    m.has_ids = segments[1].has_ids = false;
+    segments[1].first_id = 64;
+    expect_ok(thr_index_manifest_print(context, &m, &text, &size, &error));
+    expect_status(parse_changed(context, text, "\nids no\n", "\nids yes\n"), THR_ECORRUPT);
+    expect_status(parse_changed(context, text, " from 64\n", " from 65\n"), THR_ECORRUPT);
     thr_release(context, text);
 }
 

@@ -9,6 +9,8 @@
 #include "code/nested.h"
 #include "index/segment_file.h"
 
+#include <thresher/index_change.h>
+
 static thr_error error;
 static const char DIR_A[] = "index-verify";
 enum { N = 200, DIMS = 9, SEGMENT_ITEMS = 64 };
@@ -128,6 +130,39 @@ static void an_id_in_two_segments_is_found(void **state) {
     expect_sound(*state);
 }
 
+/* Items that are added get ids from there on. */
+static void a_next_id_that_an_item_has_is_found(void **state) {
+    thr_index_build_options options = build_options(THR_METRIC_COSINE, THR_DTYPE_F32, 3);
+    uint64_t ids[N];
+    const uint64_t gone = 500;
+    char path[PATH_ROOM], *text;
+    size_t size;
+    thr_manifest manifest;
+    for (uint64_t i = 0; i < N; i++)
+        ids[i] = 500 - i;
+    options.ids = ids;
+    options.n_ids = N;
+    build(*state, &options);
+    join_path(path, DIR_A, "MANIFEST");
+    for (int mended = 0; mended < 2; mended++) {
+        expect_ok(thr_index_remove(*state, DIR_A, &gone, 1, NULL, &error));
+        expect_ok(thr_index_manifest_read(*state, path, &manifest, NULL, NULL, &error));
+        assert_int_equal(manifest.next_id, 501);
+        manifest.next_id = mended == 0 ? 500 : 501; /* the removed item counts, too */
+        expect_ok(thr_index_manifest_print(*state, &manifest, &text, &size, &error));
+        test_write_file(path, text, size);
+        if (mended == 0)
+            expect_found(*state, "has the id 500, but the MANIFEST's 'next' is 500");
+        manifest.next_id = 501;
+        thr_release(*state, text);
+        expect_ok(thr_index_manifest_print(*state, &manifest, &text, &size, &error));
+        test_write_file(path, text, size);
+        thr_release(*state, text);
+        thr_index_manifest_free(*state, &manifest);
+        expect_sound(*state);
+    }
+}
+
 static void inverse_norms_that_are_not_the_vectors_are_found(void **state) {
     static const thr_dtype keeps[] = {THR_DTYPE_F32, THR_DTYPE_F16, THR_DTYPE_I8};
     for (size_t k = 0; k < 3; k++) {
@@ -242,6 +277,7 @@ static void features_of_other_items_are_found(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_id_in_two_segments_is_found),
+        cmocka_unit_test(a_next_id_that_an_item_has_is_found),
         cmocka_unit_test(inverse_norms_that_are_not_the_vectors_are_found),
         cmocka_unit_test(vectors_that_are_not_finite_are_found),
         cmocka_unit_test(factors_that_are_no_numbers_are_found),

@@ -105,17 +105,6 @@ thr_status thr_index_commit_append(thr_commit *c, const thr_manifest_segment *se
     return THR_OK;
 }
 
-/* Whether ids differ from row numbers. */
-static bool has_ids(const thr_manifest *m) {
-    uint64_t first_row = 0;
-    for (uint32_t i = 0; i < m->n_segments; i++) {
-        if (m->segments[i].has_ids || m->segments[i].first_id != first_row)
-            return true;
-        first_row += thr_padded_items(m->segments[i].n_items);
-    }
-    return false;
-}
-
 thr_status thr_index_commit_publish(thr_commit *c, thr_error *err) {
     thr_manifest *m = &c->manifest;
     assert(c->folded || c->keeps_journal || !thr_index_snapshot_has_changes(c->index));
@@ -124,7 +113,7 @@ thr_status thr_index_commit_publish(thr_commit *c, thr_error *err) {
     if (c->learned)
         THR_TRY(thr_index_commit_calibrate(c, err));
     m->n_items = thr_select_bitmap_count_words(c->live, thr_bitmap_words(m->n_rows));
-    m->has_ids = has_ids(m);
+    m->has_ids = thr_index_manifest_ids_differ(m);
     m->live = (thr_manifest_live){0};
     if (m->n_items != m->n_rows)
         THR_TRY(thr_index_live_write(&c->dir, c->live, m, err));

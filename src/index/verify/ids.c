@@ -54,10 +54,27 @@ static thr_status fail_twice(const thr_index *index, const cursor *a, const curs
                     index->mapped[a->segment].path);
 }
 
+/* Items that are added get ids from the MANIFEST's next on. Older versions do not have it. */
+static thr_status check_next(const thr_index *index, thr_error *err) {
+    for (uint32_t i = 0; i < index->n_segments && index->manifest.version > 2; i++) {
+        const thr_segment_view *view = &index->mapped[i].view;
+        if (view->ids == NULL)
+            continue;
+        const uint32_t last = view->id_order[view->shape.n_items - 1];
+        if (view->ids[last] >= index->manifest.next_id)
+            return thr_fail(err, THR_ECORRUPT,
+                            "%s: item %" PRIu32 " has the id %" PRIu64 ", but the MANIFEST's 'next' is %" PRIu64
+                            ": build the index again",
+                            view->file.path, last, view->ids[last], index->manifest.next_id);
+    }
+    return THR_OK;
+}
+
 thr_status thr_index_verify_ids(const thr_index *index, thr_file_sum *sum, thr_error *err) {
     cursor *heap = NULL, last = {.segment = UINT32_MAX};
     uint32_t n = 0;
     thr_status status = THR_OK;
+    THR_TRY(check_next(index, err));
     if (!index->manifest.has_ids || index->n_segments < 2)
         return THR_OK;
     THR_TRY(thr_alloc(index->context, index->n_segments, sizeof *heap, &heap, "segments", err));
