@@ -31,6 +31,10 @@ typedef struct thr_allocator {
  * Called during long work, from the thread that started it, a few times per second at most. what names the work
  * ("build"); done and total count items; total is 0 while it is unknown. Return true to continue, false to stop: the
  * call then returns THR_ECANCELED.
+ *
+ * Every callback of this library, also of other headers, must return. The library is C: a C++ exception or a longjmp
+ * that leaves a callback skips its frames, which keeps locks and memory, or ends the process. Catch exceptions inside,
+ * note them, stop the call (here by false, elsewhere by a status or 0 rows), and throw them again after it.
  */
 typedef bool (*thr_progress_fn)(void *user, const char *what, uint64_t done, uint64_t total);
 

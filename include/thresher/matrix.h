@@ -121,7 +121,8 @@ THR_API thr_status thr_reader_from_matrix(thr_context *context, const thr_matrix
 /*
  * Make a reader of rows that a function computes. fn writes at most max_rows rows of n_dims float32, from row number
  * first on, to out and returns their number; 0 ends the stream. More than max_rows make the read fail with THR_EINVAL.
- * Rows below n_rows are requested in any order; if n_rows is THR_ROWS_UNKNOWN, each row once, in order.
+ * Rows below n_rows are requested in any order; if n_rows is THR_ROWS_UNKNOWN, each row once, in order. fn must return:
+ * no C++ exception and no longjmp may leave it (context.h).
  *
  * Returns THR_OK; THR_EINVAL for dimensions out of range or no function; THR_ENOMEM.
  */
