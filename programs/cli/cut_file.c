@@ -85,7 +85,7 @@ static bool is_output(const char *path) {
            strspn(end - NUMBER_DIGITS, hexadecimal) == NUMBER_DIGITS;
 }
 
-static void delete_outputs(void) {
+void prog_delete_outputs(void) {
     char name[32], path[LINE_SIZE];
 
     for (int i = 0; i < MOST_DESCRIPTORS; i++) {
@@ -115,7 +115,7 @@ static void end_cut(int number, siginfo_t *info, void *where) {
     for (const char *c = path != NULL ? path : "a file"; *c != '\0'; c++)
         message[used++] = (unsigned char)*c < ' ' || *c == 0x7f ? '?' : *c;
     memcpy(message + used, text, sizeof text - 1);
-    delete_outputs();
+    prog_delete_outputs();
     _exit(write(STDERR_FILENO, message, used + sizeof text - 1) < 0 ? PROG_FAILED + 1 : PROG_FAILED);
 }
 

@@ -23,7 +23,10 @@ static bool quiet;
 static bool verbose;
 static bool draws; /* progress goes to a terminal */
 static size_t drawn;
+static const double GRACE = 2; /* seconds; a call of the library stops within a few tenths of one */
+
 static volatile sig_atomic_t stop_signal;
+static volatile double stopped_at;
 static int unreadable = -1; /* a descriptor that cannot be read */
 
 void prog_messages_setup(bool be_quiet, bool be_verbose) {
@@ -116,15 +119,23 @@ int prog_no_memory(void) {
 /* ------------------------------------------------------------------------------------------------ signals */
 
 /*
- * Also replaces standard input by an unreadable descriptor, so that a read that waits for a silent pipe fails instead
- * of being restarted
+ * The first signal also replaces standard input by an unreadable descriptor, so that a read that waits for a silent
+ * pipe fails instead of being restarted. The same stop may come twice, as from timeout, to the process and to its
+ * group: within GRACE seconds further ones change nothing. A later one ends the process.
  */
 static void remember(int number) {
     int before = errno;
 
-    stop_signal = number;
-    if (unreadable >= 0)
-        (void)dup2(unreadable, STDIN_FILENO);
+    if (stop_signal == 0) {
+        stopped_at = prog_seconds();
+        stop_signal = number;
+        if (unreadable >= 0)
+            (void)dup2(unreadable, STDIN_FILENO);
+    } else if (prog_seconds() - stopped_at > GRACE) {
+        prog_delete_outputs();
+        (void)signal(number, SIG_DFL);
+        (void)raise(number);
+    }
     errno = before;
 }
 
@@ -142,7 +153,7 @@ void prog_catch_signals(void) {
             continue;
         memset(&action, 0, sizeof action);
         action.sa_handler = remember;
-        action.sa_flags = (int)SA_RESETHAND; /* no SA_RESTART: a waiting read must end */
+        action.sa_flags = 0; /* no SA_RESTART: a waiting read must end */
         (void)sigemptyset(&action.sa_mask);
         (void)sigaction(numbers[i], &action, NULL);
     }

@@ -44,13 +44,16 @@ const char *prog_reason(int error_number);
 int prog_no_memory(void);
 
 /*
- * Make SIGINT, SIGTERM and SIGHUP set a flag; a second signal ends the process. Make a write beyond the limit of file
- * sizes fail instead of ending the process.
+ * Make SIGINT, SIGTERM and SIGHUP set a flag; one that comes two seconds later ends the process. Make a write beyond
+ * the limit of file sizes fail instead of ending the process.
  */
 void prog_catch_signals(void);
 
 /* cut_file.c: make a mapped file that is cut short end the process with a message and exit code 1. */
 void prog_catch_cut_files(void);
+
+/* cut_file.c: delete the files under construction, before the process ends. Async-signal-safe. */
+void prog_delete_outputs(void);
 
 /* The signal that requested a stop; 0: none. */
 int prog_stop_signal(void);

@@ -15,7 +15,8 @@ if env --default-signal=INT true 2>/dev/null; then
     default="env --default-signal=INT,TERM"
 fi
 
-# stopped SIGNAL COMMAND...: runs the command with base.fvecs and then silence on standard input, and signals it there.
+# stopped SIGNAL COMMAND...: runs the command with base.fvecs and then silence on standard input, and signals it there,
+# several times.
 stopped() {
     signal=$1
     shift
@@ -24,6 +25,10 @@ stopped() {
         exec 3>pipe
         cat base.fvecs >&3
         kill -s "$signal" "$(cat pid)"
+        for pause in 0 0.01 0.1; do # as from timeout, which signals the process and its group
+            sleep $pause
+            kill -s "$signal" "$(cat pid)" 2>/dev/null || true
+        done
         waited=0
         while kill -0 "$(cat pid)" 2>/dev/null && [ $waited -lt 60 ]; do
             sleep 1
