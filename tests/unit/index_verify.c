@@ -163,6 +163,39 @@ static void a_next_id_that_an_item_has_is_found(void **state) {
     }
 }
 
+/* They are not in the segments. */
+static void a_rotation_or_ranges_of_other_codes_are_found(void **state) {
+    char path[PATH_ROOM], *text;
+    size_t size;
+    join_path(path, DIR_A, "MANIFEST");
+    for (int how = 0; how < 8; how++) {
+        thr_index_build_options options = build_options((thr_metric)(how % 3), THR_DTYPE_F32, 3);
+        thr_manifest manifest;
+        options.rotate = how % 2 == 0 ? THR_ROTATE_ON : THR_ROTATE_OFF;
+        options.lead_bits = how % 4 < 2 ? 3 : 1;
+        options.cells = how < 4 ? 0 : 6;
+        build(*state, &options);
+        expect_sound(*state);
+        for (int which = 0; which < 2; which++) {
+            expect_ok(thr_index_manifest_read(*state, path, &manifest, NULL, NULL, &error));
+            uint8_t *before = test_read_file(path, &size);
+            const size_t n_before = size;
+            if (which == 0)
+                manifest.quantiser.rotation_seed = how % 4 == 0 ? 0 : manifest.quantiser.rotation_seed + 1;
+            else
+                manifest.quantiser.ranges[2] *= 4;
+            expect_ok(thr_index_manifest_print(*state, &manifest, &text, &size, &error));
+            test_write_file(path, text, size);
+            expect_found(*state, "with the MANIFEST's rotation and ranges");
+            test_write_file(path, before, n_before);
+            free(before);
+            thr_release(*state, text);
+            thr_index_manifest_free(*state, &manifest);
+        }
+        expect_sound(*state);
+    }
+}
+
 static void inverse_norms_that_are_not_the_vectors_are_found(void **state) {
     static const thr_dtype keeps[] = {THR_DTYPE_F32, THR_DTYPE_F16, THR_DTYPE_I8};
     for (size_t k = 0; k < 3; k++) {
@@ -278,6 +311,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_id_in_two_segments_is_found),
         cmocka_unit_test(a_next_id_that_an_item_has_is_found),
+        cmocka_unit_test(a_rotation_or_ranges_of_other_codes_are_found),
         cmocka_unit_test(inverse_norms_that_are_not_the_vectors_are_found),
         cmocka_unit_test(vectors_that_are_not_finite_are_found),
         cmocka_unit_test(factors_that_are_no_numbers_are_found),
