@@ -373,8 +373,8 @@ typedef struct thr_search_options {
      *
      * Of vectors kept as float16 or int8 the answer is that for the vectors as they were given, up to the order of the
      * k items: the index stores how far a kept vector may be from the given one, and all other items score less by more
-     * than that. So about one answer in two or more is certified of float16, and few are of int8. With features none is.
-     * The search looks for one more item than k.
+     * than that. So about one answer in two or more is certified of float16, and few are of int8. With features none
+     * is. The search looks for one more item than k.
      */
     uint8_t *certified;
     /*

@@ -7,8 +7,8 @@
 #include "base/memory.h"
 
 /*
- * A read-only map of a whole file. It keeps no descriptor, so an open index of many files is not limited by their number.
- * The map keeps the inode in use: no other file can be taken for it. All zeros: no file is open.
+ * A read-only map of a whole file. It keeps no descriptor, so an open index of many files is not limited by their
+ * number. The map keeps the inode in use: no other file can be taken for it. All zeros: no file is open.
  */
 typedef struct thr_map {
     const uint8_t *data; /* NULL when size is 0 */

@@ -56,10 +56,10 @@ thr_status thr_index_journal_create(thr_context *context, const char *path, cons
                                     thr_error *err);
 
 /*
- * Open a journal, to read it, or also to append, which keeps the descriptor. The header of an index's journal follows from the index. So a damaged
- * one is no error if the first frame follows the right one, or if there is no frame; append mends it in the file.
- * THR_ECORRUPT if the header is damaged otherwise, or another index's; THR_EVERSION; THR_ENOTFOUND; THR_EIO;
- * THR_ENOMEM. Close it in any case.
+ * Open a journal, to read it, or also to append, which keeps the descriptor. The header of an index's journal follows
+ * from the index. So a damaged one is no error if the first frame follows the right one, or if there is no frame;
+ * append mends it in the file. THR_ECORRUPT if the header is damaged otherwise, or another index's; THR_EVERSION;
+ * THR_ENOTFOUND; THR_EIO; THR_ENOMEM. Close it in any case.
  */
 thr_status thr_index_journal_open(thr_context *context, const char *path, const thr_journal_kind *kind, bool append,
                                   thr_journal *journal, thr_error *err);
@@ -68,9 +68,10 @@ void thr_index_journal_close(thr_journal *journal);
 typedef thr_status thr_journal_visit(void *arg, const thr_journal_change *change, thr_error *err);
 
 /*
- * Visit the changes of all frames after journal->end, and advance it, in the file that is at the path now if the journal
- * was opened to read: the checksums of its frames prove that it is the same, or a copy. A torn frame at the end of the file is left, as
- * are zeros there. Once a frame was read, a frame whose header is zeros ends the journal, whatever follows.
+ * Visit the changes of all frames after journal->end, and advance it, in the file that is at the path now if the
+ * journal was opened to read: the checksums of its frames prove that it is the same, or a copy. A torn frame at the end
+ * of the file is left, as are zeros there. Once a frame was read, a frame whose header is zeros ends the journal,
+ * whatever follows.
  *
  * THR_ECORRUPT if a whole frame follows a damaged one, the frames end before least_end, or the file no longer holds the
  * last frame that was read; THR_ENOTFOUND if it was deleted; THR_EIO; THR_ENOMEM; and what visit returns.
@@ -90,7 +91,7 @@ thr_status thr_index_journal_trim(const thr_journal *journal, thr_error *err);
 /* Cut off the room after the last frame. Errors are ignored: zeros at the end hold nothing. */
 void thr_index_journal_give_back_room(thr_journal *journal);
 
-/* Note in the header where the last frame ends. Errors are ignored: readers then cannot tell a cut from a torn frame. */
+/* Note in the header where the last frame ends. Errors are ignored: then a cut looks like a torn frame. */
 void thr_index_journal_note_end(thr_journal *journal);
 
 /* A frame under construction. Begin with zeros and a context; release bytes. */
