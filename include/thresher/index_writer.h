@@ -10,8 +10,8 @@
  * After a crash the index has all changes of a call or none. A call that fails leaves the index as it was. Readers see
  * later calls by thr_index_refresh (index_change.h), which reads only what was appended if no segment was written.
  *
- * Rows are taken as float32. An index of codes only, or with features, has no journal: every change of it is a commit,
- * as by thr_index_add, and costs several flushes.
+ * Rows are taken as float32. An index of codes only, of a model's codes, or with features has no journal: every change
+ * of it is a commit, as by thr_index_add, and costs several flushes.
  *
  * Threads: many threads may use a writer at once. It has a thread of its own, which merges segments. A forked
  * child must open a writer of its own: calls with its parent's return THR_EINVAL. The kernel releases the lock when the

@@ -48,7 +48,7 @@ struct thr_index_writer {
     char *dir;
     thr_build_dir lock; /* only its owner, a process, may use the writer */
     uint32_t most_rows; /* of the journal */
-    bool has_journal;   /* not in an index of codes only, or with features: each write is a commit */
+    bool has_journal;   /* thr_manifest_takes_journal; else each write is a commit */
     uint32_t n_dims;
     bool has_names;
 
