@@ -64,8 +64,8 @@ with thresher.Index.build("oo", x, threads=1) as index:
 with thresher.shards.build("oo.s", [x, x], threads=1) as made: assert len(made) == 600
 model = thresher.RankSVM(threads=1)
 try: from sklearn.pipeline import make_pipeline; from sklearn.preprocessing import StandardScaler
-except ImportError: model.fit(x, np.arange(300) % 3)
-else: make_pipeline(StandardScaler(), model).fit(x, np.arange(300) % 3)
+except ImportError: model.fit(x, np.arange(300) % 3, np.arange(300) // 20)
+else: make_pipeline(StandardScaler(), model).fit(x, np.arange(300) % 3, ranksvm__qid=np.arange(300) // 20)
 for name in ("thresher.dask", "thresher.spark"):
     try: __import__(name)
     except ImportError: pass
