@@ -149,7 +149,7 @@ static int report(const program *run, const char *dir, const thr_index_build_opt
         prog_json json = prog_json_object();
 
         prog_json_index(&json, dir, index);
-        if (build->cells == THR_CELLS_AUTO)
+        if (build->cells_choice != NULL && build->cells == THR_CELLS_AUTO)
             prog_json_cells(&json, build->cells_choice);
         prog_json_key_real(&json, "build_s", seconds);
         prog_json_key_real(&json, "items_per_s", (double)info.n_items / seconds);
