@@ -131,8 +131,11 @@ thr_status thr_align_train(thr_context *context, const char *source, const char 
     thr_status status = THR_OK;
     uint64_t n_written = 0;
     double loss = 0;
-    if (context == NULL || source == NULL || target == NULL || path == NULL)
-        return thr_fail(err, THR_EINVAL, "the context, a text or the path of a table is NULL");
+    if (context == NULL)
+        return thr_fail(err, THR_EINVAL, "the context is NULL");
+    THR_TRY(thr_check_path(source, "the texts to translate from", err));
+    THR_TRY(thr_check_path(target, "the texts to translate to", err));
+    THR_TRY(thr_check_path(path, "the table to write", err));
     thr_align_options_init(&o);
     if (options != NULL)
         o = *options;

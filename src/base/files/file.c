@@ -154,6 +154,26 @@ thr_status thr_path_append(thr_context *context, const char *path, const char *e
     return THR_OK;
 }
 
+thr_status thr_fail_create(thr_error *err, int error_number, const char *verb, const char *path) {
+    char parent[THR_TARGET_BYTES], why[128];
+    struct stat st;
+    const char *end = path + strlen(path);
+    while (end > path + 1 && end[-1] == '/')
+        end--;
+    while (end > path && end[-1] != '/')
+        end--;
+    (void)snprintf(parent, sizeof parent, "%.*s", (int)(end - path), path);
+    const bool missing = error_number == ENOENT && end > path && stat(parent, &st) != 0;
+    const bool refused = error_number == EACCES || error_number == EPERM || error_number == EROFS;
+    if (missing)
+        return thr_fail(err, THR_ENOTFOUND, "%s: cannot %s: there is no directory %s: make it first", path, verb,
+                        parent);
+    if (!refused || strerror_r(error_number, why, sizeof why) != 0)
+        return thr_fail_errno(err, error_number, verb, path);
+    return thr_fail(err, THR_EIO, "%s: cannot %s: no permission to write in %s: %s", path, verb,
+                    end > path ? parent : "the current directory", why);
+}
+
 thr_status thr_dir_make(const char *dir, bool *made, thr_error *err) {
     char target[THR_TARGET_BYTES];
     bool descriptor;
@@ -170,7 +190,7 @@ thr_status thr_dir_make(const char *dir, bool *made, thr_error *err) {
             return THR_OK;
     }
     if (why != EEXIST || stat(dir, &st) != 0)
-        return thr_fail_errno(err, why, "make the directory", dir);
+        return thr_fail_create(err, why, "make the directory", dir);
     if (!S_ISDIR(st.st_mode))
         return thr_fail(err, THR_EEXIST, "%s: is a file, not a directory: choose another name", dir);
     return THR_OK;

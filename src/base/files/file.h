@@ -67,6 +67,12 @@ thr_status thr_path_join(thr_context *context, const char *dir, const char *name
 /* Allocate the path with an ending after it, or a copy if the ending is "". */
 thr_status thr_path_append(thr_context *context, const char *path, const char *ending, char **appended, thr_error *err);
 
+/*
+ * The failure to create path: names the parent directory where that is missing (THR_ENOTFOUND) or may not be written to
+ * (THR_EIO). verb: "create".
+ */
+thr_status thr_fail_create(thr_error *err, int error_number, const char *verb, const char *path);
+
 /* Create a directory, or the target of a link, if it does not exist. *made is true if it was created. */
 thr_status thr_dir_make(const char *dir, bool *made, thr_error *err);
 

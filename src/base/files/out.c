@@ -118,7 +118,7 @@ static thr_status open_directory(thr_out *out, thr_error *err) {
     const int why = errno;
     if (slash != NULL)
         *slash = '/';
-    return out->dir < 0 ? thr_fail_errno(err, why, "create", out->path) : THR_OK;
+    return out->dir < 0 ? thr_fail_create(err, why, "create", out->path) : THR_OK;
 }
 
 /* Lock a new file. Returns false if another writer deleted it as a leftover between its creation and the lock. */
@@ -138,7 +138,7 @@ static thr_status create(thr_out *out, size_t kept, thr_error *err) {
         choose_name(out, kept);
         out->fd = openat(out->dir, out->temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, bits);
         if (out->fd < 0 && errno != EEXIST && errno != EINTR)
-            return thr_fail_errno(err, errno, "create", out->path);
+            return thr_fail_create(err, errno, "create", out->path);
         if (out->fd < 0)
             continue;
         if (lock_new_file(out)) {
