@@ -27,9 +27,7 @@ from ._filters import Filter, as_filter, filter_of_roaring_ids, is_mask, refuse_
 from ._handle import Opened
 from ._hits import HitsTarget, IndexHits, as_target
 from ._index_change import IndexChange, NewItems, note_spread, note_zero_vectors
-from ._index_change import add as change_add
-from ._index_change import compact as change_compact
-from ._index_change import remove as change_remove
+from ._index_change import add as change_add, compact as change_compact, remove as change_remove
 from ._index_info import IndexCells, IndexHandle, IndexInfo, note_kept
 from ._items import all_ids, as_items, check_found, filter_of_items, find_items, is_of_handle
 from ._items import missing, names_of, shaped, vectors_of

@@ -13,6 +13,8 @@
 
 #include <thresher/codes.h>
 
+#include <math.h>
+
 /*
  * The largest errors of an index's codes. With r an item's residual, b its code, and x = factor * b the vector that
  * the code represents, factors as stored: the largest |r - x| and |x| of any item, for the leading planes alone and for
@@ -105,6 +107,14 @@ size_t thr_scan_lanes(const thr_context *context, uint64_t n_queries);
 
 /* The bounds of kept vectors over all segments. */
 thr_kept_errors thr_scan_kept_errors(const thr_scan_corpus *corpus);
+
+/*
+ * An upper bound of the distance between a kept vector and the vector that was encoded (for cosine: and that vector
+ * scaled to length 1); infinity without vectors.
+ */
+static inline double thr_scan_kept_error(const thr_scan_corpus *corpus) {
+    return corpus->keep == THR_DTYPE_NONE ? (double)INFINITY : (double)thr_scan_kept_errors(corpus).error;
+}
 
 /* The number of rows that pass a filter (NULL: all). */
 uint64_t thr_scan_count_allowed(const thr_scan_corpus *corpus, const uint64_t *filter);

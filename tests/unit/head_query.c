@@ -67,6 +67,13 @@ static double sampled_normaliser(const head_drawn *h, const float *state, const 
     return log(sum);
 }
 
+/* Move the words that may be answered to the front. */
+static void leave_out_never(const thr_head_query_options *o, thr_candidate *words, size_t n) {
+    for (size_t i = 0, at = 0; i < n; i++)
+        if (!head_is_never(o, (uint32_t)words[i].row))
+            words[at++] = words[i];
+}
+
 static void check(thr_head *head, const head_drawn *h, const float *states, uint32_t k, const thr_head_query_options *o,
                   const char *what) {
     const uint32_t n = h->shape.n_words, n_dims = h->shape.n_dims;
@@ -92,9 +99,7 @@ static void check(thr_head *head, const head_drawn *h, const float *states, uint
             normaliser = exact;
         if (o->normaliser == THR_HEAD_NORMALISER_SAMPLED && o->screen != THR_HEAD_SCREEN_FULL)
             normaliser = sampled_normaliser(h, state, wanted, normaliser);
-        for (size_t j = 0, at = 0; j < n_wanted; j++) /* those that may be answered */
-            if (!head_is_never(o, (uint32_t)all[j].row))
-                all[at++] = all[j];
+        leave_out_never(o, all, n_wanted);
         for (uint32_t j = 0; j < k; j++) {
             const double log_prob = (double)all[j].score - normaliser;
             assert_case(a.words[i * k + j] == all[j].row && same_bits(a.logits[i * k + j], all[j].score),

@@ -4,6 +4,8 @@
 
 #include "index/journal/journal.h"
 
+#include <unistd.h>
+
 #define THR_FRAME_MAGIC UINT64_C(0x454d415246524854) /* "THRFRAME" */
 
 typedef struct thr_frame_header {
@@ -32,6 +34,13 @@ typedef struct thr_change_header {
     uint32_t n_removed, n_added;
     uint64_t names_size;
 } thr_change_header;
+
+/* Close the descriptor, if it is open. */
+static inline void thr_journal_close_file(thr_journal *journal) {
+    if (journal->path != NULL && journal->fd >= 0)
+        (void)close(journal->fd);
+    journal->fd = -1;
+}
 
 static inline uint64_t thr_frame_padded(uint64_t size) {
     return (size + 7) / 8 * 8;

@@ -102,26 +102,6 @@ static thr_status write_header(thr_journal *j, uint64_t least_end, thr_error *er
     return THR_OK;
 }
 
-thr_status thr_index_journal_open_file(thr_journal *journal, thr_error *err) {
-    const int access = journal->appends ? O_RDWR : O_RDONLY;
-    struct stat st;
-    while (journal->fd < 0) {
-        journal->fd = open(journal->path, access | O_CLOEXEC | O_NONBLOCK); /* a pipe must not block */
-        if (journal->fd < 0 && errno != EINTR)
-            return thr_fail_errno(err, errno, "open", journal->path);
-    }
-    if (fstat(journal->fd, &st) == 0 && S_ISREG(st.st_mode))
-        return THR_OK;
-    thr_index_journal_close_file(journal);
-    return thr_fail(err, THR_ECORRUPT, "%s: is not a plain file: restore it, or build the index again", journal->path);
-}
-
-void thr_index_journal_close_file(thr_journal *journal) {
-    if (journal->path != NULL && journal->fd >= 0)
-        (void)close(journal->fd);
-    journal->fd = -1;
-}
-
 thr_status thr_index_journal_open(thr_context *context, const char *path, const thr_journal_kind *kind, bool append,
                                   thr_journal *journal, thr_error *err) {
     *journal = (thr_journal){.context = context, .fd = -1, .appends = append, .kind = *kind};
@@ -132,12 +112,12 @@ thr_status thr_index_journal_open(thr_context *context, const char *path, const 
     if (status == THR_OK && append && journal->header_damaged)
         status = write_header(journal, 0, err);
     if (!append)
-        thr_index_journal_close_file(journal);
+        thr_journal_close_file(journal);
     return status;
 }
 
 void thr_index_journal_close(thr_journal *journal) {
-    thr_index_journal_close_file(journal);
+    thr_journal_close_file(journal);
     thr_release(journal->context, journal->path);
     journal->path = NULL;
 }

@@ -78,9 +78,8 @@ typedef thr_status thr_journal_visit(void *arg, const thr_journal_change *change
  */
 thr_status thr_index_journal_read(thr_journal *journal, thr_journal_visit *visit, void *arg, thr_error *err);
 
-/* Open the descriptor, if it is closed: for replay.c. THR_ECORRUPT if it is no plain file; THR_ENOTFOUND; THR_EIO. */
+/* In replay.c: open the descriptor, if it is closed. THR_ECORRUPT if it is no plain file; THR_ENOTFOUND; THR_EIO. */
 thr_status thr_index_journal_open_file(thr_journal *journal, thr_error *err);
-void thr_index_journal_close_file(thr_journal *journal);
 
 /* In replay.c: whether the file has no frame, or a first one that is whole and follows a header of this checksum. */
 thr_status thr_index_journal_follows(const thr_journal *journal, uint64_t checksum, bool *follows, thr_error *err);

@@ -4,6 +4,8 @@
 #include "base/files/file.h"
 #include "index/journal/frame.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -180,10 +182,24 @@ static thr_status read_on(thr_journal *journal, thr_journal_visit *visit, void *
                : status;
 }
 
+thr_status thr_index_journal_open_file(thr_journal *journal, thr_error *err) {
+    const int access = journal->appends ? O_RDWR : O_RDONLY;
+    struct stat st;
+    while (journal->fd < 0) {
+        journal->fd = open(journal->path, access | O_CLOEXEC | O_NONBLOCK); /* a pipe must not block */
+        if (journal->fd < 0 && errno != EINTR)
+            return thr_fail_errno(err, errno, "open", journal->path);
+    }
+    if (fstat(journal->fd, &st) == 0 && S_ISREG(st.st_mode))
+        return THR_OK;
+    thr_journal_close_file(journal);
+    return thr_fail(err, THR_ECORRUPT, "%s: is not a plain file: restore it, or build the index again", journal->path);
+}
+
 thr_status thr_index_journal_read(thr_journal *journal, thr_journal_visit *visit, void *arg, thr_error *err) {
     THR_TRY(thr_index_journal_open_file(journal, err));
     const thr_status status = read_on(journal, visit, arg, err);
     if (!journal->appends)
-        thr_index_journal_close_file(journal);
+        thr_journal_close_file(journal);
     return status;
 }

@@ -87,12 +87,6 @@ static double longest_origin(const thr_scan_corpus *corpus, const thr_kernels *k
     return quantiser->centre == NULL ? 0 : sqrt(kernels->sum_squares(quantiser->centre, quantiser->n_dims));
 }
 
-double thr_scan_kept_error(const thr_scan_corpus *corpus) {
-    if (corpus->keep == THR_DTYPE_NONE)
-        return (double)INFINITY;
-    return (double)thr_scan_kept_errors(corpus).error;
-}
-
 /* ------------------------------------------------------------------------------------------------ a query */
 
 /* Sums over the dimensions of p and of its two codes: b~ is compared with leading planes, b^ with the other planes. */

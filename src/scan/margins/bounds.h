@@ -9,12 +9,6 @@
 
 #include "scan/impl.h"
 
-/*
- * An upper bound of the distance between a kept vector and the vector that was encoded (for cosine: and that vector
- * scaled to length 1); infinity without vectors.
- */
-double thr_scan_kept_error(const thr_scan_corpus *corpus);
-
 /* Fill in query->geometry, once query's codes are made. part is the coded part p of the query, length its length. */
 void thr_scan_query_measure(thr_scan_query *query, const float *part, double length);
 

@@ -20,7 +20,7 @@ import numpy as np
 
 import thresher
 from support import Case
-from test_shards import KILLS, K, shifted
+from shards.test_shards import KILLS, K, shifted
 from thresher import shards
 from thresher.shards import _publish
 
@@ -321,13 +321,14 @@ class Changes(Case):
         os.mkdir(self.path("many") + "/parts-wz_unu84")  # what a search for ids given twice leaves when it is killed
         code = (
             "import sys, numpy as np\nfrom thresher import shards\nsys.path.append(sys.argv[2])\n"
-            "from test_shards import shifted\nx, path = shifted(400), sys.argv[1]\nprint(flush=True)\nwhile True:\n"
+            "from shards.test_shards import shifted\nx, path = shifted(400), sys.argv[1]\nprint(flush=True)\nwhile True:\n"
             "    shards.add(path, x[300:], ids=np.arange(300, 400))\n    shards.remove(path, np.arange(300, 400))\n"
             "    shards.remove(path, [5])\n    shards.add(path, x[5:6], ids=[5])\n"
             "    shards.compact(path)\n    shards.remove(path, np.arange(300, 400), missing='ignore')\n"
         )
         for i in range(KILLS):
-            words = [sys.executable, "-c", code, self.path("many"), os.path.dirname(__file__)]
+            tests = os.path.dirname(os.path.dirname(__file__))
+            words = [sys.executable, "-c", code, self.path("many"), tests]
             child = subprocess.Popen(words, stdout=subprocess.PIPE)
             self.addCleanup(child.stdout.close)  # type: ignore[union-attr]
             child.stdout.readline()  # type: ignore[union-attr]
