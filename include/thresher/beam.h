@@ -80,7 +80,7 @@ typedef struct thr_beam_options {
     thr_beam_penalty penalty;
     thr_beam_stop stop;
     double alpha;          /* 0 to 10 */
-    const uint32_t *never; /* n_never words that are never produced, as those of query->never; or NULL */
+    const uint32_t *never; /* n_never words that are never produced, nor are those of query->never; or NULL */
     uint64_t n_never;
     /*
      * Options of the head's queries, copied with all that they point to; NULL: the defaults, all words. The end word is
@@ -103,8 +103,8 @@ typedef struct thr_beam thr_beam;
  * beam + 1 words, or as many as may be answered if these are fewer. The caller frees *beam.
  *
  * Returns THR_OK; THR_EINVAL for options out of range, an end word or a word of never that the head lacks, an end word
- * in never or of a bias of -infinity, or if no word is left; THR_ENOMEM. thr_beam_search returns errors of the head's
- * query, such as a screen it was not built for.
+ * that is in never or has a bias of -infinity, or if no word is left; THR_ENOMEM. thr_beam_search returns errors of the
+ * head's query, such as a screen it was not built for.
  */
 THR_API thr_status thr_beam_create(thr_head *head, const thr_beam_options *options, thr_beam **beam, thr_error *err);
 

@@ -33,8 +33,8 @@ typedef struct thr_allocator {
  * call then returns THR_ECANCELED.
  *
  * Every callback of this library, also of other headers, must return. The library is C: a C++ exception or a longjmp
- * that leaves a callback skips its frames, which keeps locks and memory, or ends the process. Catch exceptions inside,
- * note them, stop the call (here by false, elsewhere by a status or 0 rows), and throw them again after it.
+ * that leaves a callback skips the library's frames: locks and memory are never released, or the process ends. Catch
+ * exceptions inside, stop the call (here by false, elsewhere by a status or 0 rows), and throw them again after it.
  */
 typedef bool (*thr_progress_fn)(void *user, const char *what, uint64_t done, uint64_t total);
 
@@ -51,7 +51,7 @@ typedef enum thr_isa {
 
 typedef struct thr_context_options {
     thr_allocator allocator; /* all NULL: malloc and free */
-    uint32_t n_threads;      /* 0: a thread per CPU that it may use, by affinity and quota of its cgroup */
+    uint32_t n_threads;      /* 0: one per CPU that the process may use (affinity, quota of its cgroup) */
     thr_isa isa;             /* the highest level to use; the environment variable THR_ISA can lower it further */
     thr_progress_fn progress;
     void *progress_user;

@@ -28,7 +28,7 @@ extern "C" {
 #endif
 
 #define THR_HEAD_MAX_WORDS  UINT32_C(16777216)
-#define THR_HEAD_PATH_BYTES 4096
+#define THR_HEAD_PATH_BYTES 4096 /* sizes of strings, with the zero byte */
 #define THR_HEAD_NAME_BYTES 256
 #define THR_HEAD_AUTO       UINT32_MAX /* for a count: choose the default that the field's comment gives */
 
@@ -49,8 +49,8 @@ typedef struct thr_head_build_options {
      */
     thr_dtype dtype;
     /*
-     * n_bias values, one per word; NULL: none. Of -infinity, or below -2^100: the word is never answered. A word with a
-     * bias below -1000 has no plane code, so the screen of planes does not find it.
+     * n_bias values, one per word; NULL: none. A word with a bias of -infinity, or below -2^100, is never answered. A
+     * word with a bias below -1000 has no plane code, so PLANES does not find it.
      */
     const float *bias;
     uint64_t n_bias;
@@ -109,21 +109,21 @@ THR_API thr_status thr_head_create(thr_context *context, const thr_matrix *weigh
  * Make a head from a file: .npy and other row formats; a tensor of a .safetensors or .gguf file; or of a sharded model:
  * an index (*.safetensors.index.json), a directory with one, a shard beside its index, a part of a split .gguf.
  *
- * tensor is a name, or NULL for the output layer. That is the tensor with a usual name of one: lm_head.weight,
- * output.weight, embed_out.weight, output_projection.weight, proj.weight and the like. A model without one has its
- * output layer tied to the embeddings, if its index or config.json shows that it has no other, or it is a whole .gguf
- * model. options.taken gets what was taken.
+ * tensor is a name, or NULL for the output layer: the tensor with a name such as lm_head.weight, output.weight,
+ * embed_out.weight, output_projection.weight or proj.weight. If the model has none, the embeddings are taken, provided
+ * that its index or config.json shows that the output layer is tied to them, or that it is a .gguf model with all its
+ * parts. options->taken receives what was taken.
  *
- * If options have no bias and the model has a tensor of the same name with `bias` for `weight`, that is the bias; for
- * tied embeddings the bias of a usual output layer; also final_logits_bias.
+ * If options have no bias, it is the tensor of the same name with `bias` for `weight`, for tied embeddings the bias of
+ * an output layer with one of the names above, or final_logits_bias, if the model has one of these.
  *
  * Returns what thr_head_create and the reader return, or
  *   THR_ENOTFOUND     there is no such tensor, or a shard of it is missing, or nothing shows that embeddings are tied
  *                     (err lists tensors that exist)
  *   THR_EFORMAT       the tensor is not a matrix, or the bias not a vector, of F32, F16 or BF16; or the matrix is
  *                     transposed, as the embeddings' shape shows
- *   THR_EINVAL        several tensors may be the output layer (err lists them), or a tensor's name for a file without
- *                     tensors
+ *   THR_EINVAL        several tensors may be the output layer (err lists them), two may be the bias, or a tensor's name
+ *                     for a file without tensors
  *   THR_EUNSUPPORTED  a .gguf tensor is not F32, F16, BF16, Q8_0 or Q6_K (the last two become F32 unless options name
  *                     another dtype)
  */
@@ -273,10 +273,9 @@ typedef struct thr_head_answers {
 } thr_head_answers;
 
 /*
- * Find the best k words of every state among its candidates. Words of a bias of -infinity and those of `never` are not
- * answered, with any screen. options may be NULL for the defaults. If a screen passes
- * fewer than k words, the most frequent other words become candidates too, so no answer is short. A second query of the
- * same shape allocates nothing.
+ * Find the best k words of every state among its candidates. No screen answers words with a bias of -infinity, nor
+ * those of `never`. options may be NULL for the defaults. If a screen passes fewer than k words, the most frequent
+ * other words become candidates too, so no answer is short. A second query of the same shape allocates nothing.
  *
  * Returns THR_OK, or
  *   THR_EDIM          states->n_dims is not the head's

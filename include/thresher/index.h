@@ -57,8 +57,9 @@ typedef struct thr_cells_choice {
     float read;       /* share of the rows that a search for 10 items with recall .95 screens, on average */
     float speed;      /* time of that search without cells, divided by that with them: by a model, not measured */
     /*
-     * By how much held-out items as queries find less than recalls of .9, .95 and .99 for 10 and 100 items, at most; 0:
-     * nowhere less. More than THR_CELLS_SHORT: these items do not suit cells, and THR_CELLS_AUTO makes none.
+     * The largest shortfall: the promised recall less the measured one, over searches for 10 and 100 items with recalls
+     * of .9, .95 and .99 and held-out items as queries. 0: no search falls short. Above THR_CELLS_SHORT, THR_CELLS_AUTO
+     * makes no cells.
      */
     float short_by;
 } thr_cells_choice;
@@ -205,8 +206,8 @@ typedef struct thr_index_info {
      */
     uint64_t n_zero;
     /*
-     * Of vectors kept as float16 or int8: the share of the nearest 10 by the vectors as given that is among the nearest
-     * 10 by the kept ones, measured by the build on 100 of its items. No search finds more. 0: not measured.
+     * Vectors kept as float16 or int8: the share of the nearest 10 by the vectors as given that is among the nearest 10
+     * by the kept ones, measured by the build on 100 of its items. No search has a higher recall. 0: not measured.
      */
     float kept_recall;
 } thr_index_info;
@@ -238,11 +239,10 @@ THR_API thr_index_cells thr_index_get_cells(const thr_index *index);
 THR_API thr_status thr_index_measure_cells(thr_index *index, thr_cells_choice *choice, thr_error *err);
 
 /*
- * Measure, on some items, how much of their vectors is not common to all: 1 - |mean|^2 / (mean of |x|^2), for cosine of
- * their directions. Below THR_LEAST_SPREAD, as of 50 + .05 x with x of unit variance, cosines and inner products differ
- * by so little that float32 rounds many to equal ones: subtract the mean from items and queries, or use L2. *spread is
- * 1 for L2, which has no such error, and without kept vectors or segments. Returns THR_OK; THR_EINVAL; THR_ECHANGED;
- * THR_ENOMEM.
+ * Measure, on some items, how far their vectors x spread around their mean: 1 - |mean|^2 / (mean of |x|^2), for cosine
+ * with x of length 1. Below THR_LEAST_SPREAD cosines and inner products differ by so little that float32 rounds many to
+ * equal ones: subtract the mean from items and queries, or use L2. *spread is 1 for L2, which has no such error, and
+ * without kept vectors or segments. Returns THR_OK; THR_EINVAL if index or spread is NULL; THR_ECHANGED; THR_ENOMEM.
  */
 #define THR_LEAST_SPREAD 0x1p-14F
 THR_API thr_status thr_index_spread(const thr_index *index, float *spread, thr_error *err);
@@ -371,10 +371,10 @@ typedef struct thr_search_options {
      * answer may be exact too. Estimated scores are never certified. Codes that are not nested are certified only if
      * nothing was skipped.
      *
-     * Of vectors kept as float16 or int8 the answer is that for the vectors as they were given, up to the order of the
-     * k items: the index stores how far a kept vector may be from the given one, and all other items score less by more
-     * than that. So about one answer in two or more is certified of float16, and few are of int8. With features none
-     * is. The search looks for one more item than k.
+     * With vectors kept as float16 or int8, a certified answer has the best k items by the vectors as given, perhaps in
+     * another order: the index stores a bound of the rounding errors, and all other items score less by more than that.
+     * About half of the answers of float16, or more, are certified, and few of int8; with features none. The search
+     * looks for one more item than k.
      */
     uint8_t *certified;
     /*
@@ -419,7 +419,7 @@ THR_API uint64_t thr_search_candidates(uint64_t k);
 
 /*
  * Find the best k items of every query. queries->n_dims is the index's. options may be NULL for the defaults. ids and
- * scores are row-major, queries->n_rows x k; scores may be NULL. A k beyond the number of items finds no more than all.
+ * scores are row-major, queries->n_rows x k; scores may be NULL.
  *
  * Row q holds the best items of query q, best first. If fewer than k items exist or pass the filter, the rest of the
  * row is THR_NO_ID with score -infinity. An index of codes only returns estimated scores, or cosines of a model's

@@ -96,7 +96,7 @@ typedef struct thr_index_removal {
     const char *const *names;
     uint64_t n_names;
     bool strict; /* an id or name that no item has is THR_ENOTFOUND, and nothing is removed; false: it is skipped */
-    /* NULL, or receives the number of the first such id; n_ids + i for name i; n_ids + n_names if there is none */
+    /* NULL, or receives the position of the first id that no item has; n_ids + i for name i; n_ids + n_names: none */
     uint64_t *first_missing;
 } thr_index_removal;
 
@@ -104,10 +104,10 @@ typedef struct thr_index_removal {
 THR_API void thr_index_removal_init(thr_index_removal *removal);
 
 /*
- * Remove items of the newest commit, which is looked up under the lock of the directory: whatever other processes
- * added or replaced before counts. change->n_removed and n_missing count items, a repeated one once, and ids and names
- * that no item has. If nothing is removed there is no commit. The commit writes a bitmap of one bit per row, and a
- * segment of the journal's items if there are any; segments may be merged afterwards.
+ * Remove items. Ids and names are looked up in the newest commit, under the lock of the directory, so items that other
+ * processes have added before are removed, too. change->n_removed counts the items, a repeated one once; n_missing
+ * counts ids and names that no item has. If nothing is removed there is no commit. The commit writes a bitmap of one
+ * bit per row, and a segment of the journal's items if there are any; segments may be merged afterwards.
  *
  * Returns as thr_index_add; THR_EINVAL for names of an index without names; THR_ENOTFOUND with strict.
  */
@@ -154,8 +154,8 @@ THR_API thr_status thr_index_code_error(const thr_index *index, float *now, floa
  * Open the newest commit of an open index. *newer is NULL if index has it already, which costs one stat a file, and
  * with a journal reads of 48 bytes and at most 4 KiB. The caller frees *newer, and index when its last search has
  * ended. If a writer's journal has grown and nothing else has changed, only its new part is read. Files that were
- * touched, or replaced by the same bytes, are opened again; while others are put in their place, opening is tried for
- * a tenth of a second.
+ * touched, or replaced by the same bytes, are opened again. While another program replaces them, opening is tried again
+ * for a tenth of a second.
  *
  * Values that thr_hits_set_values has set in index are taken over by item: by id, or by name where a replaced item got
  * a new id. Items that are new, and those whose multiplier or offset a change has given, have those of the change.

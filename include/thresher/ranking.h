@@ -60,8 +60,8 @@ THR_API thr_status thr_ranking_open(thr_context *context, const char *path, cons
                                     thr_ranking **ranking, thr_error *err);
 
 /*
- * Make a ranking of arrays, which are copied: row r has features row r, labels[r] and query number queries[r]. Rows of
- * one query only have the same number, given for each.
+ * Make a ranking of arrays, which are copied: row r has features row r, labels[r] and query number queries[r]. If
+ * all rows belong to one query, all have the same number.
  *
  * Returns THR_OK; THR_EDIM for no rows, or too many rows or features; THR_ERANGE for a number that is not finite (err
  * names the row); THR_EINVAL for labels or queries that are NULL, an unknown dtype, or CSR whose starts do not ascend

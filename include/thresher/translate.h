@@ -133,9 +133,9 @@ typedef struct thr_translations {
 
 /*
  * Translate n_texts texts of lengths[i] bytes, or NUL-terminated ones if lengths is NULL. A text without words has one
- * translation, empty, of score 0; any other up to n_best, of distinct texts: of words that join to one text, the best
- * translation stays. *result is a view of the translator's memory, valid until the
- * next call. Texts are sorted by length and translated in batches. A second call of the same shape allocates little.
+ * translation, empty, of score 0. Any other has up to n_best, with distinct texts: where different words join to the
+ * same text, the best translation is kept. *result is a view of the translator's memory, valid until the next call.
+ * Texts are sorted by length and translated in batches. A second call of the same shape allocates little.
  * Each text is one sequence: pass sentences one by one, because most models translate several together badly.
  *
  * Returns THR_OK; what thr_beam_search returns; THR_EDIM for a text of more than max_source words and THR_EFORMAT for
