@@ -85,6 +85,8 @@ static thr_status choose_file(const char *dir, char name[NAME_BYTES], thr_error 
         n = find_name(dir, is_tensors, name);
         what = ".safetensors files without an index";
     }
+    if (n == 0)
+        return thr_fail(err, THR_ENOTFOUND, "%s: has no .safetensors file: name the file of the model", dir);
     return n == 1 ? THR_OK
                   : thr_fail(err, THR_EINVAL, "%s: has %zu %s, such as %s: name one of them", dir, n, what, name);
 }
