@@ -49,7 +49,7 @@ static uint32_t count_cpus(void) {
     return n < most ? n : most;
 }
 
-/* By default the threads that could be started are enough; of a number that was asked for all are. */
+/* With a default number, use the threads that can be started; with a given number, all must start. */
 static thr_status start_threads(thr_context *context, uint32_t wanted, thr_error *err) {
     THR_TRY(thr_parallel_pool_create(context, context->n_threads, &context->pool, err));
     context->n_threads = thr_parallel_pool_threads(context->pool);

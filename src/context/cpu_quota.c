@@ -16,8 +16,11 @@ static bool read_text(const char *path, char *text, size_t size) {
     size_t n = 0;
     if (fd < 0)
         return false;
-    for (ssize_t got = 1; got > 0 && n<size; n += got> 0 ? (size_t)got : 0)
+    for (ssize_t got = 1; got > 0 && n < size;) {
         got = read(fd, text + n, size - n);
+        if (got > 0)
+            n += (size_t)got;
+    }
     (void)close(fd);
     if (n == size)
         return false;
@@ -31,7 +34,7 @@ static bool read_file_of(const char *directory, const char *name, char *text) {
     return n > 0 && (size_t)n < sizeof path && read_text(path, text, TEXT_SIZE);
 }
 
-/* quota / period rounded up; "max", -1 and what is no number limit nothing. */
+/* quota / period rounded up; no limit for "max", -1 and texts that are not numbers. */
 static uint32_t cpus_of(const char *quota, const char *period) {
     const long long q = strtoll(quota, NULL, 10), p = strtoll(period, NULL, 10);
     if (q <= 0 || p <= 0)
@@ -40,7 +43,7 @@ static uint32_t cpus_of(const char *quota, const char *period) {
     return cpus < UINT32_MAX ? (uint32_t)cpus : UINT32_MAX;
 }
 
-/* What one cgroup's directory allows. */
+/* The CPUs that one cgroup allows. */
 static uint32_t quota_at(const char *directory, bool unified) {
     char quota[TEXT_SIZE], period[TEXT_SIZE];
     if (unified && read_file_of(directory, "cpu.max", quota)) {
