@@ -62,7 +62,7 @@ if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
     target_compile_options(thresher_test_needs INTERFACE -Wno-maybe-uninitialized -Wno-format-truncation)
 endif()
 target_link_libraries(thresher_test_needs INTERFACE thresher_internal)
-# Every test holds the library: this linker takes a quarter of the time.
+# Every test links the whole library: gold takes a quarter of the default linker's time.
 check_linker_flag(C "-fuse-ld=gold" linker_is_gold)
 if(linker_is_gold)
     target_link_options(thresher_test_needs INTERFACE "-fuse-ld=gold")

@@ -81,7 +81,7 @@ static bool can_end(const thr_beam *beam, const thr_head_query_options *query) {
     return !thr_head_is_hidden(beam->head->never, end);
 }
 
-/* The words that are never produced, of both options, are those that the head never answers: beam + 1 words suffice. */
+/* Pass the words that are never produced, of both options, to the head, so that a row needs beam + 1 words only. */
 static thr_status copy_never(thr_beam *beam, thr_error *err) {
     const thr_beam_options *o = &beam->options;
     thr_head_query_options *query = &beam->query;

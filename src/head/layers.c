@@ -15,7 +15,7 @@ static const char *const OUTPUTS[] = {
     "lm_head.decoder.weight",
     "cls.predictions.decoder.weight",
 };
-/* Too general to be meant inside a part. */
+/* With a prefix these names may be of any layer, so they count without one only. */
 static const char *const WHOLE_OUTPUTS[] = {"output.weight", "proj.weight", "proj_out.weight", "head.weight"};
 static const char *const EMBEDDINGS[] = {
     "embed_tokens.weight",    "wte.weight",      "shared.weight",     "embeddings.weight",
@@ -32,7 +32,7 @@ static bool ends_with(const char *text, const char *ending) {
     return length >= n && strcmp(text + length - n, ending) == 0;
 }
 
-/* Whether a name is this one, perhaps after a prefix and a point. */
+/* Whether a name is the wanted one, or ends in a point and the wanted one. */
 static bool is_named(const char *name, const char *wanted) {
     const size_t length = strlen(name), n = strlen(wanted);
     return ends_with(name, wanted) && (length == n || name[length - n - 1] == '.');
@@ -54,7 +54,7 @@ static bool is_output(const thr_head_layer *layer) {
     return is_any(layer->name, OUTPUTS, COUNT_OF(OUTPUTS));
 }
 
-/* Those of an encoder are of another vocabulary, perhaps. */
+/* An encoder may have another vocabulary, so its embeddings are not taken. */
 static bool is_of_encoder(const thr_head_layer *layer) {
     return strncmp(layer->name, "encoder.", 8) == 0 || strstr(layer->name, ".encoder.") != NULL;
 }
@@ -192,7 +192,7 @@ thr_status thr_head_layers_choose(const thr_head_layers *layers, const char *nam
     return THR_OK;
 }
 
-/* The embeddings are the output layer only if something states it: a half of a model lacks the other half. */
+/* A file may be a part of a model, so embeddings count only if the index or config.json shows that they are tied. */
 thr_status thr_head_layers_check_tied(const thr_head_layers *layers, size_t embeddings, thr_tying tying,
                                       thr_error *err) {
     const char *name = layers->items[embeddings].name;
@@ -230,7 +230,7 @@ static bool is_bias_of(const char *bias, const char *weight) {
     return n == length && strncmp(bias, weight, n) == 0;
 }
 
-/* Whether bias belongs to a usual output layer, which is tied: the file has no weights of it. */
+/* Whether it is the bias of a usual output layer, whose weights are the embeddings. */
 static bool is_bias_of_output(const char *bias) {
     static const char *const names[] = {"lm_head.bias", "embed_out.bias", "output_projection.bias",
                                         "cls.predictions.bias"};

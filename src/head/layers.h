@@ -2,9 +2,9 @@
 /*
  * layers.h - which tensor of a model is its output layer, and which its bias, by names and shapes.
  *
- * A model's output layer is the tensor with a usual name of one. Without one it may be tied to the embeddings; a
- * matrix of another name with as many rows may as well be it. Nothing is guessed: unless one tensor is left, the error
- * lists all that may be meant.
+ * The output layer is the tensor with one of the usual names. In a model without such a tensor it may be tied to the
+ * embeddings, or be a matrix of another name with as many rows. Nothing is guessed: if several tensors are possible,
+ * the error lists them.
  */
 #pragma once
 

@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "head/workspace.h"
 
-/* A word of a smaller bias is not coded: e^-1000 is no probability. */
+/* Words with a smaller bias are not coded: e^-1000 is 0 in double. */
 static const float LEAST_CODED_BIAS = -1000;
 
 static void set_bit(uint64_t *bits, uint32_t word) {

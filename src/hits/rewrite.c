@@ -293,8 +293,8 @@ static thr_status move_values(const rewriter *w, bool multipliers, float **value
 }
 
 /*
- * Which change gave the values of all places, unless none did. The rows of a build that are only reordered have their
- * values of that.
+ * Set w->given, by place: the number of the change that gave the item's values. It stays NULL if no item has values, or
+ * if a build reorders its rows (thr_hits_given_at).
  */
 static thr_status move_given(rewriter *w, thr_error *err) {
     const bool added = w->added != NULL && (w->added->multipliers != NULL || w->added->offsets != NULL);

@@ -197,15 +197,15 @@ thr_status thr_index_hits_open(thr_index *index, const char *dir, thr_error *err
 typedef struct inheritance {
     const thr_index *before;
     const thr_index *now;
-    thr_hit_set set, stored;      /* of before, and of the files of now */
-    float *multipliers, *offsets; /* by row of now, or NULL */
+    thr_hit_set set, stored;      /* the values in `before`, and those in the files of `now` */
+    float *multipliers, *offsets; /* by row of `now`, or NULL */
 } inheritance;
 
 static float value_at(const float *values, uint64_t row, float fallback) {
     return values == NULL ? fallback : values[row];
 }
 
-/* The row that an item of now had before: that of its id or, since a replaced item gets a new one, of its name. */
+/* Find the row of an item of `now` in `before`: by its id or, since a replaced item gets a new id, by its name. */
 static bool row_before(const inheritance *h, uint64_t row, uint64_t *old) {
     if (thr_index_row(h->before, thr_index_id_of(h->now, row), old))
         return true;

@@ -133,8 +133,8 @@ static inline uint32_t thr_manifest_vector_dims(const thr_manifest *m) {
 }
 
 /*
- * Whether an index can have a journal: a frame has no features, its items are scored by their vectors, which the index
- * then keeps, and these are what codes are made from. A writer and the parser of manifests both ask this.
+ * Whether an index can have a journal. Frames hold no features, so it has none. The items of a journal are scored by
+ * their vectors and coded from them later, so it keeps vectors, and its codes are not a model's.
  */
 static inline bool thr_manifest_takes_journal(const thr_manifest *m) {
     return m->keep != THR_DTYPE_NONE && !m->hits.there && !m->model.codes;

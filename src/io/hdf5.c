@@ -38,7 +38,7 @@ static pthread_mutex_t hdf5_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static pthread_once_t forks_are_watched = PTHREAD_ONCE_INIT;
 
-/* A fork waits for the call that is running, so that the child finds libhdf5 in a whole state. */
+/* A fork waits for the call that is running, so that the child gets libhdf5 in a consistent state. */
 static void lock_for_fork(void) {
     (void)pthread_mutex_lock(&hdf5_lock);
 }

@@ -26,7 +26,7 @@ static announced_pages none_announced(void) {
     return (announced_pages){.page_size = (uintptr_t)sysconf(_SC_PAGESIZE)};
 }
 
-/* Announce bytes unless all their pages were: neighbours share pages, and a small segment has few. */
+/* Announce bytes, unless all their pages were announced: neighbours share pages, and a small segment has few. */
 static void announce(announced_pages *pages, const void *bytes, size_t size) {
     const uintptr_t end = ((uintptr_t)bytes + size - 1) / pages->page_size;
     bool is_new = false;

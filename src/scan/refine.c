@@ -20,9 +20,9 @@ static const double ROW_NS = 20, ROW_BYTES_PER_NS = 14, BLOCK_NS = 40, BLOCK_BYT
 
 /*
  * Cosines from products of the query, of length 1, with n float32 rows from `first` on. For unit vectors the cosine is
- * 1 - |difference|^2 / 2. This form has no rounding error to speak of where it is near 1, never exceeds 1, and is
- * exactly 1 for a multiple of the query. So it replaces all products that may be 1 but for rounding, unless no row
- * reaches `least`.
+ * 1 - |difference|^2 / 2. Near 1 this form has hardly any rounding error. It never exceeds 1, and is exactly 1
+ * for a multiple of the query. So it replaces all products that differ from 1 by rounding only, unless no row reaches
+ * `least`.
  */
 static void to_cosines(const thr_scan_query *query, thr_lane *lane, const thr_segment *segment, uint64_t first,
                        size_t n, float least, float *scores) {

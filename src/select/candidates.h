@@ -32,8 +32,8 @@ void thr_select_candidates_sort(thr_candidate *items, size_t n);
 
 /*
  * Collects rows that arrive in any order. A row whose score equals the threshold is kept, since its number may be
- * smaller than those of collected rows with that score. If rows ascend, it cannot be: then of many equal rows only the
- * first are collected.
+ * smaller than those of collected rows with that score. If rows ascend, it cannot be smaller, so of many equal rows
+ * only the first are collected.
  */
 typedef struct thr_collector {
     thr_context *context;

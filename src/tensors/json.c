@@ -157,7 +157,7 @@ static thr_status skip_plain(thr_json *json, thr_error *err) {
     return json->at > from ? THR_OK : thr_tensors_json_fail(json, "a value was expected", err);
 }
 
-/* Skip what stands before a value inside the innermost list or object: nothing, or a key. */
+/* Skip the key before a value of an object; before a value of a list there is nothing to skip. */
 static thr_status skip_key(thr_json *json, bool in_object, thr_error *err) {
     if (!in_object)
         return THR_OK;

@@ -55,7 +55,7 @@ static thr_status search_once(prog_vector_search *s, const thr_matrix *queries, 
     return thr_index_search_radius(s->index, queries, s->least_score, &s->options, &search->found, err);
 }
 
-/* Whether an error may be gone once another program has put all files of the index in place. */
+/* Whether an error may be gone once another program has replaced all files of the index. */
 static bool may_pass(thr_status status) {
     return status == THR_ENOTFOUND || status == THR_EFORMAT || status == THR_ECORRUPT || status == THR_ECHANGED;
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Locks of Python objects, which a forked child finds open, and for which no thread waits that holds them itself."""
+"""Locks of Python objects. They are open in a forked child, and raise an error in a thread that holds them already."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Lock:
         return self._of_forks == _forks and bool(self._lock._is_owned())
 
     def __call__(self) -> Any:
-        """The lock itself, whose with statement no signal leaves half done. Raises BusyError."""
+        """The lock itself: its with statement is safe from signals. Raises BusyError."""
         if self._of_forks != _forks:
             with _renewing:
                 if self._of_forks != _forks:

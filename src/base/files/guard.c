@@ -3,11 +3,11 @@
  * guard.c - a handler of SIGBUS. It replaces the rest of the map, from the page that could not be read, by zero pages
  * and returns, so that the read succeeds. It uses atomics and async-signal-safe calls only.
  *
- * Other parts of the process install handlers of SIGBUS, too, and some put back the one that they found when they are
- * switched off. So the handler is installed again where a map or a search begins and another one is found. Those found
- * are kept in a list, the newest last. A signal that is not ours goes to the newest. It goes to the next older one if
- * the newest calls the handler that it has replaced, which is ours, if it raises the signal again, or if the read fails
- * again and again; and after the oldest to the default action.
+ * Other code of the process may install a handler of SIGBUS, too, and restore the previous one later. So every map and
+ * every search installs this handler again if it finds another one. The handlers found are kept in a list, the newest
+ * last. A signal that is not ours goes to the newest. It goes to the next older one if the newest calls this handler
+ * again, raises the signal again, or lets the same read fail MOST_REPEATS times. After the oldest comes the default
+ * action.
  */
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 #include "base/files/guard.h"
@@ -64,7 +64,7 @@ static bool is_sent(const siginfo_t *info) {
     return info->si_code <= 0; /* by kill or raise; there is no address */
 }
 
-/* Whether a handler to which a signal was passed on passes it on, too. */
+/* Whether the handler that a signal was passed on to has passed it back. */
 static bool comes_back(const siginfo_t *info) {
     if (atomic_load(&passed_to) == NOBODY)
         return false;
@@ -87,7 +87,7 @@ static void call(const struct sigaction *action, int number, siginfo_t *info, vo
         action->sa_handler(number);
 }
 
-/* A signal that is not ours: do what would have been done without us. */
+/* Pass a signal that is not ours to the handlers that were found, as if this one were not installed. */
 static void pass_on(int number, siginfo_t *info, void *where) {
     const uintptr_t address = is_sent(info) ? 0 : (uintptr_t)info->si_addr;
     sigset_t waiting;
@@ -106,7 +106,7 @@ static void pass_on(int number, siginfo_t *info, void *where) {
         atomic_store(&passed_address, address);
     atomic_store(&passed_to, to);
     call(&found[to], number, info, where);
-    /* One that it has raised again, while it is blocked, comes when this handler returns. */
+    /* If the called handler has raised the signal again, it is blocked now, and arrives after this one returns. */
     if (sigpending(&waiting) != 0 || sigismember(&waiting, number) == 0)
         atomic_store(&passed_to, NOBODY);
 }

@@ -30,7 +30,7 @@ static bool is_descriptor(const struct stat *link) {
     return stat("/proc/self/fd", &proc) == 0 && proc.st_dev == link->st_dev;
 }
 
-/* As the system does for links that it follows itself (fs.protected_symlinks). */
+/* Whether the system would refuse to follow the link by its rule fs.protected_symlinks. */
 static bool is_planted(const char *path, const struct stat *link) {
     char dir[THR_TARGET_BYTES];
     struct stat st;

@@ -12,7 +12,7 @@ enum { THR_TARGET_BYTES = 4096 };
 /*
  * Follow the links at path; their last target need not exist. THR_EIO for a loop, for a path that is too long, for a
  * link of another user in a directory where all may write, and for a descriptor of a process (/proc/self/fd/1), which
- * is not the name of a file, although stat calls it one. *descriptor: path leads to one; target is its name.
+ * is not the name of a file, although stat reports one. *descriptor: path leads to one; target is its name.
  */
 thr_status thr_target_resolve(const char *path, char target[THR_TARGET_BYTES], bool *descriptor, thr_error *err);
 

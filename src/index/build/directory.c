@@ -296,7 +296,7 @@ static bool holds(const char *path, const char *text, size_t size) {
     return same;
 }
 
-/* Files that a commit lists are there: another program may have deleted those that it has written. */
+/* Check that all files that a commit lists still exist: another program may have deleted them. */
 static thr_status check_listed(const thr_build_dir *dir, const thr_manifest *m, thr_error *err) {
     const struct {
         bool there;

@@ -42,7 +42,7 @@ thr_status thr_index_build_dir_change(thr_context *context, const char *path, th
  */
 thr_status thr_index_build_dir_share(const thr_build_dir *held, thr_build_dir *dir, thr_error *err);
 
-/* THR_ECHANGED if the directory was moved or deleted, so that its path is another one's or none's. */
+/* THR_ECHANGED if the directory was moved or deleted, so that its path names another directory or none. */
 thr_status thr_index_build_dir_check(const thr_build_dir *dir, thr_error *err);
 
 /* The path of this build's segment `number`. The caller releases it, as the one below. */

@@ -8,7 +8,7 @@ typedef struct thr_ids {
     thr_context *context;
     const char *name;    /* of their source, for messages */
     uint64_t n;          /* ids or names; 0 without either: then row numbers are the ids */
-    bool given;          /* by a caller, possibly none for no rows */
+    bool given;          /* the caller gave ids or names, perhaps 0 for 0 rows */
     const uint64_t *ids; /* borrowed, or `owned` */
     uint64_t *owned;
     uint64_t *offsets;      /* names: n + 1 byte offsets */

@@ -20,7 +20,7 @@ enum {
 static const double LEAST_SCALE = 0x1p-126;                /* a smaller float32 loses precision */
 static const double UPWARDS = 1 + 0x1p-20;                 /* makes a measured number a bound */
 static const double SHORTEST = 0x1p-100;                   /* shorter rows count as zero vectors */
-static const double UNIT_F16 = 0x1p-13, UNIT_I8 = 0x1p-10; /* changes of a scale that add little to its rounding */
+static const double UNIT_F16 = 0x1p-13, UNIT_I8 = 0x1p-10; /* largest relative change by unit_scale */
 static const float OUTLIER = 4;                            /* times the median distance from the medians */
 static const double FLOAT32 = 0x1p-23;                     /* a relative error that float32 scores have anyway */
 
@@ -83,7 +83,7 @@ typedef struct kept_row {
 } kept_row;
 
 /* Set the residual of row x, and return its largest magnitude. */
-static double take_residual(thr_keeper *k, const float *x, double shrink) {
+static double set_residual(thr_keeper *k, const float *x, double shrink) {
     const float *centre = k->form.centre;
     double largest = 0;
     for (uint32_t d = 0; d < k->form.n_dims; d++) {
@@ -163,8 +163,8 @@ static void note_errors(thr_keeper *k, const kept_row *row) {
     thr_kept_errors_join(&k->errors, &errors);
 }
 
-/* The numbers of row `at` of the kept rows. */
-static void put_numbers(const thr_keeper *k, const kept_row *row, thr_kept_rows *kept, uint64_t at) {
+/* Store the scale of row `at`; for cosine also its half and inverse norm. */
+static void store_numbers(const thr_keeper *k, const kept_row *row, thr_kept_rows *kept, uint64_t at) {
     kept->scales[at] = (float)row->scale;
     if (k->form.metric != THR_METRIC_COSINE)
         return;
@@ -172,7 +172,7 @@ static void put_numbers(const thr_keeper *k, const kept_row *row, thr_kept_rows 
     kept->inverse_norms[at] = (float)row->shrink;
 }
 
-/* Convert row x, which is overwritten, to `out`. */
+/* Convert row x to `out`. Overwrites x. */
 static void convert_row(thr_keeper *k, float *x, bool is_zero, void *out, kept_row *row) {
     const bool cosine = k->form.metric == THR_METRIC_COSINE;
     *row = (kept_row){.shrink = 1};
@@ -182,14 +182,14 @@ static void convert_row(thr_keeper *k, float *x, bool is_zero, void *out, kept_r
         memset(out, 0, k->form.n_dims * thr_dtype_size(k->form.keep));
         return;
     }
-    const double largest = take_residual(k, x, row->shrink);
+    const double largest = set_residual(k, x, row->shrink);
     row->scale = k->form.keep == THR_DTYPE_F16 ? round_to_f16(k, largest, out, x) : round_to_i8(k, largest, out, x);
     measure(k, x, row);
     note_errors(k, row);
 }
 
-/* The numbers of a row that is kept as it is. x are its values. */
-static void take_row(thr_keeper *k, const float *x, bool is_zero, kept_row *row) {
+/* Measure a row that is kept as it is. x are its values. */
+static void measure_exact_row(thr_keeper *k, const float *x, bool is_zero, kept_row *row) {
     const double length = length_of(x, k->form.n_dims);
     *row = (kept_row){.shrink = 1, .scale = 1, .square = length * length, .length = length};
     if (k->form.metric == THR_METRIC_COSINE) {
@@ -242,10 +242,10 @@ thr_status thr_index_keep_rows(thr_keeper *k, const thr_matrix *rows, const floa
             float *x = k->floats + r * n_dims;
             const bool is_zero = norms[first + r] == 0;
             if (same)
-                take_row(k, x, is_zero, &row);
+                measure_exact_row(k, x, is_zero, &row);
             else
                 convert_row(k, x, is_zero, k->out + (first + r) * row_bytes, &row);
-            put_numbers(k, &row, kept, first + r);
+            store_numbers(k, &row, kept, first + r);
         }
     }
     return THR_OK;

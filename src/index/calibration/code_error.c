@@ -37,7 +37,7 @@ static void release(thr_context *context, measuring *a) {
     THR_RELEASE(context, a->vectors, a->mean, a->codes, a->m.norms, a->m.residuals, a->m.code_squares, a->m.products);
 }
 
-/* Errors are at least this, so that 0 is left for what was not measured, and more may always be lost later. */
+/* The least error that is stored: 0 means not measured, and later errors are compared with a multiple of it. */
 static const double LEAST_ERROR = 0x1p-20;
 
 /* The sum of |x - m|^2: that of |x|^2, less n |m|^2. 0 if that is all rounding. */

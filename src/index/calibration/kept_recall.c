@@ -59,7 +59,7 @@ static int descending(const void *a, const void *b) {
     return (x < y) - (x > y);
 }
 
-/* Add the number of the nearest by the kept vectors whose true score is one of the best, without the query's row. */
+/* Add the nearest 10 by the kept vectors, without the query's row, to *n_all; those that truly are to *n_kept. */
 static thr_status add_query(const measurement *m, const float *query, uint64_t own, const uint64_t *rows,
                             uint64_t *n_kept, uint64_t *n_all, thr_error *err) {
     double scores[CANDIDATES], sorted[CANDIDATES];

@@ -25,7 +25,7 @@ thr_status thr_index_is_newest_manifest(const thr_index *root, bool *same, thr_e
     return THR_OK;
 }
 
-/* Beside a copy of the MANIFEST the segments may be copies, too. */
+/* Check the segments, too, if the MANIFEST is a copy: then they may be copies. */
 static bool segments_are_in_place(const thr_index *root) {
     for (uint32_t i = 0; i < root->n_segments; i++)
         if (!thr_map_is_at(&root->mapped[i].map, root->mapped[i].path))
@@ -34,8 +34,8 @@ static bool segments_are_in_place(const thr_index *root) {
 }
 
 /*
- * Whether the files of an open index are those at their paths, as they were. Files that were touched, and copies, are
- * opened again: searches of the old ones fail, or writers append to the others.
+ * Whether the paths of an open index still lead to the files that it has mapped, unchanged. Touched files must be
+ * opened again, because searches of the mapped ones fail; copies too, because writers append to the copies.
  */
 static bool is_in_place(const thr_index *index) {
     const thr_index *root = index->root;
@@ -45,7 +45,7 @@ static bool is_in_place(const thr_index *index) {
            thr_index_check_unchanged(index, NULL) == THR_OK;
 }
 
-/* Errors while another program puts a directory or files in the place of others. */
+/* Whether the error may be gone once another program has replaced all files of the index. */
 static bool may_pass(thr_status status) {
     return status == THR_ENOTFOUND || status == THR_EFORMAT || status == THR_ECORRUPT || status == THR_ECHANGED;
 }

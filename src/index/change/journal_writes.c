@@ -68,9 +68,9 @@ static thr_status open_index(thr_index_writer *w, thr_error *err) {
 }
 
 /*
- * Whether readers of the index find what was appended to the journal: its directory may have been deleted, or another
- * program may have put other files in it. Another MANIFEST may be the same one, touched or copied: then the next write
- * opens the index again.
+ * Check that readers of the index find the changes that were appended to the journal: another program may have deleted
+ * the directory, or replaced its files. If the MANIFEST was touched, or replaced by a copy, *reopen becomes true: the
+ * next write opens the index again.
  */
 static thr_status check_place(thr_index_writer *w, bool *reopen, thr_error *err) {
     bool same;

@@ -27,7 +27,7 @@ static thr_write *take_all(thr_index_writer *w) {
     return first;
 }
 
-/* A progress function runs in the middle of a write, in its thread, which would wait for itself. The mutex is held. */
+/* Whether a write was called by a callback of another one, which it would wait for. The mutex is held. */
 static bool is_in_a_callback(const thr_index_writer *w, const thr_write *write) {
     const bool is_merge = write->kind == THR_WRITE_MERGE_BEGIN || write->kind == THR_WRITE_MERGE_END;
     return (w->busy && pthread_equal(w->at_work, pthread_self()) != 0) ||

@@ -21,8 +21,8 @@ typedef struct thr_frame_header {
 _Static_assert(sizeof(thr_frame_header) == THR_FRAME_HEADER, "no padding");
 
 /*
- * The checksum of a frame's header. Bytes of the same form in a vector or a name are no header: who writes them cannot
- * tell the build, a random number.
+ * The checksum of a frame's header. It depends on the build, a random number, so bytes in a vector or a name
+ * cannot pass for a header.
  */
 uint32_t thr_index_frame_header_sum(const thr_frame_header *header, uint32_t build);
 

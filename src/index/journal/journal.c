@@ -93,7 +93,7 @@ static thr_status write_all(const thr_journal *j, uint64_t place, const void *by
     return THR_OK;
 }
 
-/* Written in part, it is damaged, and mended by the next writer. */
+/* A header that is written in part is damaged, and the next writer mends it. */
 static thr_status write_header(thr_journal *j, uint64_t least_end, thr_error *err) {
     const header h = make_header(&j->kind, least_end);
     THR_TRY(write_all(j, 0, &h, sizeof h, err));

@@ -14,7 +14,7 @@
 
 enum { THR_JOURNAL_VERSION = 2, THR_JOURNAL_HEADER = 64, THR_FRAME_HEADER = 48 };
 
-/* Frames end there at most; a writer makes a segment of the items of a journal that would be larger. */
+/* The largest end of a frame, and of the zeros after it. A writer makes a segment of a journal that would be larger. */
 enum { THR_JOURNAL_MOST_BYTES = 64 << 20, THR_JOURNAL_MOST_ROOM = 1 << 20 };
 
 /* Removes items, then adds others. Views. */
@@ -43,7 +43,7 @@ typedef struct thr_journal {
     bool header_damaged; /* in the file; nothing is lost */
     uint64_t last, end;  /* where the last whole frame begins and ends */
     uint64_t checksum;   /* of that frame; before the first one, of the header */
-    uint64_t least_end;  /* in the file's header: frames reach at least to there */
+    uint64_t least_end;  /* from the file's header: the last frame ends there or later */
     bool keeps_room;     /* append writes zeros after a frame, which the next frames overwrite */
     uint64_t room_end;   /* of these zeros */
 } thr_journal;

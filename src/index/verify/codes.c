@@ -120,8 +120,8 @@ static uint64_t count_differences(const uint8_t *a, const uint8_t *b, size_t siz
 }
 
 /*
- * The rotation and the ranges are in the MANIFEST only. With others, vectors have other codes: an eighth of their bits
- * and more differ. A few differ where the kept vectors are not quite those that were coded, as of 64-bit floats.
+ * The rotation and the ranges are in the MANIFEST only. With wrong ones, an eighth of the codes' bits and more differ.
+ * A few bits differ in a sound index, too, where kept vectors are rounded, as from 64-bit floats.
  */
 static thr_status check_quantiser(const block *b, const uint8_t *stored, thr_error *err) {
     const thr_manifest *m = &b->index->manifest;

@@ -67,7 +67,7 @@ static size_t first_rows(const thr_job *job, size_t n) {
     return n < wanted ? n : (size_t)wanted;
 }
 
-/* Whether the k-th best row has the best score there is. Then only equal rows with smaller numbers could replace it. */
+/* Whether the k-th best row has the best possible score: only equal rows with smaller numbers could replace it. */
 static bool is_best_possible(const thr_job *job, const thr_reach *reach) {
     const thr_scan_corpus *corpus = job->corpus;
     return corpus->hits == NULL && !reach->from_caller &&
