@@ -233,8 +233,8 @@ THR_API thr_index_cells thr_index_get_cells(const thr_index *index);
 
 /*
  * Measure what a search reads, with held-out items as queries. read and speed are 0 if searches for 10 items do not
- * skip cells: there are none, the journal has changes, or an exact scan is cheaper. Returns THR_OK; THR_EINVAL;
- * THR_ECHANGED; THR_ENOMEM.
+ * skip cells: there are none, the journal has changes, or an exact scan is cheaper. short_by was measured when the
+ * cells were made. Returns THR_OK; THR_EINVAL; THR_ECHANGED; THR_ENOMEM.
  */
 THR_API thr_status thr_index_measure_cells(thr_index *index, thr_cells_choice *choice, thr_error *err);
 

@@ -447,10 +447,10 @@ static size_t key_length(const char *line, const char *end) {
  * begin with a key are left to parse_body.
  */
 static thr_status check_keys(const parser *p) {
-    static const char *const keys[] = {"metric", "dims",     "bits",     "lead",     "keep",    "items",   "ranges",
-                                       "centre", "rotation", "errors",   "tuning",   "recall",  "ids",     "names",
-                                       "model",  "inputs",   "features", "segments", "segment", "commits", "next",
-                                       "error",  "live",     "journal",  "added",    "origins", "zeros",   "kept"};
+    static const char *const keys[] = {
+        "metric", "dims",   "bits", "lead",    "keep",  "items",   "ranges",   "centre",   "rotation", "errors",
+        "tuning", "recall", "ids",  "names",   "model", "inputs",  "features", "segments", "segment",  "commits",
+        "next",   "error",  "live", "journal", "added", "origins", "zeros",    "kept",     "short"};
     uint32_t n_lines = p->line;
     for (const char *line = p->next, *end; line < p->end; line = end + 1) {
         const size_t n = key_length(line, p->end);
@@ -482,6 +482,16 @@ static thr_status kept_line(parser *p, uint32_t *thousandths) {
         THR_TRY(number_line(p, "kept", 1, 1000, &share));
     *thousandths = (uint32_t)share;
     return THR_OK;
+}
+
+/* "short NUMBER", if searches with the cells found less than promised when these were made. */
+static thr_status short_line(parser *p, float *cells_short) {
+    if (!next_key_is(p, "short"))
+        return THR_OK;
+    p->line++;
+    return take(p, "short ") && take_range(p, cells_short) && take(p, "\n")
+               ? THR_OK
+               : wrong(p, "'short' and a number like 0x1.800000p-3");
 }
 
 /* Optional, and not 0. */
@@ -517,6 +527,7 @@ static thr_status parse_body(thr_context *context, parser *p, thr_manifest *m) {
             THR_TRY(errors_line(p, &m->errors));
         THR_TRY(tuning_lines(p, &m->tuning));
         THR_TRY(kept_line(p, &m->kept_recall));
+        THR_TRY(short_line(p, &m->cells_short));
     }
     THR_TRY(flag_line(p, "ids", &m->has_ids));
     THR_TRY(flag_line(p, "names", &m->has_names));
@@ -632,6 +643,8 @@ static void add_version_2(printer *out, const thr_manifest *m) {
     }
     if (m->kept_recall > 0)
         add(out, "kept %" PRIu32 "\n", m->kept_recall);
+    if (m->cells_short > 0)
+        add_floats(out, "short", &m->cells_short, 1);
 }
 
 static void add_model(printer *out, const thr_manifest_model *model) {

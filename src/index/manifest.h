@@ -106,6 +106,7 @@ typedef struct thr_manifest {
     float *kept_centre;
     thr_code_errors errors; /* nested codes only */
     thr_tuning tuning;
+    float cells_short;    /* thr_cells_choice.short_by when the cells were made; 0: no cells, or nowhere less */
     uint32_t kept_recall; /* in thousandths, when the index was built (calibration/kept_recall.h); 0: not measured */
     thr_manifest_model model;
     thr_manifest_hits hits, added; /* added: lists of the rows that follow those of `hits` */

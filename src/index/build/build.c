@@ -187,11 +187,11 @@ static thr_status make_cells(builder *b, thr_error *err) {
     thr_cells_choice choice = {.n_cells = 0};
     if (b->options->cells == THR_CELLS_AUTO)
         THR_TRY(thr_index_build_best_cells(b->context, &b->dir, &b->manifest, &choice, err));
+    else if (demands_cells(b->options))
+        THR_TRY(thr_index_build_cells(b->context, &b->dir, b->options->cells, &b->manifest, &choice, err));
     if (b->options->cells_choice != NULL)
         *b->options->cells_choice = choice;
-    if (!demands_cells(b->options))
-        return THR_OK;
-    return thr_index_build_cells(b->context, &b->dir, b->options->cells, &b->manifest, b->options->cells_choice, err);
+    return THR_OK;
 }
 
 /* Calibrate with the files that searches will read. */

@@ -82,11 +82,12 @@ static void take(thr_context *context, const thr_manifest *written, thr_manifest
 }
 
 /* By searches of the files written. */
-static thr_status measure(thr_context *context, const thr_build_dir *dir, const thr_manifest *written,
+static thr_status measure(thr_context *context, const thr_build_dir *dir, thr_manifest *written,
                           thr_cells_choice *choice, thr_error *err) {
     thr_index *index = NULL;
     THR_TRY(thr_index_open_unpublished(context, dir->path, written, &index, err));
-    const thr_status status = thr_index_measure_cells(index, choice, err);
+    const thr_status status = thr_index_measure_new_cells(index, choice, err);
+    written->cells_short = choice->short_by;
     thr_index_free(index);
     return status;
 }
@@ -101,8 +102,7 @@ thr_status thr_index_build_cells(thr_context *context, const thr_build_dir *dir,
     THR_TRY_OUT(write_cells(context, dir, n_cells, manifest, &written, order, err));
     if (order != NULL)
         THR_TRY_OUT(thr_index_hits_reorder(dir, order, manifest->n_rows, &written.hits, err));
-    if (measured != NULL)
-        THR_TRY_OUT(measure(context, dir, &written, measured, err));
+    THR_TRY_OUT(measure(context, dir, &written, measured, err));
     take(context, &written, manifest);
     written.segments = NULL;
 out:

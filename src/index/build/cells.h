@@ -9,8 +9,8 @@ thr_status thr_index_check_n_cells(uint32_t n_cells, uint64_t n_items, thr_error
 
 /*
  * Rewrite the segments of an unpublished manifest cell by cell, with about n_cells cells in all, and list the new files
- * instead. Rewrites its posting lists, if it has any, for the new rows. Ids are then no longer row numbers. *measured,
- * unless NULL, receives what thr_index_measure_cells measures. THR_EINVAL for more cells than items; THR_ECANCELED;
+ * instead. Rewrites its posting lists, if it has any, for the new rows. Ids are then no longer row numbers. *measured
+ * receives what thr_index_measure_new_cells measures. THR_EINVAL for more cells than items; THR_ECANCELED;
  * THR_ENOSPACE; THR_EIO; THR_ENOMEM.
  */
 thr_status thr_index_build_cells(thr_context *context, const thr_build_dir *dir, uint32_t n_cells,

@@ -169,6 +169,12 @@ static thr_status compare(thr_index *index, const sample *s, thr_scan *scan, thr
     const double some = cells_ns(m, choice->n_cells, visited, sum(s->n_read, s->queries.n_rows) / n);
     choice->read = (float)fmin(visited / n_blocks, 1); /* a part may have more incomplete blocks than the index */
     choice->speed = (float)(all / some);
+    return THR_OK;
+}
+
+/* Search for the sample without cells as completely as possible, and compare what searches with cells find. */
+static thr_status compare_recall(thr_index *index, const sample *s, thr_scan *scan, thr_cells_workspace *workspace,
+                                 thr_cells_choice *choice, thr_error *err) {
     const thr_search_options complete = options_of(index, s, MANY, TRUTH);
     const thr_answers truth = {.k = MANY, .ids = s->ids, .scores = s->truth};
     THR_TRY(thr_scan_search(scan, &index->corpus, &s->queries, &complete, &truth, err));
@@ -176,13 +182,11 @@ static thr_status compare(thr_index *index, const sample *s, thr_scan *scan, thr
     return measure_recall(index, s, MANY, scan, workspace, choice, err);
 }
 
-thr_status thr_index_measure_cells(thr_index *index, thr_cells_choice *choice, thr_error *err) {
+static thr_status measure(thr_index *index, bool recall, thr_cells_choice *choice, thr_error *err) {
     sample s = {.vectors = NULL};
     thr_scan *scan = NULL;
     thr_cells_workspace *workspace = NULL;
     thr_status status = THR_OK;
-    if (index == NULL || choice == NULL)
-        return thr_fail(err, THR_EINVAL, "to measure cells, an index and memory for the result are needed");
     *choice = (thr_cells_choice){.n_cells = thr_index_get_cells(index).n_cells};
     choice->kept = choice->n_cells > 0;
     if (!choice->kept || thr_index_snapshot_has_changes(index))
@@ -191,9 +195,23 @@ thr_status thr_index_measure_cells(thr_index *index, thr_cells_choice *choice, t
     THR_TRY_OUT(thr_scan_create(index->context, &scan, err));
     THR_TRY_OUT(thr_cells_workspace_make(index->context, &workspace, err));
     THR_TRY_OUT(compare(index, &s, scan, workspace, choice, err));
+    if (recall && choice->speed > 0)
+        THR_TRY_OUT(compare_recall(index, &s, scan, workspace, choice, err));
 out:
     thr_cells_workspace_free(workspace);
     thr_scan_free(scan);
     THR_RELEASE(index->context, s.vectors, s.filter, s.ids, s.n_read, s.truth, s.scores);
     return thr_index_check_after(index, status, err);
+}
+
+thr_status thr_index_measure_new_cells(thr_index *index, thr_cells_choice *choice, thr_error *err) {
+    return measure(index, true, choice, err);
+}
+
+thr_status thr_index_measure_cells(thr_index *index, thr_cells_choice *choice, thr_error *err) {
+    if (index == NULL || choice == NULL)
+        return thr_fail(err, THR_EINVAL, "to measure cells, an index and memory for the result are needed");
+    THR_TRY(measure(index, false, choice, err));
+    choice->short_by = choice->kept ? index->manifest.cells_short : 0;
+    return THR_OK;
 }

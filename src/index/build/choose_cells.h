@@ -15,3 +15,9 @@ uint32_t thr_index_cells_to_try(const thr_manifest *manifest);
 
 /* Whether a build with THR_CELLS_AUTO keeps cells that measure so. */
 bool thr_index_cells_are_worth(const thr_cells_choice *measured);
+
+/*
+ * thr_index_measure_cells of an index whose cells were just made: also measures short_by, by seven more searches, which
+ * that function takes from the manifest. THR_ECHANGED; THR_ENOMEM.
+ */
+thr_status thr_index_measure_new_cells(thr_index *index, thr_cells_choice *choice, thr_error *err);
