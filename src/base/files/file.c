@@ -59,8 +59,9 @@ static bool is_unchanged(const thr_map *map, const struct stat *st) {
 
 thr_status thr_map_check(const thr_map *map, const char *path, thr_error *err) {
     struct stat st;
-    if (map->inode == 0)
+    if (map->inode == 0 || thr_guard_is_fresh(map->guard))
         return THR_OK;
+    const double until = thr_guard_fresh_until();
     if (stat(path, &st) == 0 && is_mapped_file(map, &st) && !is_unchanged(map, &st))
         return thr_fail(err, THR_ECHANGED, "%s: changed since it was opened (%llu bytes then, %llu now): %s", path,
                         (unsigned long long)map->size, (unsigned long long)st.st_size,
@@ -68,6 +69,7 @@ thr_status thr_map_check(const thr_map *map, const char *path, thr_error *err) {
                                                          : "close it and open it again");
     if (thr_guard_lost(map->guard))
         return thr_fail(err, THR_ECHANGED, "%s: bytes of it could not be read: restore it, then open it again", path);
+    thr_guard_note_fresh(map->guard, until);
     return THR_OK;
 }
 

@@ -24,7 +24,7 @@ thr_status thr_map_open(const char *path, thr_map *map, thr_error *err);
 /*
  * Return THR_ECHANGED if the file's size or modification time differs from that at thr_map_open, or a read of a guarded
  * map failed. THR_OK if no file is open, and for a file that was deleted, replaced or renamed: the map still has its
- * bytes. Costs one stat.
+ * bytes. Costs one stat, which a guarded map needs once a millisecond (thr_guard_is_fresh).
  */
 thr_status thr_map_check(const thr_map *map, const char *path, thr_error *err);
 

@@ -12,6 +12,7 @@
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 #include "base/files/guard.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 
 #include <errno.h>
@@ -24,10 +25,16 @@
 
 enum { MOST_MAPS = 4096, FREE = 0, CLAIMED = 1, MOST_HANDLERS = 8, NOBODY = MOST_HANDLERS, MOST_REPEATS = 100 };
 
+/* How long a check of a file holds. A system call for each file would slow searches of many small ones. */
+static const double FRESH_S = 0.001;
+
 /* begin: the address, or FREE, or CLAIMED while end is not set yet. */
 typedef struct guarded_map {
     atomic_uintptr_t begin, end;
     atomic_bool lost;
+    const uint8_t *last; /* the address of the last word; NULL if it is 0, as after a cut */
+    uint64_t word;       /* the last word */
+    _Atomic double fresh_until;
 } guarded_map;
 
 static guarded_map maps[MOST_MAPS];
@@ -190,6 +197,19 @@ void thr_guard_renew(void) {
 
 /* ------------------------------------------------------------------------------------------------ maps */
 
+static uint64_t word_at(const uint8_t *address) {
+    uint64_t word;
+    memcpy(&word, address, sizeof word);
+    return word;
+}
+
+/* The map is guarded already, because this reads it. */
+static void note_end(guarded_map *map, const uint8_t *data, size_t size) {
+    map->word = size < sizeof map->word ? 0 : word_at(data + size - sizeof map->word);
+    map->last = map->word == 0 ? NULL : data + size - sizeof map->word;
+    atomic_store(&map->fresh_until, 0);
+}
+
 uint32_t thr_guard_begin(const void *data, size_t size) {
     thr_guard_renew();
     if (!atomic_load(&installed) || size == 0)
@@ -200,7 +220,9 @@ uint32_t thr_guard_begin(const void *data, size_t size) {
             continue;
         atomic_store(&maps[i].lost, false);
         atomic_store(&maps[i].end, ((uintptr_t)data + size + page_size - 1) / page_size * page_size);
+        maps[i].last = NULL;
         atomic_store(&maps[i].begin, (uintptr_t)data);
+        note_end(&maps[i], (const uint8_t *)data, size);
         return i + 1;
     }
     return 0;
@@ -213,6 +235,23 @@ void thr_guard_end(uint32_t guard) {
 
 bool thr_guard_lost(uint32_t guard) {
     return guard != 0 && atomic_load(&maps[guard - 1].lost);
+}
+
+bool thr_guard_is_fresh(uint32_t guard) {
+    if (guard == 0)
+        return false;
+    const guarded_map *map = &maps[guard - 1];
+    return map->last != NULL && thr_clock() < atomic_load_explicit(&map->fresh_until, memory_order_relaxed) &&
+           word_at(map->last) == map->word && !atomic_load(&map->lost);
+}
+
+double thr_guard_fresh_until(void) {
+    return thr_clock() + FRESH_S;
+}
+
+void thr_guard_note_fresh(uint32_t guard, double until) {
+    if (guard != 0)
+        atomic_store_explicit(&maps[guard - 1].fresh_until, until, memory_order_relaxed);
 }
 
 bool thr_guard_fired(void) {

@@ -26,5 +26,15 @@ void thr_guard_end(uint32_t guard);
 /* Whether a read of this map failed. 0 is allowed. */
 bool thr_guard_lost(uint32_t guard);
 
+/*
+ * Whether the file of this map was found unchanged less than a millisecond ago, and has not been cut since: a cut file
+ * ends in zeros. Costs no system call, and reads the map. False for 0.
+ */
+bool thr_guard_is_fresh(uint32_t guard);
+
+/* A check that begins now holds until then. Note it if the check succeeds. 0 is allowed for guard. */
+double thr_guard_fresh_until(void);
+void thr_guard_note_fresh(uint32_t guard, double until);
+
 /* Whether a read of any map has failed in this process: calls that read maps then check them at their end, too. */
 bool thr_guard_fired(void);
