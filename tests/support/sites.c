@@ -6,13 +6,14 @@
 
 #include "base/files/checksum.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unwind.h>
 
 enum { FRAMES = 24, OWN_FRAMES = 1 };
 
-/* One for all: rounds are short, and few are asked at once. */
+/* One for all sites: rounds are short. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 typedef struct stack {

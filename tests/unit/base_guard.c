@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A mapped file that is cut: guarded maps read as zeros and are reported; every other SIGBUS is passed on. */
 #define _DEFAULT_SOURCE /* SA_ONSTACK */
-#include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

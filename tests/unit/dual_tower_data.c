@@ -5,8 +5,6 @@
 
 #include "dual_tower/vocabulary.h"
 
-#include <math.h>
-
 static const char items_path[] = NAME("items.tsv"), requests_path[] = NAME("requests.tsv");
 
 /* ------------------------------------------------------------------------------------------------ words */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* head_gguf.c - heads of models in GGUF: the output layer or the tied embeddings, as the same weights from memory. */
-#include <stdio.h>
 #include <unistd.h>
 
 #include "files.h"

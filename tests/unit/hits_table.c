@@ -3,7 +3,6 @@
 #include "files.h"
 #include "hits_support.h"
 
-#include <stdio.h>
 #include <unistd.h>
 
 #define TABLE "unit-hits-table.tsv"

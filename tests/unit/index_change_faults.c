@@ -7,7 +7,6 @@
 #include "faulty_calls.h"
 #include "faulty_features.h"
 
-#include <signal.h>
 #include <sys/wait.h>
 
 static thr_error error;

@@ -7,7 +7,6 @@
 #include "index/change/merge.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
 
 static thr_error error;
 static const char DIR_A[] = "index-merge";

@@ -7,12 +7,9 @@
 
 #include "index/journal/tail.h"
 
-#include <dirent.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>

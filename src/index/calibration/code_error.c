@@ -4,7 +4,6 @@
 
 #include "base/error.h"
 #include "code/encode.h"
-#include "select/bitmap.h"
 
 #include <thresher/index_change.h>
 

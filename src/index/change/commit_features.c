@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "index/features.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 static bool has_features(const thr_hits_changes *features) {

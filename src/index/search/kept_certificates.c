@@ -11,7 +11,6 @@
 #include "kernel/kernel.h"
 
 #include <math.h>
-#include <string.h>
 
 static const double UNIT = 0x1p-24;
 static const double SHORTEST = 0x1p-100; /* what a residual may be that is too short for a scale */
