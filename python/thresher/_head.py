@@ -224,7 +224,7 @@ class Head(Model):
                   torch), or a file (.safetensors, .gguf, .npy or another format of rows), or the directory or the
                   *.safetensors.index.json of a sharded model
         tensor    the tensor's name in .safetensors or .gguf; None: lm_head.weight, output.weight or another usual name;
-                  the embeddings, if the model ties them. "X.bias" beside "X.weight" is the bias. source tells what was
+                  the embeddings, if the model ties them. "X.bias" beside "X.weight" is the bias. `source` has what was
                   taken
         bias      numbers [n_words], or None; -inf: the word is never answered
         frequent  words, most frequent first; the others follow in order of their numbers. None: words are numbered by

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sites.h - makes a call fail at each place that it is made from, one place a round.
+ * sites.h - makes a call fail at each of its call sites in turn, one site a round.
  *
- * A place is a stack of callers and how often the round has been there: the first time, the second, the fourth, the
- * eighth and so on, so that loops fail at their beginning and in their middle. With THR_TEST_ROUNDS in the environment
- * each time is a place of its own.
+ * A site is a stack of callers. It fails in several rounds: at its first call, its second, its fourth, its eighth and
+ * so on, so that loops fail at their beginning and in their middle. With THR_TEST_ROUNDS in the environment it fails
+ * at each call.
  *
  *     static test_sites sites;
  *     test_sites_forget(&sites);
  *     do {
  *         test_sites_begin(&sites);
- *         work, in which each call of the kind asks test_sites_fail(&sites)
+ *         work, in which each call of the kind fails if test_sites_fail(&sites)
  *     } while (test_sites_end(&sites));
  *
  * Threads: all functions may be called by several threads at once.
@@ -25,8 +25,8 @@ enum { TEST_SITES_ROOM = 8192 }; /* a power of two; half of them are used at mos
 
 typedef struct test_site {
     uint64_t stack;        /* a checksum; 0: no site */
-    uint64_t failed;       /* the largest number of times, of those at which it has failed; one more than it is next */
-    uint64_t round, times; /* how often `round` has been there */
+    uint64_t failed;       /* the number of its last call in a round that has failed */
+    uint64_t round, times; /* calls in `round` */
 } test_site;
 
 typedef struct test_sites {
@@ -37,12 +37,12 @@ typedef struct test_sites {
     test_site sites[TEST_SITES_ROOM];
 } test_sites;
 
-/* Begin with no place known. */
+/* Begin with no sites. */
 void test_sites_forget(test_sites *sites);
 
 void test_sites_begin(test_sites *sites);
 
-/* Whether the caller should fail: once a round, at the first place that has not failed before. */
+/* Whether the caller should fail: once a round, at the first site and number of calls that has not failed before. */
 bool test_sites_fail(test_sites *sites);
 
 /* End a round; whether there was a failure in it. */

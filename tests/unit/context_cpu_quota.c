@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* context_cpu_quota.c - quotas of cgroups of both versions, in a directory that stands for the system's. */
+/* context_cpu_quota.c - quotas of cgroups of both versions, read from a directory of the test. */
 #define _XOPEN_SOURCE 700 /* nftw */
 #include "context/cpu_quota.h"
 #include "files.h"

@@ -153,8 +153,8 @@ static inline void end_faults(void) {
 }
 
 /*
- * Let calls fail for a reason, the number-th. Places where calls have failed for it are known, unless all is to begin
- * anew: an operation fails only where others before it did not. With THR_TEST_ROUNDS each fails everywhere.
+ * Let calls fail with `why`. Each number has sites of its own, which stay between operations unless anew is true: then
+ * an operation fails only at sites that have not failed before. With THR_TEST_ROUNDS each fails at all its sites.
  */
 static void begin_faults(int why, size_t number, bool anew) {
     static test_sites sites[4];

@@ -165,7 +165,7 @@ static void put_fake_frame(uint8_t *bytes, size_t at, uint64_t previous, uint32_
 
 /*
  * The second frame is torn at any byte, after a vector with the bytes of a frame. The header of the torn frame may be
- * there or not; without it a frame is not known to be data, if whoever gave the vector knew the journal's number.
+ * missing; then these bytes pass for a frame only if they were made with the journal's number.
  */
 static void a_frame_inside_the_data_of_a_torn_frame_is_no_frame(void **state) {
     const float vector[DIMS] = {1};

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values that were set stay with their items at every commit, whoever makes it, or the call is refused."""
+"""Values that were set stay with their items at every commit, also of another process, or the call is refused."""
 
 from __future__ import annotations
 

@@ -140,8 +140,8 @@ def ids(thing: Any, what: str) -> npt.NDArray[np.uint64]:
 
 def narrow(out: AnyArray, rows: AnyArray) -> None:
     """
-    Copy rows [n, n_dims] of any type to out, float32. Of rows that the library refuses, too large values become
-    infinity, and a row whose values are all too small keeps one that is not 0, so that it names the row.
+    Copy rows [n, n_dims] of any type to out, float32. Values that are too large become infinity. A row whose
+    values are all too small gets one that is not 0. So the library refuses both, and names the row.
     """
     with np.errstate(over="ignore", under="ignore"):
         np.copyto(out, rows, casting="same_kind")

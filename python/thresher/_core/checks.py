@@ -24,7 +24,7 @@ def whole(value: Any, what: str, low: int, high: int) -> int:
 
 
 def number(value: Any, what: str) -> float:
-    """value as a float."""
+    """Convert to float; raise ArgumentTypeError for a text or another type."""
     try:
         return float("no number" if isinstance(value, (str, bytes)) else value)  # it would read numbers in texts
     except (TypeError, ValueError, OverflowError):
@@ -50,28 +50,28 @@ def check_cells(cells: Any) -> None:
 
 
 def check_names(options: Mapping[str, object], allowed: type) -> None:
-    """Raise ArgumentTypeError for an option that the TypedDict allowed does not have."""
+    """Raise ArgumentTypeError for an option that is not a key of the TypedDict `allowed`."""
     for name in options:
         if name not in allowed.__annotations__:
-            hint = _meant(name, allowed.__annotations__)
+            hint = _hint(name, allowed.__annotations__)
             raise _errors.ArgumentTypeError(f"unexpected keyword argument {name!r}{hint}")
 
 
 def need_kind(thing: Any, kind: type, what: str) -> None:
-    """Raise ArgumentTypeError for a thing that is no object of the class kind."""
+    """Raise ArgumentTypeError unless thing is an instance of kind."""
     if not isinstance(thing, kind):
         given = type(thing).__name__
         raise _errors.ArgumentTypeError(f"{what}: an object of type {given} was given: expected a {kind.__name__}")
 
 
 def need_function(thing: Any, what: str, otherwise: str = "") -> None:
-    """Raise ArgumentTypeError for what cannot be called. otherwise: what else is taken, for the message."""
+    """Raise ArgumentTypeError unless thing is callable. otherwise: what else is allowed, for the message."""
     if not callable(thing):
         raise _errors.ArgumentTypeError(f"{what} is {shown(thing)}: expected a function{otherwise}")
 
 
 def as_list(things: Any, what: str, expected: str) -> list[Any]:
-    """The things that an iterable yields."""
+    """The items of an iterable; raises ArgumentTypeError for another object."""
     try:
         iterator = iter(things)
     except TypeError:
@@ -98,7 +98,7 @@ _OTHER_NAMES = {
 """Names in other programs, and the name here."""
 
 
-def _meant(word: object, words: Iterable[Any]) -> str:
+def _hint(word: object, words: Iterable[Any]) -> str:
     """A hint at the nearest of the words; empty if none is near."""
     known = {name.casefold(): name for name in words if isinstance(name, str)}
     given = word.casefold() if isinstance(word, str) else ""
@@ -118,7 +118,7 @@ def choice(value: Any, what: str, choices: Mapping[Any, int]) -> int:
         return choices[value if value in choices else _TYPES.get(spelled, spelled)]
     except (KeyError, TypeError):
         names = ", ".join(repr(name) for name in choices)
-        hint = _meant(value, choices)
+        hint = _hint(value, choices)
         raise _errors.ArgumentError(f"{what} is {value!r}: expected one of {names}{hint}") from None
 
 

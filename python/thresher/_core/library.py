@@ -45,7 +45,7 @@ def _declare(library: ctypes.CDLL, place: str) -> None:
 
 
 def _check_version(library: ctypes.CDLL, place: str) -> None:
-    """Structs and functions are those of one minor version."""
+    """Raise ImportError for a library of another minor version, which may have other structs and functions."""
     found = library.thr_version().decode()
     if not found.startswith(_VERSION + "."):
         raise ImportError(f"{place} is version {found}, but this package needs {_VERSION}: install both of one version")
