@@ -7,7 +7,7 @@ import unittest
 import warnings
 
 import numpy as np
-from support import Case
+from support import Case, random_vectors
 
 import thresher
 
@@ -215,7 +215,7 @@ class HitsCase(Case):
         calls = (
             lambda r: hits.add(r, names=[f"new{i}" for i in range(len(r))]),
             lambda r: thresher.Hits.build(self.path("y.hits"), r, replace=True),
-            lambda r: thresher.Index.build(self.path("y"), np.ones((len(r), 2)), features=r, replace=True),
+            lambda r: thresher.Index.build(self.path("y"), random_vectors(len(r), 4), features=r, replace=True),
         )
         for call in calls:
             for rows in ([{"color=red": 5}], [{3: 1.0}], {"a": 1.0}):

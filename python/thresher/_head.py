@@ -420,7 +420,7 @@ class Head(Model):
         Compare this head, queried with these arguments, with truth, queried with all words: the same weights in
         float32, for example. It is a single call, which Ctrl-C cannot interrupt.
 
-        screen, normaliser, always, group, n_frequent, threshold, combine, n_shortlist, lists   as for query()
+        screen, normaliser, always, never, group, n_frequent, threshold, combine, n_shortlist, lists   as for query()
         """
         need_kind(truth, Head, "truth")
         handle, other = self.handle(), truth.handle()

@@ -150,6 +150,11 @@ static thr_index *index_of(const prog_items_part *part) {
     return (thr_index *)(uintptr_t)part->index; /* ours */
 }
 
+static bool is_rounded(const thr_index *index) {
+    const thr_dtype keep = thr_index_get_info(index).keep;
+    return keep == THR_DTYPE_F16 || keep == THR_DTYPE_I8;
+}
+
 static thr_status search_batch(prog_search *search, const thr_matrix *queries, thr_error *err) {
     prog_shards_search *s = (prog_shards_search *)(void *)search;
     thr_status status = THR_OK;
@@ -172,6 +177,9 @@ static thr_status search_batch(prog_search *search, const thr_matrix *queries, t
                 search->by_radius ? search_radius(s, index, i, queries, err) : search_best(s, index, i, queries, err);
         for (uint64_t q = 0; q < queries->n_rows && i > 0 && search->certified != NULL && status == THR_OK; q++)
             search->certified[q] = (uint8_t)(search->certified[q] & s->certified[q]);
+        /* Rounded scores of several shards do not order the items as the given vectors do. */
+        if (status == THR_OK && search->certified != NULL && !search->by_radius && is_rounded(index))
+            memset(search->certified, 0, queries->n_rows);
         thr_index_free(opened);
     }
     if (search->by_radius)

@@ -205,7 +205,7 @@ class Build(VectorCase):
             (np.ma.masked_array(np.zeros((4, 4))), TypeError, "a masked array"),
             (None, TypeError, "vectors: an object of type NoneType was given: expected an array, a file name"),
             (5, TypeError, "type int"),
-            ([], ValueError, "the iterable is empty"),
+            ([], ValueError, "vectors: holds no rows: an index needs at least one"),
             ([[]], ValueError, r"chunk 0: an array of shape \[0\]"),
             (["v.npy"], ValueError, r"chunk 0: an array of shape \[\]"),
             (wrong_later(), ValueError, "vectors: chunk 1: 7 dimensions after chunks of 20"),

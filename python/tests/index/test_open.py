@@ -86,7 +86,7 @@ class Open(Case):
 
     def test_vectors_come_back(self) -> None:
         index = self.build()
-        np.testing.assert_allclose(index.vector(7), random_vectors(500, DIMS)[7], rtol=1e-3)
+        np.testing.assert_allclose(index.vector(7), random_vectors(500, DIMS)[7], atol=1e-3)
         with self.assertRaises(KeyError) as raised:
             index.vector(500)
         self.assertNotIn('"', str(raised.exception)[:1])  # the sentence, not its repr

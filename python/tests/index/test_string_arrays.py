@@ -14,7 +14,7 @@ from thresher import Hits, Index, shards
 
 N = 100
 KINDS: list[Any] = ["U", object]
-if hasattr(np.dtypes, "StringDType"):  # since numpy 2
+if hasattr(np, "dtypes") and hasattr(np.dtypes, "StringDType"):  # since numpy 2
     KINDS.append(np.dtypes.StringDType())
 
 

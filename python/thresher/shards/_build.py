@@ -138,7 +138,7 @@ def _same_version(found: Iterable[tuple[PartShape, str]]) -> Iterator[PartShape]
 
 
 _OF_SHARDS = ("metric", "keep", "model", "calibration_queries", "tune", "threads")
-_OF_QUANTISER = ("metric", "threads", "bits", "lead_bits", "rotate", "scale")
+_OF_QUANTISER = ("metric", "keep", "threads", "bits", "lead_bits", "rotate", "scale")
 
 
 def build_by(

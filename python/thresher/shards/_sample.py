@@ -60,12 +60,14 @@ def sample(vectors: Any, rows: Rows, what: str = "vectors") -> arrays.AnyArray:
 def build_quantiser(
     path: str | os.PathLike[str],
     samples: Sequence[arrays.AnyArray],
+    *,
+    keep: str | None = "float32",
     **options: Any,
 ) -> None:
     """
-    Learn a quantiser from the samples of all parts, in the order of the parts, and build an index of codes only with it
-    in directory path, which build_shard() then takes it from. options: metric, bits, lead_bits, rotate, scale and
-    threads, as for Index.build.
+    Learn a quantiser from the samples of all parts, in the order of the parts, and build an index with it in directory
+    path, which build_shard() then takes it from. keep: as for the shards, which share the centre of kept vectors, too.
+    options: metric, bits, lead_bits, rotate, scale and threads, as for Index.build.
     """
     listed = as_list(samples, "samples", "a list of arrays")
     if not listed:
@@ -74,7 +76,7 @@ def build_quantiser(
     Index.build(
         path,
         rows,
-        keep=None,
+        keep=keep,
         sample_rows=-(-len(rows) // _BLOCK) * _BLOCK,  # all of them
         calibration_queries=0,
         **options,

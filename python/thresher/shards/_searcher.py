@@ -104,7 +104,8 @@ class Searcher:
         filter        items that may be returned: ids [m] (integers, or names), or a Filter of filter_ids(). Without
                       cells, and if no items were removed, also a mask, bool [n_items] in the order of the build; without
                       ids a Roaring bitmap of row numbers
-        certified     also return bool [n]: whether every shard's answer is proven to be the exact one
+        certified     also return bool [n]: whether every shard's answer is proven to be the exact one; never with
+                      vectors kept as float16 or int8
         exact, n_candidates, n_survivors, extra, extra_distance, query_bits   of every shard
         features, value, target   in a collection with features, as for Index.search; with them a promised recall holds
                       for queries like those of the calibration

@@ -141,7 +141,9 @@ def search_shard(
     rows = arrays.vectors(queries, "queries", one_row=False)
     run: Any = index.search
     found = run(rows, min(whole(k, "k", 1, 2**31), len(index)), certified=certified, **options)
-    return _global(index, first_row, found[0]), found[1], found[2] if certified else None
+    # Another shard's item may lie between a kept float16 or int8 vector and the given one, which no shard alone rules out.
+    sure = found[2] & (index.info.keep not in ("float16", "int8")) if certified else None
+    return _global(index, first_row, found[0]), found[1], sure
 
 
 def _few_of(k: int, share: float, deviations: float) -> int:
