@@ -96,6 +96,8 @@ def _no_words(n_items: int) -> Words:
 
 def roaring_bytes(thing: Any) -> bytes | None:
     """The bytes of a Roaring bitmap; None for other things."""
+    if type(thing) is np.ndarray:
+        return None
     if isinstance(thing, (bytes, bytearray, memoryview)):
         return bytes(thing)
     if hasattr(thing, "serialize") and not arrays.is_array(thing):
@@ -136,7 +138,7 @@ def _bits(n_items: int, allowed: Any) -> Words:
         _errors.call(lib.thr_bitmap_from_roaring, roaring, len(roaring), n_items, at)
         return words
     array = arrays.as_numpy(allowed, "filter")
-    if array.dtype == np.bool_:
+    if array.dtype.kind == "b":
         if array.shape != (n_items,):
             raise _errors.ArgumentError(
                 f"filter: a mask of shape {list(array.shape)} was given: expected [{n_items}], one an item"
@@ -175,6 +177,8 @@ SHARE = "the share of a shard"
 
 def is_mask(allowed: Any) -> bool:
     """Whether allowed has a bool for each item."""
+    if type(allowed) is np.ndarray:
+        return allowed.dtype.kind == "b"
     if isinstance(allowed, (str, bytes, bytearray, memoryview)) or hasattr(allowed, "serialize"):
         return False
     return bool(arrays.as_numpy(allowed, "filter").dtype == np.bool_)

@@ -37,6 +37,21 @@ class _Current(threading.local):
 _current = _Current()
 
 
+_seen: tuple[list[Any], dict[int, Any]] = ([], {})
+"""The handlers of all signals when _installed() was last called, and those of them that are functions."""
+
+
+def _installed() -> dict[int, Callable[[int, FrameType | None], Any]]:
+    """The handlers that are functions."""
+    global _seen
+    handlers = list(map(_signal.getsignal, _SIGNALS))
+    before, functions = _seen
+    if handlers != before:
+        functions = {number: handler for number, handler in zip(_SIGNALS, handlers) if callable(handler)}
+        _seen = handlers, functions
+    return functions
+
+
 class _Deferred:
     """Deferred signal handlers: installed in the main thread, run by run()."""
 
@@ -50,10 +65,7 @@ class _Deferred:
     def install(self) -> None:
         if threading.current_thread() is not threading.main_thread():
             return  # handlers run only in the main thread
-        for number in _SIGNALS:
-            handler = _signal.getsignal(number)
-            if callable(handler):
-                self._handlers[number] = handler
+        self._handlers = _installed()
         try:
             for taken in self._handlers:
                 _signal.signal(taken, self._note)

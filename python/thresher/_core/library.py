@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import os
 from pathlib import Path
 from typing import Any, TypeVar
@@ -64,8 +65,15 @@ _Tuple = TypeVar("_Tuple")
 def read(kind: type[_Tuple], *structs: Any, **others: Any) -> _Tuple:
     """The NamedTuple `kind` of others, and of the fields of the first struct that has one by the name."""
     named: Any = kind
-    own = [name for name in named._fields if name not in others]
-    return kind(**{name: next(getattr(s, name) for s in structs if hasattr(s, name)) for name in own}, **others)
+    own = _owners(kind, *map(type, structs))
+    return kind(**{name: getattr(structs[own[name]], name) for name in named._fields if name not in others}, **others)
+
+
+@functools.cache
+def _owners(kind: Any, *types: Any) -> dict[str, int]:
+    """For the fields of a NamedTuple, the number of the first type of struct that has one by the name."""
+    has = {name: [n for n, one in enumerate(types) if hasattr(one, name)] for name in kind._fields}
+    return {name: numbers[0] for name, numbers in has.items() if numbers}
 
 
 lib, path = _load()

@@ -43,7 +43,7 @@ class Lock:
             with _renewing:
                 if self._of_forks != _forks:
                     self._renew()
-        if self.is_mine:
+        if self._lock._is_owned():
             raise _errors.BusyError(
                 f"{self._what} by this thread: a callback or signal handler of that call must wait until it has ended",
                 "EBUSY",
