@@ -242,7 +242,7 @@ THR_API thr_status thr_index_measure_cells(thr_index *index, thr_cells_choice *c
  * Measure, on some items, how far their vectors x spread around their mean: 1 - |mean|^2 / (mean of |x|^2), for cosine
  * with x of length 1. Below THR_LEAST_SPREAD cosines and inner products differ by so little that float32 rounds many to
  * equal ones: subtract the mean from items and queries, or use L2. *spread is 1 for L2, which has no such error, and
- * without kept vectors or segments. Returns THR_OK; THR_EINVAL if index or spread is NULL; THR_ECHANGED; THR_ENOMEM.
+ * without kept vectors or items. Returns THR_OK; THR_EINVAL if index or spread is NULL; THR_ECHANGED; THR_ENOMEM.
  */
 #define THR_LEAST_SPREAD 0x1p-14F
 THR_API thr_status thr_index_spread(const thr_index *index, float *spread, thr_error *err);
@@ -373,8 +373,12 @@ typedef struct thr_search_options {
      *
      * With vectors kept as float16 or int8, a certified answer has the best k items by the vectors as given, perhaps in
      * another order: the index stores a bound of the rounding errors, and all other items score less by more than that.
-     * About half of the answers of float16, or more, are certified, and few of int8; with features none. The search
-     * looks for one more item than k.
+     * About half of the answers of float16, or more, are certified, and few of int8; only of searches that are exact or
+     * have a recall above 0.999, and with features none. The search looks for one more item than k.
+     *
+     * The same holds for float32 vectors by cosine and inner product if thr_index_spread of a sample is below 1/16,
+     * with the rounding of scores that thr_index_search_radius states. Elsewhere items whose scores differ by less than
+     * that count as equal.
      */
     uint8_t *certified;
     /*
@@ -458,8 +462,8 @@ typedef struct thr_radius_result {
  * of 1, and unit vectors find themselves by an inner product of 1.
  *
  * Vectors kept as float16 or int8 are scored as kept. If the search is exact, or recall is 1, it also returns the items
- * that score less than least_score, but whose vectors as given may reach it. certified is 1 if the vectors as given
- * of all items found, and of no others, certainly reach it.
+ * that score less than least_score, but whose vectors as given may reach it. certified is then 1 if the vectors as
+ * given of all items found, and of no others, certainly reach it; in other searches of these types it is 0.
  *
  * The search uses the options query_bits, exact, filter, recall and certified (NULL: the defaults); the options for the
  * best k and for features must be unset. An item that just reaches least_score is missed with a probability of about 1

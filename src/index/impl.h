@@ -54,7 +54,12 @@ struct thr_index {
     /* Of a root: the noise of its codes, measured before the first search. All its snapshots borrow it. */
     thr_code_noise noise;
     atomic_bool noise_measured;
-    pthread_mutex_t noise_mutex; /* held while the noise is measured */
+    pthread_mutex_t noise_mutex; /* held while the noise, or the rounding of a snapshot, is measured */
+
+    /* How float32 scores of this snapshot round (search/kept_certificates.c), measured for the first certificates. */
+    atomic_bool rounding_measured;
+    bool scores_are_near; /* the items have so much in common that rounding may exchange neighbours */
+    double longest;       /* by inner product, if they are near: the largest length of a vector */
 
     thr_idle scans;            /* thr_scan */
     thr_idle cell_searches;    /* thr_cells_workspace */

@@ -92,6 +92,47 @@ class Kept(unittest.TestCase):
                         self.assertLessEqual(within, found)
                         self.assertTrue(not certified[q] or found == within)
 
+    def test_float32_answers_are_certified_only_where_rounding_cannot_exchange_items(self) -> None:
+        for metric in ("cosine", "ip"):
+            for offset, least in (0, 0.95), (10, 0), (30, 0), (100, 0), (1000, 0):
+                rows, queries = make(offset, 1)
+                away = np.random.default_rng(5).standard_normal((QUERIES, DIMS)).astype("f")
+                queries = np.concatenate([queries, rows[QUERIES:1500], away])
+                truth = true_scores(rows, queries, metric)
+                kth = np.sort(truth, axis=1)[:, -K]
+                with self.subTest(metric=metric, offset=offset), self.build(rows, metric, "float32") as index:
+                    ids, _, certified = index.search(queries, K, recall=1, certified=True)
+                    np.testing.assert_array_equal(ids, index.search(queries, K, recall=1)[0])
+                    worst = np.take_along_axis(truth, ids.astype(np.int64), axis=1).min(axis=1)
+                    self.assertTrue((worst >= kth)[certified].all())
+                    self.assertGreaterEqual(certified.mean(), least)
+
+    def test_items_in_a_journal_are_certified_alike(self) -> None:
+        rows, queries = make(1000, 1)
+        with Index.create(self.path, DIMS, metric="cosine", keep="float32") as index, index.writer() as writer:
+            writer.add(rows[:1000])
+            with Index(self.path) as reader:
+                ids, _, certified = reader.search(queries, K, exact=True, certified=True)
+        truth = true_scores(rows[:1000], queries, "cosine")
+        worst = np.take_along_axis(truth, ids.astype(np.int64), axis=1).min(axis=1)
+        self.assertTrue((worst >= np.sort(truth, axis=1)[:, -K])[certified].all())
+
+    def test_certificates_do_not_change_the_items_found(self) -> None:
+        rows, queries = make(1, 1)
+        for metric in ("cosine", "ip", "l2"):
+            truth = true_scores(rows, queries, metric) + (1 if metric == "cosine" else 0)
+            radius = float(np.sort(truth, axis=1)[:, -30].mean())
+            for keep in ("float16", "int8"):
+                with self.subTest(metric=metric, keep=keep), self.build(rows, metric, keep) as index:
+                    for recall in 0.5, 0.9, 0.99, 1:
+                        plain = index.search(queries, K, recall=recall)
+                        certified = index.search(queries, K, recall=recall, certified=True)
+                        np.testing.assert_array_equal(plain[0], certified[0])
+                        np.testing.assert_array_equal(plain[1], certified[1])
+                        plain = index.search_radius(queries, radius, recall=recall)
+                        certified = index.search_radius(queries, radius, recall=recall, certified=True)
+                        np.testing.assert_array_equal(plain[1], certified[1])
+
     def test_the_build_measures_what_the_kept_type_finds(self) -> None:
         rows, _ = make(3, 1)
         for keep, least, most in ("float32", 0, 0), ("float16", 0.99, 1), ("int8", 0.9, 0.9999):

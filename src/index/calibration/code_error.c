@@ -89,7 +89,7 @@ out:
 }
 
 thr_status thr_index_sample_items(const thr_index *index, uint64_t most, float **vectors, uint64_t *n, thr_error *err) {
-    const uint64_t n_rows = index->root->n_segment_rows, wanted = most < n_rows ? most : n_rows;
+    const uint64_t n_rows = index->manifest.n_rows, wanted = most < n_rows ? most : n_rows;
     const uint32_t n_dims = index->manifest.quantiser.n_dims;
     THR_TRY(
         thr_alloc(index->context, (size_t)wanted, n_dims * sizeof **vectors, vectors, "a sample of the items", err));
@@ -121,21 +121,18 @@ thr_status thr_index_code_error(const thr_index *index, float *now, float *learn
     return thr_index_check_after(index, status, err);
 }
 
-thr_status thr_index_spread(const thr_index *index, float *spread, thr_error *err) {
+thr_status thr_index_spread_of(const thr_index *index, uint64_t most, float *spread, thr_error *err) {
+    const thr_manifest *m = &index->manifest;
+    const uint32_t n_dims = m->quantiser.n_dims;
     float *vectors = NULL;
     double *mean = NULL, squares = 0, common = 0;
     uint64_t n = 0;
     thr_status status = THR_OK;
-    if (index == NULL || spread == NULL)
-        return thr_fail(err, THR_EINVAL, "the spread of items needs an index and a pointer for the result");
-    const thr_manifest *m = &index->manifest;
-    const uint32_t n_dims = m->quantiser.n_dims;
     *spread = 1;
-    if (index->n_segments == 0 || m->metric == THR_METRIC_L2 || m->keep == THR_DTYPE_NONE || m->model.codes)
+    if (m->n_rows == 0 || m->metric == THR_METRIC_L2 || m->keep == THR_DTYPE_NONE || m->model.codes)
         return THR_OK;
-    THR_TRY(thr_index_check_unchanged(index, err));
     THR_TRY_OUT(thr_alloc_zero(index->context, n_dims, sizeof *mean, &mean, "a sample of the items", err));
-    THR_TRY_OUT(thr_index_sample_items(index, rows_to_measure(n_dims), &vectors, &n, err));
+    THR_TRY_OUT(thr_index_sample_items(index, most, &vectors, &n, err));
     for (uint64_t i = 0; i < n; i++) {
         const float *x = vectors + i * n_dims;
         const double square = index->context->kernels->sum_squares(x, n_dims);
@@ -150,5 +147,13 @@ thr_status thr_index_spread(const thr_index *index, float *spread, thr_error *er
         *spread = (float)fmax(0, 1 - common / (double)n / squares);
 out:
     THR_RELEASE(index->context, mean, vectors);
-    return thr_index_check_after(index, status, err);
+    return status;
+}
+
+thr_status thr_index_spread(const thr_index *index, float *spread, thr_error *err) {
+    if (index == NULL || spread == NULL)
+        return thr_fail(err, THR_EINVAL, "the spread of items needs an index and a pointer for the result");
+    THR_TRY(thr_index_check_unchanged(index, err));
+    const uint64_t most = rows_to_measure(index->manifest.quantiser.n_dims);
+    return thr_index_check_after(index, thr_index_spread_of(index, most, spread, err), err);
 }

@@ -14,7 +14,10 @@ thr_status thr_index_code_error_of(thr_context *context, const thr_quantiser *qu
                                    float *error, thr_error *err);
 
 /*
- * Copy up to `most` vectors of live items of the segments, at equal distances; index keeps vectors. *vectors is the
- * caller's; THR_ENOMEM.
+ * Copy up to `most` vectors of live items, at equal distances; index keeps vectors. *vectors is the caller's;
+ * THR_ENOMEM.
  */
 thr_status thr_index_sample_items(const thr_index *index, uint64_t most, float **vectors, uint64_t *n, thr_error *err);
+
+/* As thr_index_spread, of up to `most` items. THR_ENOMEM. */
+thr_status thr_index_spread_of(const thr_index *index, uint64_t most, float *spread, thr_error *err);

@@ -52,6 +52,7 @@ static void show(thr_index *index, const uint64_t *live) {
     m->n_rows = t->n_rows > 0 ? t->first_row + t->n_rows : index->root->n_segment_rows;
     index->live.words = live;
     index->live.copied = true;
+    index->rounding_measured = false;
     index->tail_segment = (thr_segment){.n_items = t->n_rows,
                                         .vectors = t->vectors,
                                         .scales = t->scales,

@@ -8,6 +8,7 @@
 #include "index/search/kept_certificates.h"
 
 #include "base/error.h"
+#include "index/calibration/code_error.h"
 #include "kernel/kernel.h"
 
 #include <math.h>
@@ -26,6 +27,53 @@ bool thr_index_scores_are_rounded(const thr_index *index) {
     return thr_keep_is_scaled(index->vectors.keep) && errors_of(index).error > 0;
 }
 
+/*
+ * Scores of neighbours differ by about the spread times the square of their relative distance. From this spread on,
+ * rounding exchanges neighbours as rarely as in data without any common part.
+ */
+static const float LEAST_SPREAD = 0x1p-4F;
+enum { SPREAD_ROWS = 256 };
+
+static thr_status find_longest(const thr_index *index, double *longest, thr_error *err) {
+    const size_t n_dims = index->vectors.quantiser->n_dims;
+    float *vector = NULL;
+    *longest = 0;
+    THR_TRY(thr_alloc(index->context, n_dims, sizeof *vector, &vector, "a vector", err));
+    for (uint64_t row = 0; row < index->manifest.n_rows; row++)
+        if (thr_live_has(&index->live, row)) {
+            thr_index_row_vector(index, row, vector);
+            *longest = fmax(*longest, sqrt(index->context->kernels->sum_squares(vector, n_dims)));
+        }
+    thr_release(index->context, vector);
+    return THR_OK;
+}
+
+static thr_status measure_rounding(thr_index *index, thr_error *err) {
+    float spread;
+    THR_TRY(thr_index_spread_of(index, SPREAD_ROWS, &spread, err));
+    index->scores_are_near = spread < LEAST_SPREAD;
+    if (index->scores_are_near && index->vectors.metric == THR_METRIC_IP)
+        return find_longest(index, &index->longest, err);
+    return THR_OK;
+}
+
+thr_status thr_index_compares_ranges(thr_index *index, bool *compares, thr_error *err) {
+    thr_status status = THR_OK;
+    *compares = thr_index_scores_are_rounded(index);
+    if (*compares || index->vectors.keep != THR_DTYPE_F32 || index->manifest.n_rows < 2)
+        return THR_OK;
+    if (!atomic_load(&index->rounding_measured)) {
+        (void)pthread_mutex_lock(&index->root->noise_mutex);
+        if (!atomic_load(&index->rounding_measured)) {
+            status = measure_rounding(index, err);
+            atomic_store(&index->rounding_measured, status == THR_OK);
+        }
+        (void)pthread_mutex_unlock(&index->root->noise_mutex);
+    }
+    *compares = index->scores_are_near;
+    return status;
+}
+
 static double largest_error(const thr_index *index) {
     return (double)errors_of(index).error + SHORTEST;
 }
@@ -35,14 +83,16 @@ static double row_error(const thr_index *index, uint64_t row) {
     const bool in_tail = thr_index_in_tail(index, row);
     const thr_segment *segment = in_tail ? &index->tail_segment : &index->segments[thr_index_segment_of(index, row)];
     const uint64_t item = row - (in_tail ? index->tail->first_row : segment->first_row);
+    if (segment->scales == NULL)
+        return SHORTEST;
     const double error = (double)segment->kept.ratio * (double)segment->scales[item];
     return fmin(error, (double)segment->kept.error) + SHORTEST;
 }
 
 /* The range for a query of this length, and an item whose kept vector is within `error` of the true one. */
 static thr_score_range range_of(const thr_index *index, double query_length, double score, double error) {
-    const double rounding = ((double)index->vectors.quantiser->n_dims / 16 + 16) * UNIT;
-    const double longest = (double)errors_of(index).longest;
+    const double rounding = thr_score_rounding(index->vectors.quantiser->n_dims);
+    const double longest = fmax((double)errors_of(index).longest, index->longest);
     if (index->vectors.metric == THR_METRIC_IP) {
         const double apart = query_length * (error + 2 * rounding * longest) + 4 * UNIT * fabs(score);
         return (thr_score_range){score - apart, score + apart};

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kept_certificates.h - what scores of float16 and int8 vectors prove about the vectors as they were given.
+ * kept_certificates.h - what rounded scores prove about the vectors as they were given.
  *
- * A search of such an index finds the best k by the scores of the kept vectors. The true score of an item is within a
- * range around that score (scan/segment.h). So the k items are the best of the vectors as given if their ranges begin
- * above the end of every other item's range. For that the search looks for one more item.
+ * A search of an index of float16 or int8 vectors, or of float32 vectors that have nearly all in common, finds the best
+ * k by the scores of the kept vectors. The true score of an item is within a range around that score (scan/segment.h).
+ * So the k items are the best of the vectors as given if their ranges begin above the end of every other item's range.
+ * For that the search looks for one more item.
  */
 #pragma once
 
@@ -18,6 +19,12 @@ typedef struct thr_score_range {
 
 /* Whether scores differ from those of the vectors as given, beyond the rounding of float32 scores. */
 bool thr_index_scores_are_rounded(const thr_index *index);
+
+/*
+ * Whether certificates of the best k compare ranges: if scores are rounded, or if they are of float32 vectors that have
+ * so much in common that the rounding of scores may exchange neighbours. THR_ENOMEM.
+ */
+thr_status thr_index_compares_ranges(thr_index *index, bool *compares, thr_error *err);
 
 /* The answers of a search for one more item, for some of which certificates are wanted. */
 typedef struct thr_wider_answers {

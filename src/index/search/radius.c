@@ -12,6 +12,7 @@
 #include "scan/radius.h"
 
 #include <math.h>
+#include <string.h>
 
 /* The public result comes first, so that its address is the owner's. */
 typedef struct owned_result {
@@ -102,13 +103,20 @@ static thr_status search_any(thr_index *index, thr_scan *scan, const thr_matrix 
                : thr_index_radius_with_tail(index, scan, queries, least_score, options, found, err);
 }
 
-/* Search by the vectors as given, as far as the kept ones determine their scores. */
+/*
+ * Search by the vectors as given, as far as the kept ones determine their scores. A search that may miss items finds
+ * the same with certificates as without.
+ */
 static thr_status search(thr_index *index, thr_scan *scan, const thr_matrix *queries, float least_score,
                          const thr_search_options *options, thr_found *found, thr_error *err) {
-    const bool exact = options->exact || options->recall >= 1 || options->certified != NULL;
+    const bool exact = options->exact || options->recall >= 1, rounded = thr_index_scores_are_rounded(index);
     float lowered;
-    if (!exact || !thr_index_scores_are_rounded(index))
-        return search_any(index, scan, queries, least_score, options, found, err);
+    if (!exact || !rounded) {
+        THR_TRY(search_any(index, scan, queries, least_score, options, found, err));
+        if (rounded && options->certified != NULL)
+            memset(options->certified, 0, (size_t)queries->n_rows);
+        return THR_OK;
+    }
     THR_TRY(thr_index_lowered_radius(index, queries, least_score, &lowered, err));
     THR_TRY(search_any(index, scan, queries, lowered, options, found, err));
     return thr_index_keep_radius(index, queries, least_score, options, found, err);

@@ -168,15 +168,23 @@ static thr_status search_any(thr_index *index, const thr_matrix *queries, thr_se
                : search_vectors(index, queries, options, NULL, answers, err);
 }
 
-/* Search with certificates for the vectors as given. Sums of features are not part of the ranges of scores. */
+/*
+ * Search with certificates for the vectors as given, if the search is exact. Another one finds the items that it finds
+ * without certificates, not k of the best k + 1. Sums of features are not part of the ranges of scores.
+ */
 static thr_status search_certified(thr_index *index, const thr_matrix *queries, thr_search_options *options,
                                    const thr_answers *answers, thr_error *err) {
     thr_wider_answers wider;
-    if (options->features != NULL || options->target != NULL) {
-        THR_TRY(search_any(index, queries, options, answers, err));
+    thr_search_options resolved = *options;
+    thr_index_resolve_recall(index, answers->k, &resolved);
+    if (options->features != NULL || options->target != NULL || !resolved.exact) {
+        thr_answers uncertified = *answers;
+        uncertified.certified = NULL;
+        THR_TRY(search_any(index, queries, options, &uncertified, err));
         memset(answers->certified, 0, (size_t)queries->n_rows);
         return THR_OK;
     }
+    options->exact = true;
     thr_status status = thr_index_wider_answers_make(index, queries, answers, &wider, err);
     if (status == THR_OK)
         status = search_any(index, queries, options, &wider.answers, err);
@@ -208,11 +216,13 @@ thr_status thr_index_search(thr_index *index, const thr_matrix *queries, uint64_
                                  .certified = complete.certified,
                                  .n_read = complete.n_read,
                                  .least_scores = complete.least_scores};
-    const bool rounded = complete.certified != NULL && thr_index_scores_are_rounded(index);
+    bool ranges = false;
     void *filter;
+    if (complete.certified != NULL)
+        THR_TRY(thr_index_compares_ranges(index, &ranges, err));
     thr_status status = thr_index_restrict(index, &complete, &filter, err);
     if (status == THR_OK)
-        status = (rounded ? search_certified : search_any)(index, queries, &complete, &answers, err);
+        status = (ranges ? search_certified : search_any)(index, queries, &complete, &answers, err);
     if (filter != NULL)
         thr_idle_put(&index->root->filters, filter);
     if (status == THR_OK)
