@@ -110,6 +110,8 @@ class Asked:
 
     def warn(self, path: str) -> None:
         """Warn of the first query with features that no item has."""
+        if not (self._features == UNKNOWN).any():
+            return
         for query, (first, end) in enumerate(zip(self._offsets[:-1], self._offsets[1:])):
             if first < end and (self._features[first:end] == UNKNOWN).all():
                 which = "the query" if len(self) == 1 else f"query {query}"

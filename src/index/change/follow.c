@@ -40,9 +40,10 @@ static bool segments_are_in_place(const thr_index *root) {
 static bool is_in_place(const thr_index *index) {
     const thr_index *root = index->root;
     bool same;
-    return thr_index_is_newest_manifest(root, &same, NULL) == THR_OK && same &&
-           (thr_map_is_at(&root->manifest_map, root->manifest_path) || segments_are_in_place(root)) &&
-           thr_index_check_unchanged(index, NULL) == THR_OK;
+    if (!thr_map_is_at(&root->manifest_map, root->manifest_path) &&
+        (thr_index_is_newest_manifest(root, &same, NULL) != THR_OK || !same || !segments_are_in_place(root)))
+        return false;
+    return thr_index_check_unchanged(index, NULL) == THR_OK;
 }
 
 /* Whether the error may be gone once another program has replaced all files of the index. */
