@@ -187,6 +187,6 @@ def build(
         job.finish(status, files=True)
     if measured.short_by > _CELLS_SHORT and options.cells != _CELLS_AUTO:
         note(
-            f"searches with these cells find up to {measured.short_by:.3f} less than the recall: give a higher one, or "
+            f"searches with these cells are up to {measured.short_by:.3f} below their recall: give a higher one, or "
             "build without cells"
         )

@@ -335,7 +335,7 @@ class Index(Opened):
             self._ask_for_features(handle, options, features, value, target, by_model)
         if features is None and value != "sum":
             raise _errors.ArgumentError(
-                f"value: {value!r} was given without features: give features=, if need be of empty queries"
+                f"value: {value!r} was given without features: give features=, also if all queries are empty"
             )
         return search(handle, queries, k, options, certified, ids_out, scores_out)
 

@@ -107,7 +107,7 @@ def note_spread(spread: float, n_items: int) -> None:
     """Warn of vectors that are nearly equal."""
     if spread < 2.0**-14 and n_items > 1:
         note(
-            "the vectors share nearly all of their values, so float32 rounds many scores to equal ones: subtract their "
+            "the vectors are nearly equal, so float32 rounds many scores to equal ones: subtract their "
             'mean from them and from queries, or use metric="l2"'
         )
 
@@ -115,12 +115,12 @@ def note_spread(spread: float, n_items: int) -> None:
 def note_zero_vectors(n_zero: int) -> None:
     """Warn of the zero vectors among given ones."""
     if n_zero > 0:
-        note(f"{n_zero} of the vectors are zero: they score 0 for every query, so before all items that score less")
+        note(f"{n_zero} of the vectors are zero: they score 0 for every query, and rank before items of negative scores")
 
 
 def _known_by(ids: Any, names: Any) -> Any:
     if ids is not None and names is not None:
-        raise _errors.ArgumentError("ids and names were given: items have one of them")
+        raise _errors.ArgumentError("ids and names were given: give only one of them")
     return ids if names is None else names
 
 

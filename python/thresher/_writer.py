@@ -148,7 +148,7 @@ class IndexWriter:
         options.replace = replace
         given = ids if names is None else names
         if ids is not None and names is not None:
-            raise _errors.ArgumentError("ids and names were given: items have one of them")
+            raise _errors.ArgumentError("ids and names were given: give only one of them")
         if ids is not None:
             given = numbers = np.atleast_1d(as_ids(ids, "ids"))
             options.ids, options.n_ids = arrays.address(numbers), len(numbers)

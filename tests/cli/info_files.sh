@@ -5,7 +5,7 @@ set -eu
 . "$(dirname "$0")/lib.inc"
 
 : >empty
-fails 1 'empty: the file is empty, and its name ends as no format: write or fetch it again$' "$THRESHER" info empty
+fails 1 'empty: the file is empty, and no format has its ending: write or fetch it again$' "$THRESHER" info empty
 printf 'THRHIS' >damaged.hits
 fails 1 'damaged.hits: the ending is unknown.*by their first bytes, so restore a damaged one$' "$THRESHER" info damaged.hits
 

@@ -89,7 +89,7 @@ void prog_report_change(const program *run, const prog_change *change) {
     if (change->done.n_zero > 0)
         prog_note("%s of them are " PROG_ZERO_VECTORS, prog_exact(change->done.n_zero).text);
     if (change->done.unmerged != THR_OK)
-        prog_note("the change is made, but files that were due have not been merged: %s; a later change merges them",
+        prog_note("the change is made, but merging segments failed: %s; the next change merges them",
                   thr_status_text(change->done.unmerged));
     if (run->globals.json)
         print_json(change);

@@ -74,7 +74,7 @@ void prog_print_cells(const thr_cells_choice *cells) {
     else
         (void)printf("with recall .95 a search skips no cells: exact scores of all items cost less\n");
     if (cells->short_by > THR_CELLS_SHORT)
-        (void)printf("cells miss items: searches find up to %.3f less than the recall: give a higher one, or build "
+        (void)printf("cells miss items: searches are up to %.3f below their recall: give a higher one, or build "
                      "without cells\n",
                      (double)cells->short_by);
 }
@@ -92,7 +92,7 @@ static void note_cells(const thr_index *index, const thr_cells_choice *cells) {
     else if (cells->n_cells == 0)
         prog_note("no cells: a search of %s is fast without them", prog_counted(info.n_items, "item").text);
     else if (cells->short_by > THR_CELLS_SHORT)
-        prog_note("%s: searches with %" PRIu32 " cells find up to %.3f less than the recall%s",
+        prog_note("%s: searches with %" PRIu32 " cells are up to %.3f below their recall%s",
                   cells->kept ? "cells" : "no cells", cells->n_cells, (double)cells->short_by,
                   cells->kept ? ": give a higher one, or build without cells" : "");
     else

@@ -23,10 +23,10 @@ void prog_json_cells(prog_json *json, const thr_cells_choice *cells);
 void prog_print_cells(const thr_cells_choice *cells);
 
 /* Whether cosines or inner products of the items differ by too little for float32. */
-#define PROG_SMALL_SPREAD "items share nearly all of their vectors, so float32 rounds many scores to equal ones"
+#define PROG_SMALL_SPREAD "the vectors are nearly equal, so float32 rounds many scores to equal ones"
 
 /* After a count. */
-#define PROG_ZERO_VECTORS "zero vectors: they score 0 for every query, so before all items that score less"
+#define PROG_ZERO_VECTORS "zero vectors: they score 0 for every query, and rank before items of negative scores"
 
 /* 0 without items. */
 double prog_per_item(uint64_t bytes, uint64_t n_items);

@@ -136,7 +136,7 @@ static int print_unnamed(program *run, const char *path, const thr_error *unknow
     struct stat status;
 
     if (stat(path, &status) == 0 && status.st_size == 0) {
-        prog_error("%s: the file is empty, and its name ends as no format: write or fetch it again", path);
+        prog_error("%s: the file is empty, and no format has its ending: write or fetch it again", path);
         return PROG_FAILED;
     }
     const int rc = prog_print_ranking(run, path, &is);

@@ -83,7 +83,7 @@ class Build(VectorCase):
 
     def test_a_wide_common_offset_is_noted(self) -> None:
         for metric in ("cosine", "ip"):
-            with self.assertWarnsRegex(UserWarning, "share nearly all of their values.*subtract their mean"):
+            with self.assertWarnsRegex(UserWarning, "are nearly equal.*subtract their mean"):
                 Index.build(self.path(), 50 + 0.05 * self.vectors, metric=metric, replace=True).close()
         with warnings.catch_warnings():
             warnings.simplefilter("error")

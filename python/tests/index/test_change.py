@@ -313,7 +313,7 @@ class Changes(VectorCase):
             (ValueError, "id 5 is repeated", lambda: index.upsert(self.more[:2], ids=[5, 5])),
             (ValueError, "id 5 already", lambda: index.add(self.more[:2], ids=[5000, 5])),
             (ValueError, "one for every row", lambda: index.add(self.more[:2], ids=[5000])),
-            (ValueError, "have one of them", lambda: index.add(self.more[:2], ids=[1, 2], names=["a", "b"])),
+            (ValueError, "give only one of them", lambda: index.add(self.more[:2], ids=[1, 2], names=["a", "b"])),
             (ValueError, "no names", lambda: index.add(self.more[:2], names=["a", "b"])),
             (ValueError, "negative", lambda: index.remove([-1])),
             (TypeError, "expected integers", lambda: index.remove([1.5])),

@@ -203,7 +203,7 @@ class Change(Job):
         """Note why segments were not merged (thr_index_change.unmerged)."""
         if status != abi.OK:
             text = lib.thr_status_text(status).decode()
-            self.failures.append(f"files that were due have not been merged: {text}; a later change merges them")
+            self.failures.append(f"merging segments failed: {text}; the next change merges them")
 
     def _note_failure(self, raised: BaseException) -> None:
         global _interrupted

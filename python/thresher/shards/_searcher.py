@@ -121,7 +121,7 @@ class Searcher:
                 raise _errors.ArgumentError(f"features: {len(options['features'])} are given for {len(rows)} queries")
         elif value != "sum":
             raise _errors.ArgumentError(
-                f"value: {value!r} was given without features: give features=, if need be of empty queries"
+                f"value: {value!r} was given without features: give features=, also if all queries are empty"
             )
         if features is not None or target is not None:
             options.update(value=value, target=target)
