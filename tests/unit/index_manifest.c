@@ -105,6 +105,7 @@ static void expect_same_manifest(const thr_manifest *m, const thr_manifest *back
     assert_memory_equal(&m->tuning, &back->tuning, sizeof m->tuning);
     assert_int_equal(back->n_items, m->n_items);
     assert_int_equal(back->n_zero, m->n_zero);
+    assert_true(back->cells_short == m->cells_short);
     assert_true(back->centred == m->centred && back->has_ids == m->has_ids && back->has_names == m->has_names);
     assert_int_equal(back->n_segments, m->n_segments);
     for (uint32_t i = 0; i < m->n_segments; i++) {
@@ -136,6 +137,7 @@ static void what_is_printed_is_parsed_to_the_same(void **state) {
     for (uint32_t version = 1; version <= THR_FORMAT_VERSION; version++) {
         thr_manifest m = example(segments, version);
         m.n_zero = version - 1;
+        m.cells_short = version > 1 ? 0x1.8p-5F : 0;
         char *text = round_trip(context, &m);
         assert_true((strstr(text, "\nzeros ") != NULL) == (version > 1));
         assert_non_null(strstr(text, "\nranges 0x1.000000p+0 0x1.99999ap-4 0x1.000000p-126 0x1.fffffep+127 "));
