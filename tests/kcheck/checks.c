@@ -52,7 +52,7 @@ static void check_rows(kcheck *check, size_t slot, size_t size, uint16_t (*narro
         }
     float *scales = kcheck_buffer(check, n_rows * sizeof(float));
     for (size_t r = 0; r < n_rows; r++)
-        scales[r] = kcheck_float(check);
+        scales[r] = r % 16 == 3 ? kcheck_float(check) : 1; /* kernels may treat 1 apart */
     rows_input in = {slot, query, rows, stride, n_rows, n_dims, scaled ? scales : NULL};
     kcheck_call(check, run_rows, &in, n_rows * sizeof(float), n_rows, bytes, "%zu rows x %zu", n_rows, n_dims);
 }

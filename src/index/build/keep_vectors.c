@@ -13,6 +13,7 @@
 enum {
     PIECE_ROWS = 16,
     CENTRE_ROWS = 1024, /* of the sample */
+    F16_LEAST = -2,     /* from 2^-3 on the scale is 1: numbers below 2^-14 add little to the error of the largest */
     F16_EXPONENT = 15,  /* float16 numbers are scaled to below 2^15; smaller ones keep their precision down to 2^-14 */
     I8_LARGEST = 127
 };
@@ -98,7 +99,8 @@ static double set_residual(thr_keeper *k, const float *x, double shrink) {
 static double round_to_f16(thr_keeper *k, double largest, void *out, float *floats) {
     int exponent = 0;
     (void)frexp(largest, &exponent);
-    const double scale = largest > 0 ? fmax(ldexp(1, exponent - F16_EXPONENT), LEAST_SCALE) : 1;
+    const bool fits = largest <= 0 || (exponent >= F16_LEAST && exponent <= F16_EXPONENT);
+    const double scale = fits ? 1 : fmax(ldexp(1, exponent - F16_EXPONENT), LEAST_SCALE);
     const double factor = 1 / scale;
     for (uint32_t d = 0; d < k->form.n_dims; d++)
         floats[d] = (float)(k->residual[d] * factor);

@@ -117,7 +117,24 @@ ROWS_KERNEL(dot_f16, load_f16, step_dot, 2)
 ROWS_KERNEL(dot_bf16, load_bf16, step_dot, 2)
 ROWS_KERNEL(dot_i8, load_i8, step_dot, 1)
 ROWS_KERNEL(l2_f32, load_f32, step_l2, 4)
-SCALED_ROWS_KERNEL(l2_f16, load_f16, step_l2, 2)
+ROWS_KERNEL(l2_f16_given, load_f16, step_l2, 2)
+SCALED_ROWS_KERNEL(l2_f16_scaled, load_f16, step_l2, 2)
+
+/* Most rows of float16 numbers have the scale 1. Rows that do, or do not, are scored together. */
+static void l2_f16(float *out, const float *query, const void *rows, size_t stride, size_t n_rows, size_t n_dims,
+                   const float *scales) {
+    const char *row = rows;
+    for (size_t i = 0, end; i < n_rows; i = end) {
+        const bool given = scales[i] == 1;
+        for (end = i + 1; end < n_rows && (scales[end] == 1) == given;)
+            end++;
+        if (given)
+            l2_f16_given(out + i, query, row + i * stride, stride, end - i, n_dims);
+        else
+            l2_f16_scaled(out + i, query, row + i * stride, stride, end - i, n_dims, scales + i);
+    }
+}
+
 SCALED_ROWS_KERNEL(l2_i8, load_i8, step_l2, 1)
 
 static double sum_squares(const float *x, size_t n) {
