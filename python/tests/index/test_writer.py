@@ -180,7 +180,7 @@ class Writers(VectorCase):
                 writer.add(random_vectors(2, 8))
             with self.assertRaisesRegex(ValueError, "2 were given for 3"):
                 writer.add(self.vectors[:3], ids=[1, 2])
-            with self.assertRaisesRegex(ValueError, "items have one of them"):
+            with self.assertRaisesRegex(ValueError, "give only one of them"):
                 writer.add(self.vectors[:1], ids=[1], names=["a"])
             with self.assertRaises(ValueError):
                 writer.add(np.full((1, DIMS), np.nan, np.float32))
