@@ -61,6 +61,13 @@ class Descriptors(Case):
             lambda: shards.open(self.path("many")),
         ]
 
+    def test_names_of_many_shards_are_compared_with_few_files(self) -> None:
+        x = random_vectors(40, 4)
+        parts = [(x[a : a + 1], [f"n{a}"]) for a in range(40)]
+        with free_descriptors(12):
+            shards.build(self.path("names"), parts, calibration_queries=0).close()
+            self.assertEqual(shards.verify(self.path("names")).n_items, 40)
+
     def test_open_objects_hold_no_descriptors(self) -> None:
         before = open_files()
         with contextlib.ExitStack() as stack:

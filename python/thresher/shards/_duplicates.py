@@ -2,8 +2,8 @@
 """
 Find an id or a name that two shards have, in the memory of one shard's.
 
-Shards whose ranges of ids overlap write their ids, sorted, to files. A range of ids is cut in halves until the files
-hold few enough of it to be sorted at once. Of names, 64-bit hashes are compared.
+Shards whose ranges of ids overlap write their ids, sorted, to one file. A range of ids is cut in halves until few
+enough of it are held to be sorted at once. Of names, 64-bit hashes are compared.
 """
 
 from __future__ import annotations
@@ -82,12 +82,16 @@ def check_ids(
     """
     numbers = list(range(len(shards))) if names else _overlapping(shards)
     with tempfile.TemporaryDirectory(dir=scratch, prefix="parts-", suffix="") as folder:
-        files = []
-        for number in numbers:
-            with Index(os.path.join(path, shards[number].directory)) as index:
-                name = os.path.join(folder, f"{number}.npy")
-                np.save(name, np.sort(_hashes(index) if names else ids_of(index)))
-            files.append(np.load(name, mmap_mode="r"))
+        together = os.path.join(folder, "sorted")  # one file, since maps hold a descriptor each
+        ends = [0]
+        with _errors.os_errors(together), open(together, "wb") as file:
+            for number in numbers:
+                with Index(os.path.join(path, shards[number].directory)) as index:
+                    own = np.sort(_hashes(index) if names else ids_of(index))
+                own.tofile(file)
+                ends.append(ends[-1] + len(own))
+        whole = np.memmap(together, np.uint64, "r") if ends[-1] else np.empty(0, np.uint64)
+        files = [whole[first:end] for first, end in zip(ends, ends[1:])]
         for twice in _twice(files, 0, 2**64 - 1, most):
             value = np.array([twice], np.uint64)
             both = [n for n, held in zip(numbers, files) if np.isin(value, held)[0]][:2]
