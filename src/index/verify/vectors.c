@@ -33,7 +33,8 @@ static bool has_right_numbers(const thr_segment_view *view, uint32_t item) {
     double square = 0;
     if (!(isfinite(scale) && scale >= 0))
         return false;
-    if (s->halves == NULL || s->inverse_norms == NULL || s->inverse_norms[item] == 0) /* is_inverse checks zero vectors */
+    if (s->halves == NULL || s->inverse_norms == NULL ||
+        s->inverse_norms[item] == 0) /* is_inverse checks zero vectors */
         return true;
     for (size_t d = 0, at = (size_t)item * n_dims; d < n_dims; d++, at++) {
         const double v = view->shape.keep == THR_DTYPE_F16 ? (double)thr_half_to_f32(((const uint16_t *)s->vectors)[at])
