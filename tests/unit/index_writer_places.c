@@ -115,6 +115,26 @@ static void nothing_is_acknowledged_beside_another_manifest(void **state) {
     thr_index_writer_free(writer);
 }
 
+/* After a flush, which closes the index, and after a refusal, which closes it, too. */
+static void a_writer_never_goes_on_from_an_older_state(void **state) {
+    char manifest[PATH_ROOM], older[PATH_ROOM];
+    join_path(manifest, DIR_A, "MANIFEST");
+    join_path(older, OTHER, "MANIFEST");
+    for (int flushed = 0; flushed < 2; flushed++)
+        for (uint64_t n = 1; n <= JOURNAL; n += JOURNAL - 1) {
+            thr_index_writer *writer = begin(*state);
+            create_empty(*state, OTHER, THR_METRIC_COSINE, THR_DTYPE_F32, false);
+            copy_file(manifest, older);
+            expect_ok(add(writer, JOURNAL));
+            if (flushed != 0)
+                expect_ok(thr_index_writer_flush(writer, &error));
+            copy_file(older, manifest);
+            for (int i = 0; i < 2; i++)
+                assert_true(add(writer, n) != THR_OK); /* the older state may name a file that is gone */
+            thr_index_writer_free(writer);
+        }
+}
+
 static void a_touched_manifest_is_the_same(void **state) {
     char path[PATH_ROOM];
     thr_index_writer *writer = begin(*state);
@@ -223,6 +243,7 @@ int main(void) {
         cmocka_unit_test(nothing_is_acknowledged_in_a_deleted_directory),
         cmocka_unit_test(nothing_is_acknowledged_in_a_deleted_journal),
         cmocka_unit_test(nothing_is_acknowledged_beside_another_manifest),
+        cmocka_unit_test(a_writer_never_goes_on_from_an_older_state),
         cmocka_unit_test(a_touched_manifest_is_the_same),
         cmocka_unit_test(a_commit_names_no_file_that_was_deleted),
         cmocka_unit_test(a_callback_of_a_write_cannot_write),

@@ -8,6 +8,7 @@
 #include "index/change/writer.h"
 #include "index/journal/snapshot.h"
 
+#include <inttypes.h>
 #include <unistd.h>
 
 enum {
@@ -46,12 +47,27 @@ static thr_status open_journal(thr_index_writer *w, thr_error *err) {
     return thr_index_journal_trim(&w->journal, err);
 }
 
+/* Expect the changes that this writer has acknowledged: another program may have put older files in their place. */
+static thr_status check_kept(thr_index_writer *w, const thr_index *index, thr_error *err) {
+    const uint64_t n = thr_index_n_commits(index);
+    if (n < w->n_commits)
+        return thr_fail(err, THR_ECHANGED,
+                        "%s: it shows %" PRIu64 " commits, and this writer left %" PRIu64
+                        ": another program has replaced its files, and nothing was written: restore the index, and "
+                        "open it again",
+                        w->dir, n, w->n_commits);
+    w->n_commits = n;
+    return THR_OK;
+}
+
 /* Open the index and its journal, unless they are open. Begin a journal if there is none. */
 static thr_status open_index(thr_index_writer *w, thr_error *err) {
     if (w->index != NULL)
         return THR_OK;
     THR_TRY(thr_index_build_dir_check(&w->lock, err));
     thr_status status = thr_index_open(w->context, w->dir, &w->index, err);
+    if (status == THR_OK)
+        status = check_kept(w, w->index, err);
     if (status == THR_OK && !w->index->manifest.journal.there) {
         thr_index_writer_close_index(w);
         status = begin_journal(w, err);
@@ -101,6 +117,8 @@ static void commit_frame(thr_index_writer *w, thr_write *first) {
         if (status != THR_OK)
             thr_index_journal_take_back(&w->journal);
     }
+    if (status == THR_OK)
+        w->n_commits = w->index->manifest.n_commits;
     for (thr_write *write = first; write != NULL; write = write->next) {
         if (write->in_frame && status != THR_OK)
             write->status = thr_pass_on(status, &why, &write->error);
@@ -277,8 +295,15 @@ static thr_status commit_alone(thr_index_writer *w, thr_write *write, thr_error 
 }
 
 static thr_status write_directly(thr_index_writer *w, thr_write *write, thr_error *err) {
+    thr_index *now = NULL;
     thr_index_writer_close_index(w);
+    THR_TRY(thr_index_build_dir_check(&w->lock, err));
+    THR_TRY(thr_index_open(w->context, w->dir, &now, err));
+    const thr_status kept = check_kept(w, now, err);
+    thr_index_free(now);
+    THR_TRY(kept);
     THR_TRY(commit_alone(w, write, err));
+    w->n_commits = write->change.n_commits > w->n_commits ? write->change.n_commits : w->n_commits;
     write->change.unmerged = thr_index_writer_committed(w);
     return THR_OK;
 }

@@ -70,6 +70,7 @@ struct thr_index_writer {
 
     /* of the thread at work */
     thr_index *index;    /* shows the newest state; NULL: open it again */
+    uint64_t n_commits;  /* of the index, as the last durable write left it, or opening it showed */
     thr_journal journal; /* to append to; closed if the index is */
     thr_frame frame;
     uint64_t *ids, *removed; /* of one write */
