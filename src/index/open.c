@@ -125,7 +125,8 @@ static thr_status take_kept_centre(thr_index *index, const thr_segment_view *vie
     if (view->kept_centre == NULL)
         return THR_OK;
     const double square = index->context->kernels->sum_squares(view->kept_centre, n_dims);
-    if (!isfinite(square) || !(kept->ratio >= 0 && kept->error >= 0 && kept->unit_error >= 0 && kept->longest >= 0))
+    const bool finite = isfinite(square) && isfinite(kept->ratio + kept->error + kept->unit_error + kept->longest);
+    if (!finite || !(kept->ratio >= 0 && kept->error >= 0 && kept->unit_error >= 0 && kept->longest >= 0))
         return thr_fail(err, THR_ECORRUPT, "%s: section kept: holds impossible numbers: " THR_SEGMENT_REMEDY,
                         view->file.path);
     if (m->kept_centre == NULL)

@@ -25,7 +25,7 @@ static bool is_inverse(const thr_segment *segment, uint32_t item, double length)
     return fabs((double)inverse * length - 1) <= TOLERANCE + (double)segment->kept.unit_error;
 }
 
-/* Whether the scale and the half of an item are possible. */
+/* Whether the scale and the half of an item are possible, and its residual within the segment's bound. */
 static bool has_right_numbers(const thr_segment_view *view, uint32_t item) {
     const thr_segment *s = &view->scan;
     const uint32_t n_dims = thr_shape_vector_dims(&view->shape);
@@ -33,14 +33,16 @@ static bool has_right_numbers(const thr_segment_view *view, uint32_t item) {
     double square = 0;
     if (!(isfinite(scale) && scale >= 0))
         return false;
-    if (s->halves == NULL || s->inverse_norms == NULL ||
-        s->inverse_norms[item] == 0) /* is_inverse checks zero vectors */
-        return true;
     for (size_t d = 0, at = (size_t)item * n_dims; d < n_dims; d++, at++) {
         const double v = view->shape.keep == THR_DTYPE_F16 ? (double)thr_half_to_f32(((const uint16_t *)s->vectors)[at])
                                                            : (double)((const int8_t *)s->vectors)[at];
         square += v * v;
     }
+    if (scale * sqrt(square) > (double)s->kept.longest * (1 + TOLERANCE))
+        return false;
+    /* is_inverse checks zero vectors. */
+    if (s->halves == NULL || s->inverse_norms == NULL || s->inverse_norms[item] == 0)
+        return true;
     const double half = scale * scale * square / 2;
     return fabs((double)s->halves[item] - half) <= TOLERANCE * half + LONGEST_ZERO;
 }
