@@ -93,9 +93,8 @@ static thr_status copy_bytes(const thr_index_model_source *source, int fd, uint8
     thr_checksum *sum = thr_checksum_start(&room);
     while (out->position < source->map.size) {
         const uint64_t left = source->map.size - out->position;
-        const size_t size = left < PIECE_BYTES ? (size_t)left : PIECE_BYTES;
-        size_t n;
-        THR_TRY(thr_map_read(&source->map, fd, source->path, out->position, piece, size, &n, err));
+        size_t n = left < PIECE_BYTES ? (size_t)left : PIECE_BYTES;
+        THR_TRY(thr_map_read(&source->map, fd, source->path, out->position, piece, &n, err));
         if (n == 0)
             break;
         thr_checksum_add(sum, piece, n);

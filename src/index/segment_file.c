@@ -51,9 +51,8 @@ bool thr_index_section_size(const thr_segment_shape *shape, uint32_t kind, uint6
     case THR_SECTION_INVERSE_NORMS:
         return cosine && vectors;
     case THR_SECTION_IDS:
-        *size = padded * sizeof(uint64_t);
-        return shape->has_ids;
     case THR_SECTION_ID_ORDER:
+        *size = padded * (kind == THR_SECTION_IDS ? sizeof(uint64_t) : sizeof(uint32_t));
         return shape->has_ids;
     case THR_SECTION_NAMES:
         *size = ((uint64_t)shape->n_items + 1) * sizeof(uint64_t);

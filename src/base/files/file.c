@@ -90,14 +90,14 @@ thr_status thr_map_reopen(const thr_map *map, const char *path, int *fd, thr_err
     return THR_OK;
 }
 
-thr_status thr_map_read(const thr_map *map, int fd, const char *path, uint64_t at, void *bytes, size_t size,
-                        size_t *got, thr_error *err) {
+thr_status thr_map_read(const thr_map *map, int fd, const char *path, uint64_t at, void *bytes, size_t *size,
+                        thr_error *err) {
     if (fd >= 0)
-        return thr_read_at(fd, path, at, bytes, size, got, err);
+        return thr_read_at(fd, path, at, bytes, *size, size, err);
     const uint64_t left = at < map->size ? map->size - at : 0;
-    *got = left < size ? (size_t)left : size;
-    if (*got > 0)
-        memcpy(bytes, map->data + at, *got);
+    *size = left < *size ? (size_t)left : *size;
+    if (*size > 0)
+        memcpy(bytes, map->data + at, *size);
     return THR_OK;
 }
 

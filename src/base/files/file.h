@@ -35,11 +35,11 @@ bool thr_map_is_at(const thr_map *map, const char *path);
 thr_status thr_map_reopen(const thr_map *map, const char *path, int *fd, thr_error *err);
 
 /*
- * Read size bytes of a mapped file from `at` on, or as many as it has: *got. fd: from thr_map_reopen. Through the
- * descriptor, an unreadable sector is an error instead of SIGBUS; if it is -1, the map is read. THR_EIO.
+ * Read *size bytes of a mapped file from `at` on, or as many as it has, which *size becomes. fd: from thr_map_reopen.
+ * Through the descriptor, an unreadable sector is an error instead of SIGBUS; if it is -1, the map is read. THR_EIO.
  */
-thr_status thr_map_read(const thr_map *map, int fd, const char *path, uint64_t at, void *bytes, size_t size,
-                        size_t *got, thr_error *err);
+thr_status thr_map_read(const thr_map *map, int fd, const char *path, uint64_t at, void *bytes, size_t *size,
+                        thr_error *err);
 
 /*
  * Guard the map if the program asked for it (thresher/guard.h). Whoever calls this checks the map before and, where

@@ -39,8 +39,8 @@ thr_status thr_file_sum_bytes(thr_file_sum *sum, const char *path, const thr_map
     for (uint64_t at = 0; at < n;) {
         const uint64_t left = n - at;
         const size_t size = left < PIECE_BYTES ? (size_t)left : PIECE_BYTES;
-        size_t got;
-        THR_TRY_OUT(thr_map_read(map, fd, path, offset + at, sum->piece, size, &got, err));
+        size_t got = size;
+        THR_TRY_OUT(thr_map_read(map, fd, path, offset + at, sum->piece, &got, err));
         if (got < size)
             THR_TRY_OUT(thr_fail(err, THR_ECHANGED, "%s: offset %" PRIu64 ": the file was cut since it was opened",
                                  path, offset + at + got));

@@ -153,22 +153,26 @@ void thr_index_wider_answers_free(const thr_index *index, thr_wider_answers *wid
     THR_RELEASE(index->context, wider->answers.ids, wider->answers.scores, wider->least_scores);
 }
 
-/*
- * Whether the first n of `all` best rows, of which `wanted` were wanted, are certainly the best by their true scores
- * too, and reach the least score.
- */
-static bool proves(const thr_index *index, double query_length, const uint64_t *rows, const float *scores, size_t n,
-                   size_t all, size_t wanted, double least) {
+/* The `all` best rows of a query; the answer is the first n, of `wanted` that were asked for. */
+typedef struct best_rows {
+    const uint64_t *rows;
+    const float *scores;
+    size_t n, all, wanted;
+} best_rows;
+
+/* Whether the rows of the answer are certainly the best by their true scores too, and reach the least score. */
+static bool proves(const thr_index *index, double query_length, const best_rows *best, double least) {
+    const size_t n = best->n;
     double next = least;
     if (query_length < SHORTEST && index->vectors.metric != THR_METRIC_L2)
         return true; /* a zero vector scores 0 with all items */
-    if (n < all && n < wanted)
+    if (n < best->all && n < best->wanted)
         return false; /* an item that is left out may reach the least score */
-    if (n < all)
-        next = fmax(next, range_of(index, query_length, (double)scores[n], largest_error(index)).high);
+    if (n < best->all)
+        next = fmax(next, range_of(index, query_length, (double)best->scores[n], largest_error(index)).high);
     for (size_t i = 0; i < n; i++) {
-        const double error = row_error(index, rows[i]);
-        if (!(range_of(index, query_length, (double)scores[i], error).low >= next))
+        const double error = row_error(index, best->rows[i]);
+        if (!(range_of(index, query_length, (double)best->scores[i], error).low >= next))
             return false;
     }
     return true;
@@ -189,7 +193,8 @@ thr_status thr_index_wider_answers_put(const thr_index *index, const thr_matrix 
         while (n < all && n < k && scores[n] >= least)
             n++;
         const double length = query_length_of(index, queries, q, vector);
-        wanted->certified[q] = wanted->certified[q] && proves(index, length, rows, scores, n, all, k, (double)least);
+        const best_rows best = {rows, scores, n, all, k};
+        wanted->certified[q] = wanted->certified[q] && proves(index, length, &best, (double)least);
         for (size_t i = 0; i < k; i++) {
             wanted->ids[q * k + i] = i < n ? rows[i] : THR_NO_ID;
             if (wanted->scores != NULL)
