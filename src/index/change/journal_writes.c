@@ -107,7 +107,7 @@ static thr_status check_place(thr_index_writer *w, bool *reopen, thr_error *err)
 static void commit_frame(thr_index_writer *w, thr_write *first) {
     thr_error why = {.status = THR_OK};
     bool reopen = false;
-    if (w->frame.n_changes == 0)
+    if (w->index == NULL || w->frame.n_changes == 0) /* the index is open as long as a frame has changes */
         return;
     thr_status status = thr_index_journal_check_there(&w->journal, &why);
     if (status == THR_OK)
