@@ -113,8 +113,8 @@ def is_of_handle(path: str, handle: IndexHandle, filter: Filter, auto: bool) -> 
     if filter.ids is not None and (auto or same):
         return False
     raise _errors.ArgumentError(
-        f"filter: was made for commit {made_for.n_commits} of {path}, which shows commit {handle.n_commits} now: make it "
-        "again"
+        f"filter: was made for commit {made_for.n_commits} of this or another index, and {path} shows commit "
+        f"{handle.n_commits}: make it again"
     )
 
 
