@@ -107,7 +107,9 @@ class Reentry(Case):
         signal.signal(signal.SIGUSR1, handle)
         with self.index.writer() as writer:
             for _ in range(20):
-                threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGUSR1)).start()
+                timer = threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGUSR1))
+                self.addCleanup(timer.join)  # before the old handler is back
+                timer.start()
                 writer.compact(recode=True)
         self.assertTrue(seen)
 
@@ -133,7 +135,9 @@ class Reentry(Case):
 
         signal.signal(signal.SIGUSR1, handle)
         with self.index.writer() as writer, self.assertRaises(KeyboardInterrupt):
-            threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGUSR1)).start()
+            timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGUSR1))
+            self.addCleanup(timer.join)  # before the old handler is back
+            timer.start()
             for _ in range(10_000):
                 writer.compact(recode=True)
         self.index.refresh()

@@ -28,8 +28,8 @@ npy square.npy '<f8' '(0, 0)'
 npy ids.npy '<i8' '(0,)'
 printf '\0\0\0\0\010\0\0\0' >none.fbin
 for file in none.fvecs none.txt none.npy; do
-    gzip -c $file >$file.gz
-    ! command -v xz >/dev/null || xz -c $file >$file.xz
+    ! "$THRESHER" info | grep -q '^built with.* gz' || gzip -c $file >$file.gz
+    ! "$THRESHER" info | grep -q '^built with.* xz' || ! command -v xz >/dev/null || xz -c $file >$file.xz
 done
 
 vectors=$(ls none.fvecs* none.bvecs none.npy* flat.npy square.npy none.fbin)
