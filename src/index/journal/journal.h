@@ -118,5 +118,5 @@ thr_status thr_index_journal_append(thr_journal *journal, const thr_frame *frame
 /* Cut the frame that was appended last off again. Close the journal afterwards. */
 void thr_index_journal_take_back(thr_journal *journal);
 
-/* THR_ECHANGED if the file was deleted or cut since it was opened: what is appended to it is lost. */
+/* THR_ECHANGED if the file was deleted or cut since it was opened: appended changes would be lost. */
 thr_status thr_index_journal_check_there(const thr_journal *journal, thr_error *err);
