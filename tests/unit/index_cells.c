@@ -390,7 +390,7 @@ static void expect_choice(thr_cells_choice measured, thr_cells_choice expected) 
  */
 static void auto_chooses_cells_where_they_are_faster(void **state) {
     enum { MANY = 100000, FEW = 4000 };
-    thr_context *single = test_context(1, THR_ISA_SCALAR, NULL);
+    thr_context *single = test_context(1, THR_ISA_BEST, NULL);
     float *clustered = clustered_rows(MANY, 1), *isotropic = random_rows(MANY, DIMS, 2);
     const struct {
         thr_context *context;
@@ -681,24 +681,24 @@ static void odd_items_have_right_answers(void **state) {
     for (size_t d = 0; d < 3; d++)
         for (int kind = 0; kind < 3; kind++)
             for (int metric = 0; metric < 3; metric++) {
-                enum { FEW = 600 };
-                float *rows = random_rows(FEW, dims[d], 3);
+                const uint64_t few = dims[d] > 1000 ? 130 : 600;
+                float *rows = random_rows(few, dims[d], 3);
                 thr_index_build_options options = build_options((thr_metric)metric, THR_DTYPE_F32, 3);
                 thr_index *index = NULL;
                 uint64_t ids[K];
                 float scores[K];
-                options.cells = kind == 0 ? FEW : 7;
-                for (uint64_t i = 1; kind == 1 && i < FEW; i++)
+                options.cells = kind == 0 ? (uint32_t)few : 7;
+                for (uint64_t i = 1; kind == 1 && i < few; i++)
                     memcpy(rows + i * dims[d], rows, dims[d] * sizeof *rows);
                 if (kind == 2)
-                    memset(rows, 0, (size_t)(FEW - 1) * dims[d] * sizeof *rows);
-                expect_ok(build_status(*state, rows, FEW, dims[d], &options));
+                    memset(rows, 0, (size_t)(few - 1) * dims[d] * sizeof *rows);
+                expect_ok(build_status(*state, rows, few, dims[d], &options));
                 expect_ok(thr_index_open(*state, DIR_A, &index, &error));
                 expect_ok(thr_index_verify(index, &error));
-                const thr_matrix query = thr_matrix_f32(rows + (uint64_t)(FEW - 1) * dims[d], 1, dims[d]);
+                const thr_matrix query = thr_matrix_f32(rows + (uint64_t)(few - 1) * dims[d], 1, dims[d]);
                 expect_ok(thr_index_search(index, &query, K, NULL, ids, scores, &error));
                 double best = -INFINITY;
-                for (uint64_t i = 0; i < FEW; i++)
+                for (uint64_t i = 0; i < few; i++)
                     best = fmax(best, naive_score((thr_metric)metric, query.data, rows + i * dims[d], dims[d]));
                 assert_true(fabs((double)scores[0] - best) <= 1e-4 * (1 + fabs(best)));
                 thr_index_free(index);
