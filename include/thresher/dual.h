@@ -207,6 +207,9 @@ typedef struct thr_dual_quality {
 THR_API thr_status thr_dual_eval(const thr_dual *dual, const char *requests_path, const char *items_path,
                                  thr_dual_quality *quality, thr_error *err);
 
+/* The dual model that is stored in an index; NULL if there is none. The index owns it. */
+THR_API const thr_dual *thr_dual_of_index(const thr_index *index);
+
 #ifdef __cplusplus
 }
 #endif

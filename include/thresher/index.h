@@ -16,11 +16,9 @@
 #ifndef THRESHER_INDEX_H
 #define THRESHER_INDEX_H
 
-#include <thresher/dual.h>
 #include <thresher/hits.h>
 #include <thresher/matrix.h>
 #include <thresher/metric.h>
-#include <thresher/tower.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -183,7 +181,7 @@ THR_API void thr_index_free(thr_index *index);
 
 typedef struct thr_index_info {
     uint64_t n_items;
-    uint32_t n_dims; /* of items and queries; codes of a model of vectors have its dimensions (thr_index_tower) */
+    uint32_t n_dims; /* of items and queries; codes of a model of vectors have its dimensions (thr_tower_of_index) */
     thr_metric metric;
     uint32_t item_bits;
     thr_dtype keep;
@@ -278,13 +276,6 @@ THR_API uint64_t thr_index_quantiser_fingerprint(const thr_index *index);
  * was opened; THR_EIO; THR_ECANCELED; THR_ENOMEM.
  */
 THR_API thr_status thr_index_verify(thr_index *index, thr_error *err);
-
-/*
- * The model stored in the index, which encodes queries for it. thr_index_tower: a text model or a model of vectors, or
- * NULL. thr_index_dual: a dual model, or NULL. The index owns it; it lives as long as the index.
- */
-THR_API const thr_tower *thr_index_tower(const thr_index *index);
-THR_API const thr_dual *thr_index_dual(const thr_index *index);
 
 /*
  * The posting lists of the items' features, for words, multipliers and offsets, targets and explanations (hits.h); NULL

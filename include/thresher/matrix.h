@@ -50,6 +50,9 @@ THR_API size_t thr_dtype_size(thr_dtype dtype);
 /* "f32", "f16", "i8", ...; "none" and "?" for the rest. Never NULL. */
 THR_API const char *thr_dtype_name(thr_dtype dtype);
 
+/* The two sides of a search, which a model encodes in its own way. */
+typedef enum thr_side { THR_SIDE_QUERY = 0, THR_SIDE_ITEM = 1 } thr_side;
+
 /* A row-major view: value d of row r is at (const char *)data + r * stride + d * thr_dtype_size(dtype). */
 typedef struct thr_matrix {
     const void *data; /* may be unaligned */

@@ -14,13 +14,11 @@
 #ifndef THRESHER_TOWER_H
 #define THRESHER_TOWER_H
 
-#include <thresher/matrix.h>
+#include <thresher/index.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-typedef enum thr_side { THR_SIDE_QUERY = 0, THR_SIDE_ITEM = 1 } thr_side;
 
 /* Gradient of the sign function in training (RBE 4.2). */
 typedef enum thr_estimator {
@@ -259,6 +257,12 @@ THR_API thr_status thr_tower_eval(const thr_tower *tower, const char *pairs_path
  */
 THR_API thr_status thr_tower_reader(const thr_tower *tower, thr_side side, thr_reader *texts, thr_reader **reader,
                                     thr_error *err);
+
+/*
+ * The model of texts or of vectors that is stored in an index, and encodes queries for it; NULL if there is none. The
+ * index owns it; it lives as long as the index.
+ */
+THR_API const thr_tower *thr_tower_of_index(const thr_index *index);
 
 #ifdef __cplusplus
 }

@@ -392,8 +392,8 @@ class Index(Opened):
     def model(self) -> TowerInfo | DualInfo | None:
         """The TowerInfo or DualInfo of the index's model; None without a model."""
         handle = self.handle()
-        tower = lib.thr_index_tower(handle.pointer)
-        dual = lib.thr_index_dual(handle.pointer)
+        tower = lib.thr_tower_of_index(handle.pointer)
+        dual = lib.thr_dual_of_index(handle.pointer)
         return tower_info(tower) if tower is not None else dual_info(dual) if dual is not None else None
 
     @property
@@ -444,16 +444,16 @@ class Index(Opened):
 
     def _hits_of(self, handle: IndexHandle, users: Any) -> Any:
         """The hits of users' histories, if the index has a dual model and features."""
-        dual = lib.thr_index_dual(handle.pointer)
+        dual = lib.thr_dual_of_index(handle.pointer)
         if dual is None or lib.thr_index_hits(handle.pointer) is None:
             return None
         return hits_of(dual, users) if isinstance(users, str) else [hits_of(dual, user) for user in users]
 
     def _encoded(self, handle: IndexHandle, texts: Any) -> ScoreArray:
-        dual = lib.thr_index_dual(handle.pointer)
+        dual = lib.thr_dual_of_index(handle.pointer)
         if dual is not None:
             return encode_users(dual, texts)
-        tower = lib.thr_index_tower(handle.pointer)
+        tower = lib.thr_tower_of_index(handle.pointer)
         if tower is None:
             raise _errors.UnsupportedError(
                 f"{self.path}: has no model to encode texts: search it with vectors, or build it with model=",

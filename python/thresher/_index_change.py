@@ -64,8 +64,8 @@ class _Encoder:
 
     def __init__(self, handle: IndexHandle) -> None:
         self._index = handle  # owns the model
-        self._dual = lib.thr_index_dual(handle.pointer)
-        self._tower = lib.thr_index_tower(handle.pointer)
+        self._dual = lib.thr_dual_of_index(handle.pointer)
+        self._tower = lib.thr_tower_of_index(handle.pointer)
         self.reads_vectors = self._tower is not None and tower_info(self._tower).n_inputs != 0
         self.encodes_vectors = self._tower is not None and encodes_vectors(self._tower)
         self.lines_reader = "thr_tower_reader" if self._dual is None else "thr_dual_reader"

@@ -116,7 +116,7 @@ class IndexHandle(Handle):
         info = lib.thr_index_get_info(self.pointer)
         #: Whether ids are row numbers, and items have no names.
         self.rows_are_ids = not info.has_ids and not info.has_names and self.n_commits == 0
-        tower = lib.thr_index_tower(self.pointer)
+        tower = lib.thr_tower_of_index(self.pointer)
         #: Whether queries as vectors must be encoded first; a search encodes them for codes of a model.
         self.encodes_vectors = tower is not None and encodes_vectors(tower)
 

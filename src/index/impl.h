@@ -7,7 +7,7 @@
 #include "cells/cell_search.h"
 #include "device/policy.h"
 #include "index/live.h"
-#include "index/model.h"
+#include "index/model/model.h"
 #include "index/open_origins.h"
 #include "index/search/feature_scores.h"
 #include "index/journal/tail.h"

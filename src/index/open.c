@@ -287,18 +287,20 @@ static void set_info(const thr_manifest *m, thr_index_info *info) {
 
 static void set_corpora(thr_index *index) {
     const thr_manifest *m = &index->manifest;
-    index->corpus = (thr_scan_corpus){.segments = index->segments,
-                                      .n_segments = index->n_segments,
-                                      .n_rows = index->n_segment_rows,
-                                      .quantiser = &m->quantiser,
-                                      .metric = m->metric,
-                                      .keep = thr_index_kept_type(m),
-                                      .kept_centre = m->kept_centre,
-                                      .lead = m->lead,
-                                      .query_bits = m->model.codes ? thr_index_model_query_bits(&index->model) : 0,
-                                      .errors = m->errors,
-                                      .noise = &index->root->noise,
-                                      .origins = m->has_origins ? &index->origins.of : NULL};
+    const thr_encoder *encoder = &index->model.encoder;
+    index->corpus =
+        (thr_scan_corpus){.segments = index->segments,
+                          .n_segments = index->n_segments,
+                          .n_rows = index->n_segment_rows,
+                          .quantiser = &m->quantiser,
+                          .metric = m->metric,
+                          .keep = thr_index_kept_type(m),
+                          .kept_centre = m->kept_centre,
+                          .lead = m->lead,
+                          .query_bits = m->model.codes ? encoder->kind->shape(encoder->model).query_bits : 0,
+                          .errors = m->errors,
+                          .noise = &index->root->noise,
+                          .origins = m->has_origins ? &index->origins.of : NULL};
     index->vectors = index->corpus;
     if (m->model.n_inputs == 0)
         return;
@@ -389,14 +391,6 @@ thr_index_cells thr_index_get_cells(const thr_index *index) {
 
 uint64_t thr_index_n_commits(const thr_index *index) {
     return index->manifest.n_commits;
-}
-
-const thr_tower *thr_index_tower(const thr_index *index) {
-    return index->model.tower;
-}
-
-const thr_dual *thr_index_dual(const thr_index *index) {
-    return index->model.dual;
 }
 
 thr_hits *thr_index_hits(thr_index *index) {

@@ -123,7 +123,7 @@ static void vectors_of_a_float_side_are_built_as_any(void **state) {
         const thr_index_info info = thr_index_get_info(index);
         assert_int_equal(info.item_bits, 3);
         assert_int_equal(info.keep, THR_DTYPE_F32);
-        assert_non_null(thr_index_tower(index));
+        assert_non_null(thr_tower_of_index(index));
         expect_ok(thr_index_tune(index, NULL, &error));
         float *queries = encode_texts(*state, MODEL, THR_SIDE_QUERY, 700, QUERIES);
         float *items = encode_texts(*state, MODEL, THR_SIDE_ITEM, 0, N);
@@ -167,7 +167,7 @@ static void texts_are_found_in_cells(void **state) {
     options.cells = 30;
     expect_ok(build_texts(*state, MODEL, &options));
     index = open_index(*state);
-    assert_true(thr_index_get_cells(index).n_cells >= 15 && thr_index_tower(index) != NULL);
+    assert_true(thr_index_get_cells(index).n_cells >= 15 && thr_tower_of_index(index) != NULL);
     const answer all = ask(index, queries, &exact), got = ask(index, queries, &some);
     assert_memory_equal(&all, &truth, sizeof all);
     assert_true(share_found(&got, &truth) >= 0.89);
@@ -281,7 +281,7 @@ static void a_models_codes_are_kept_as_they_are(void **state) {
     assert_int_equal(info.keep, THR_DTYPE_NONE);
     assert_int_equal(info.tuned_queries, 0);
     assert_false(info.rotated || info.centred);
-    const thr_tower_info tower = thr_tower_get_info(thr_index_tower(index));
+    const thr_tower_info tower = thr_tower_get_info(thr_tower_of_index(index));
     assert_int_equal(tower.config.query_bits, 3);
     assert_int_equal(tower.config.item_bits, 2);
     expect_ok(thr_index_verify(index, &error));
@@ -300,7 +300,7 @@ static void indexes_of_other_vectors_carry_no_model(void **state) {
     test_remove_directory(DIR_M);
     expect_ok(build_rows(*state, DIR_M, rows, 100, 5, NULL, &error));
     thr_index *index = open_index(*state);
-    assert_null(thr_index_tower(index));
+    assert_null(thr_tower_of_index(index));
     thr_index_free(index);
     free(rows);
 }
@@ -329,7 +329,7 @@ static void what_the_model_did_not_make_is_refused(void **state) {
 static void a_new_index_brings_its_own_model(void **state) {
     char old[PATH_ROOM], new[PATH_ROOM], left[PATH_ROOM];
     thr_index *index = make_index(*state, 3, 2);
-    const uint64_t fingerprint = thr_tower_get_info(thr_index_tower(index)).fingerprint;
+    const uint64_t fingerprint = thr_tower_get_info(thr_tower_of_index(index)).fingerprint;
     thr_index_free(index);
     assert_int_equal(count_files(DIR_M, ".safetensors", old), 1);
     join_path(left, DIR_M, "model-01234567.safetensors.tmp");
@@ -346,7 +346,7 @@ static void a_new_index_brings_its_own_model(void **state) {
     assert_string_not_equal(old, new);
     assert_int_equal(access(left, F_OK), -1);
     index = open_index(*state);
-    assert_true(thr_tower_get_info(thr_index_tower(index)).fingerprint != fingerprint);
+    assert_true(thr_tower_get_info(thr_tower_of_index(index)).fingerprint != fingerprint);
     thr_index_free(index);
     const thr_index_build_options plain = options_for(NULL);
     expect_ok(build_rows(*state, DIR_M, items, N, MODEL_DIMS, &plain, &error));

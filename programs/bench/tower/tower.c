@@ -152,7 +152,7 @@ static void time_queries(tower_bench *b, double *p50, double *p99) {
         for (size_t q = 0; q < n; q++) {
             float code[DIMS];
             for (BENCH_BEST(seconds[q], 1)) {
-                bench_check(thr_tower_encode(thr_index_tower(index), THR_SIDE_QUERY, b->queries.texts + q, NULL, 1,
+                bench_check(thr_tower_encode(thr_tower_of_index(index), THR_SIDE_QUERY, b->queries.texts + q, NULL, 1,
                                              code, &bench.err));
                 ask_code(index, code);
             }
@@ -227,8 +227,8 @@ static void measure_long_search(tower_bench *b) {
     thr_index *index = build(b, n, random_rows, &seed);
     const void *file = bench_map_segment(b->dir, &size);
     for (int round = -1; round < LONG_ROUNDS; round++) { /* the first one brings all codes into memory */
-        bench_check(thr_tower_encode(thr_index_tower(index), THR_SIDE_QUERY, &QUERIES[round < 0 ? 0 : round], NULL, 1,
-                                     code, &bench.err));
+        bench_check(thr_tower_encode(thr_tower_of_index(index), THR_SIDE_QUERY, &QUERIES[round < 0 ? 0 : round], NULL,
+                                     1, code, &bench.err));
         for (BENCH_ALSO(*(round < 0 ? &warm : &took)))
             ask_code(index, code);
         if (round >= 0)

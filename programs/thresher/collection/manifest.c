@@ -502,9 +502,9 @@ static thr_status has_checksum(const char *dir, const char *checksum, bool *good
 }
 
 static uint64_t model_of(const thr_index *index) {
-    if (thr_index_tower(index) != NULL)
-        return thr_tower_get_info(thr_index_tower(index)).fingerprint;
-    return thr_index_dual(index) != NULL ? thr_dual_get_info(thr_index_dual(index)).fingerprint : 0;
+    if (thr_tower_of_index(index) != NULL)
+        return thr_tower_get_info(thr_tower_of_index(index)).fingerprint;
+    return thr_dual_of_index(index) != NULL ? thr_dual_get_info(thr_dual_of_index(index)).fingerprint : 0;
 }
 
 /* Whether another shard has the place of shard i in the list now. */

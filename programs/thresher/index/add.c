@@ -62,14 +62,14 @@ static int encode(program *run, const add_values *values, prog_rows *rows, thr_i
 
     if (thr_index_open(run->context, values->dir, index, &err) != THR_OK)
         return text ? prog_failed(&err) : PROG_DONE; /* adding rows reports it */
-    if (!text && !prog_encodes_vectors(thr_index_tower(*index)))
+    if (!text && !prog_encodes_vectors(thr_tower_of_index(*index)))
         return PROG_DONE;
-    if (thr_index_tower(*index) == NULL && thr_index_dual(*index) == NULL) {
+    if (thr_tower_of_index(*index) == NULL && thr_dual_of_index(*index) == NULL) {
         prog_error("%s holds text, and %s has no model to encode it: give rows of numbers (names go to --ids)",
                    values->vectors, values->dir);
         return PROG_FAILED;
     }
-    return prog_rows_encode(rows, thr_index_tower(*index), thr_index_dual(*index));
+    return prog_rows_encode(rows, thr_tower_of_index(*index), thr_dual_of_index(*index));
 }
 
 static int add(program *run, const add_values *values, const prog_rows *rows, prog_change *change) {

@@ -66,14 +66,14 @@ static void print_json(const char *dir, const thr_index *index, measures measure
                      {"journal_bytes", thr_index_get_journal(index).n_bytes}, {"n_without_cell", without_cell(index)});
     prog_json_cells(&json, &measured.cells);
     PROG_JSON_COUNTS(&json, {"format_version", info.format_version}, {"segment_version", info.segment_version});
-    if (thr_index_tower(index) != NULL) {
+    if (thr_tower_of_index(index) != NULL) {
         prog_json_key(&json, "model");
         prog_json_open(&json, '{');
-        prog_json_model(&json, thr_index_tower(index));
+        prog_json_model(&json, thr_tower_of_index(index));
         prog_json_close(&json, '}');
     }
-    if (thr_index_dual(index) != NULL) {
-        const thr_dual_info dual = thr_dual_get_info(thr_index_dual(index));
+    if (thr_dual_of_index(index) != NULL) {
+        const thr_dual_info dual = thr_dual_get_info(thr_dual_of_index(index));
         prog_json_key(&json, "model");
         prog_json_open(&json, '{');
         prog_json_dual(&json, &dual);
@@ -137,7 +137,7 @@ static void print_cells(const thr_index *index, const thr_cells_choice *measured
 static void print_text(const char *dir, thr_index *index, measures measured) {
     const thr_index_info given = thr_index_get_info(index), *info = &given;
     const thr_index_journal journal = thr_index_get_journal(index);
-    const thr_tower *tower = thr_index_tower(index);
+    const thr_tower *tower = thr_tower_of_index(index);
     const thr_hits_info lists = info->has_features ? thr_hits_get_info(thr_index_hits(index)) : (thr_hits_info){0},
                         *hits = &lists;
     const char *ids = !info->has_ids                            ? "row numbers"
@@ -171,8 +171,8 @@ static void print_text(const char *dir, thr_index *index, measures measured) {
     if (tower != NULL)
         (void)printf("model           %s, %s\n", prog_model_line(tower).text,
                      prog_bytes((double)prog_model_bytes(index)).text);
-    if (thr_index_dual(index) != NULL) {
-        const thr_dual_info dual = thr_dual_get_info(thr_index_dual(index));
+    if (thr_dual_of_index(index) != NULL) {
+        const thr_dual_info dual = thr_dual_get_info(thr_dual_of_index(index));
         (void)printf("model           %s, %s\n", prog_dual_line(&dual).text,
                      prog_bytes((double)prog_model_bytes(index)).text);
     }

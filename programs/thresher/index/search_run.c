@@ -16,9 +16,9 @@ static const char *name_of(const void *index, uint64_t id) {
 }
 
 static uint64_t model_of(const thr_index *index) {
-    return thr_index_dual(index) != NULL    ? thr_dual_get_info(thr_index_dual(index)).fingerprint
-           : thr_index_tower(index) != NULL ? thr_tower_get_info(thr_index_tower(index)).fingerprint
-                                            : 0;
+    return thr_dual_of_index(index) != NULL    ? thr_dual_get_info(thr_dual_of_index(index)).fingerprint
+           : thr_tower_of_index(index) != NULL ? thr_tower_get_info(thr_tower_of_index(index)).fingerprint
+                                               : 0;
 }
 
 /* Move to the newest commit. *other_model: it has another model than the first one. */
@@ -92,7 +92,7 @@ static int open_features(prog_vector_search *s) {
 
 /* Users given as words: a file of lines, or texts. */
 static int open_users(prog_vector_search *s, const char *file, const prog_list *texts) {
-    const thr_dual *dual = thr_index_dual(s->index);
+    const thr_dual *dual = thr_dual_of_index(s->index);
 
     if (dual == NULL || s->part.hits == NULL || s->first == NULL)
         return prog_search_values_users(&s->values->common, &s->search, dual, file, texts);
@@ -102,7 +102,7 @@ static int open_users(prog_vector_search *s, const char *file, const prog_list *
 
 /* Estimates cannot reach a recall of the true best. A text model's codes are its vectors, so their scores are exact. */
 static void note_recall(const prog_vector_search *s) {
-    const thr_tower *tower = thr_index_tower(s->index);
+    const thr_tower *tower = thr_tower_of_index(s->index);
     const bool estimates = s->info.keep == THR_DTYPE_NONE && (tower == NULL || prog_encodes_vectors(tower));
 
     if (estimates && prog_is_given(s->search.run, "recall"))
@@ -160,7 +160,7 @@ int prog_vector_search_file(prog_vector_search *s) {
 
     if (rc != PROG_DONE)
         return rc;
-    if (thr_reader_get_shape(file).dtype == THR_DTYPE_NONE || prog_encodes_vectors(thr_index_tower(s->index)))
+    if (thr_reader_get_shape(file).dtype == THR_DTYPE_NONE || prog_encodes_vectors(thr_tower_of_index(s->index)))
         rc = prog_texts_reader(s->index, s->values->common.dir, s->values->common.queries, file, &texts);
     if (rc == PROG_DONE)
         rc = texts != NULL ? open_users(s, s->values->common.queries, NULL)

@@ -14,8 +14,8 @@ const char *const prog_keeps[] = {"f32", "f16", "i8", NULL};
 const thr_dtype prog_keep_dtypes[] = {THR_DTYPE_F32, THR_DTYPE_F16, THR_DTYPE_I8};
 
 uint64_t prog_model_bytes(const thr_index *index) {
-    const thr_tower *tower = thr_index_tower(index);
-    const thr_dual *dual = thr_index_dual(index);
+    const thr_tower *tower = thr_tower_of_index(index);
+    const thr_dual *dual = thr_dual_of_index(index);
 
     return tower != NULL ? thr_tower_get_info(tower).file_bytes : dual != NULL ? thr_dual_get_info(dual).file_bytes : 0;
 }
@@ -85,7 +85,7 @@ static void note_cells(const thr_index *index, const thr_cells_choice *cells) {
 
     if (cells->n_cells == 0 && info.keep == THR_DTYPE_NONE)
         prog_note("no cells: they need kept vectors");
-    else if (cells->n_cells == 0 && prog_takes_vectors(thr_index_tower(index)))
+    else if (cells->n_cells == 0 && prog_takes_vectors(thr_tower_of_index(index)))
         prog_note("no cells: they are not supported with a model's codes");
     else if (cells->n_cells == 0 && info.has_features)
         prog_note("no cells: searches with features read all items; for searches without features give --cells N");

@@ -7,7 +7,7 @@
 #include "cli/messages.h"
 
 static int has_model(const thr_index *index, const char *dir, const char *name, const char *verb) {
-    if (thr_index_tower(index) != NULL || thr_index_dual(index) != NULL)
+    if (thr_tower_of_index(index) != NULL || thr_dual_of_index(index) != NULL)
         return PROG_DONE;
     prog_error("%s %s text, and %s has no model to encode it: give rows of numbers, an item with --like, or an "
                "index built with --model",
@@ -16,7 +16,7 @@ static int has_model(const thr_index *index, const char *dir, const char *name, 
 }
 
 int prog_texts_reader(const thr_index *index, const char *dir, const char *name, thr_reader *texts, thr_reader **rows) {
-    const thr_dual *dual = thr_index_dual(index);
+    const thr_dual *dual = thr_dual_of_index(index);
     thr_error err = {.status = THR_OK};
     const int rc = has_model(index, dir, name, "holds");
 
@@ -24,14 +24,14 @@ int prog_texts_reader(const thr_index *index, const char *dir, const char *name,
         return rc;
     const thr_status status = dual != NULL
                                   ? thr_dual_reader(dual, THR_SIDE_QUERY, texts, rows, &err)
-                                  : thr_tower_reader(thr_index_tower(index), THR_SIDE_QUERY, texts, rows, &err);
+                                  : thr_tower_reader(thr_tower_of_index(index), THR_SIDE_QUERY, texts, rows, &err);
     return status == THR_OK ? PROG_DONE : prog_failed(&err);
 }
 
 static thr_status encode(const thr_index *index, const char *const *texts, size_t n, float *rows, thr_error *err) {
-    const thr_dual *dual = thr_index_dual(index);
+    const thr_dual *dual = thr_dual_of_index(index);
     return dual != NULL ? thr_dual_encode(dual, THR_SIDE_QUERY, texts, NULL, n, rows, err)
-                        : thr_tower_encode(thr_index_tower(index), THR_SIDE_QUERY, texts, NULL, n, rows, err);
+                        : thr_tower_encode(thr_tower_of_index(index), THR_SIDE_QUERY, texts, NULL, n, rows, err);
 }
 
 /* A text without known words is encoded like an empty one. */

@@ -335,7 +335,7 @@ static int open_features(prog_shards_search *s, bool users) {
     const prog_search_values *values = s->values;
     const prog_hits_parts parts = {s->lists, s->lists != NULL && have_features(s) ? (size_t)s->shards.n_shards : 0,
                                    prog_items_disorder(&s->items)};
-    const thr_dual *dual = users && s->parts != NULL ? thr_index_dual(s->parts[0].index) : NULL;
+    const thr_dual *dual = users && s->parts != NULL ? thr_dual_of_index(s->parts[0].index) : NULL;
     int rc = prog_search_values_features(values, &s->search, &parts, "features= of thresher.shards.build");
 
     if (rc == PROG_DONE && s->like == NULL)
@@ -385,7 +385,7 @@ int prog_shards_search_file(prog_shards_search *s) {
     if (rc == PROG_DONE && prog_shards_open(&s->shards, s->search.run->context, 0, &first, &err) != THR_OK)
         rc = prog_failed(&err);
     if (rc == PROG_DONE &&
-        (thr_reader_get_shape(file).dtype == THR_DTYPE_NONE || prog_encodes_vectors(thr_index_tower(first))))
+        (thr_reader_get_shape(file).dtype == THR_DTYPE_NONE || prog_encodes_vectors(thr_tower_of_index(first))))
         rc = prog_texts_reader(first, s->values->dir, s->values->queries, file, &texts);
     if (rc == PROG_DONE && texts == NULL) {
         thr_index_free(first);

@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "index/features.h"
-#include "index/model.h"
+#include "index/model/model.h"
 #include "index/build/segment_stream.h"
 #include "index/build/cells.h"
 #include "index/calibration/calibrate.h"
@@ -66,10 +66,10 @@ static thr_matrix sample_of(const builder *b) {
 }
 
 static thr_status train(builder *b, thr_error *err) {
-    const thr_learning learning = {b->options, b->model.codes};
+    const thr_learning learning = {b->options, b->model.shape.codes};
     THR_TRY(thr_index_learn(&b->source, &learning, &b->manifest.quantiser, err));
-    if (b->model.n_inputs != 0)
-        b->manifest.quantiser.n_dims = b->model.n_dims;
+    if (b->model.shape.n_inputs != 0)
+        b->manifest.quantiser.n_dims = b->model.shape.n_dims;
     if (b->kept_centre == NULL) {
         const thr_matrix sample = sample_of(b);
         THR_TRY(thr_index_keep_centre(b->context, &sample, b->options->metric, b->options->keep, &b->kept_centre, err));
@@ -86,12 +86,12 @@ static thr_status take_model(builder *b, thr_index_build_options *o, thr_error *
     if (o->model == NULL)
         return THR_OK;
     THR_TRY(thr_index_model_source_open(b->context, o->model, &b->source, o->metric, &b->model, err));
-    if (b->model.codes) {
-        o->item_bits = o->lead_bits = b->model.item_bits;
-        o->keep = b->model.n_inputs != 0 ? o->keep : THR_DTYPE_NONE;
+    if (b->model.shape.codes) {
+        o->item_bits = o->lead_bits = b->model.shape.item_bits;
+        o->keep = b->model.shape.n_inputs != 0 ? o->keep : THR_DTYPE_NONE;
         o->calibration_queries = o->keep != THR_DTYPE_NONE ? o->calibration_queries : 0;
     }
-    if (b->model.n_inputs == 0)
+    if (b->model.shape.n_inputs == 0)
         return THR_OK;
     if (o->keep == THR_DTYPE_NONE && o->metric != THR_METRIC_COSINE)
         return thr_fail(err, THR_EUNSUPPORTED,
@@ -112,11 +112,11 @@ static thr_status check_cells(const builder *b, thr_error *err) {
     const thr_index_build_options *o = b->options;
     if (!demands_cells(o))
         return THR_OK;
-    if (b->model.codes && b->model.n_inputs == 0)
+    if (b->model.shape.codes && b->model.shape.n_inputs == 0)
         return thr_fail(err, THR_EUNSUPPORTED,
                         "%s: cells need kept vectors, and an index of a model's codes keeps none: leave out the cells",
                         o->model);
-    if (b->model.codes)
+    if (b->model.shape.codes)
         return thr_fail(err, THR_EUNSUPPORTED,
                         "%s: cells of a model's codes are not supported, because these do not estimate the scores of "
                         "the vectors: leave out the cells or the model",
@@ -131,9 +131,10 @@ static thr_status check_cells(const builder *b, thr_error *err) {
 static thr_status take_quantiser(builder *b, thr_index_build_options *o, thr_error *err) {
     const thr_quantiser_wanted wanted = {.dir = o->quantiser_from,
                                          .metric = o->metric,
-                                         .n_dims = b->model.n_inputs != 0 ? b->model.n_dims : b->source.shape.n_dims,
-                                         .codes = b->model.codes,
-                                         .fingerprint = b->model.fingerprint,
+                                         .n_dims = b->model.shape.n_inputs != 0 ? b->model.shape.n_dims
+                                                                                : b->source.shape.n_dims,
+                                         .codes = b->model.shape.codes,
+                                         .fingerprint = b->model.shape.fingerprint,
                                          .keep = o->keep,
                                          .rows = b->source.name};
     if (o->quantiser_from == NULL)
@@ -154,13 +155,13 @@ static thr_status prepare(builder *b, thr_error *err) {
     m->version = THR_BUILD_VERSION;
     m->lead = thr_index_choose_lead(o, m->quantiser.n_dims);
     m->metric = o->metric;
-    m->model.n_inputs = b->model.n_inputs; /* of the segments' shape; the rest when the model is copied */
+    m->model.n_inputs = b->model.shape.n_inputs; /* of the segments' shape; the rest when the model is copied */
     m->keep = o->keep;
     m->centred = m->quantiser.centre != NULL;
     m->has_ids = b->ids.n != 0 && b->ids.offsets == NULL;
     m->has_names = b->ids.offsets != NULL;
     b->stream.is_temporary = demands_cells(o); /* make_cells writes the segments that are published */
-    b->stream.tower = b->model.n_inputs != 0 ? b->model.tower : NULL;
+    b->stream.encoder = b->model.shape.n_inputs != 0 ? &b->model.encoder : NULL;
     b->stream.segment_items = thr_index_segment_items(m->quantiser.n_dims, o->item_bits, o->segment_rows);
     return thr_index_segment_stream_open(&b->stream, err);
 }
@@ -178,7 +179,8 @@ static thr_status build_hits(builder *b, thr_error *err) {
     const thr_index_build_options *o = b->options;
     if (o->features_path == NULL && o->features == NULL)
         return THR_OK;
-    const thr_index_hits_of of = {&b->ids, &b->source, b->model.dual ? b->model.fingerprint : 0};
+    const thr_index_hits_of of = {&b->ids, &b->source,
+                                  b->model.encoder.kind == &thr_dual_tower_encoder ? b->model.shape.fingerprint : 0};
     return thr_index_hits_build(&b->dir, o, &of, &b->manifest.hits, &b->n_listed, err);
 }
 

@@ -41,7 +41,7 @@ thr_status thr_index_segment_stream_open(thr_segment_stream *s, thr_error *err) 
     shape.version = THR_SEGMENT_VERSION;
     shape.has_ids = s->ids->n != 0 && s->ids->offsets == NULL;
     shape.has_names = s->ids->offsets != NULL;
-    s->embedder = (thr_embedder){.context = s->context, .tower = s->tower};
+    s->embedder = (thr_embedder){.context = s->context, .encoder = s->encoder};
     THR_TRY(thr_index_gather_open(s->context, &shape, chunk, n_rows, &s->gather, err));
     if (s->source != NULL && m->has_origins)
         THR_TRY(thr_index_code_origins_make(s->context, &m->quantiser, NULL, chunk, &s->origins, err));

@@ -12,7 +12,7 @@
 #include "index/build/ids.h"
 #include "index/build/keep_vectors.h"
 #include "index/build/row_source.h"
-#include "index/embed.h"
+#include "index/model/embed.h"
 
 /* Initialise with zeros and the borrowed pointers. Close it after any outcome of open. */
 typedef struct thr_segment_stream {
@@ -24,7 +24,7 @@ typedef struct thr_segment_stream {
     /* Has the quantiser, lead, metric, keep and centred; each segment's line is appended to it, and its items added. */
     thr_manifest *manifest;
     bool is_temporary;              /* other segments take the place of these before the manifest is published */
-    const thr_tower *tower;         /* encodes the rows, if they are the model's inputs; else NULL */
+    const thr_encoder *encoder;     /* encodes the rows, if they are the model's inputs; else NULL */
     uint64_t segment_items;         /* most items of a segment (thr_index_segment_items) */
     const thr_cell_table *cells;    /* of the segment that the caller gathers; NULL: none */
     thr_index_code_origins origins; /* of the rows of a source */

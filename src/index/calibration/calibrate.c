@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "base/progress.h"
-#include "index/embed.h"
+#include "index/model/embed.h"
 
 #include <math.h>
 #include <string.h>
@@ -223,7 +223,7 @@ thr_status thr_index_tune_by_queries(thr_index *index, const thr_tune_queries *q
     thr_context *context = index->context;
     const uint64_t n_items = index->corpus.n_rows;
     tuner t = {.index = index, .queries = queries, .err = err, .embedder.context = context};
-    t.embedder.tower = index->manifest.model.n_inputs != 0 ? index->model.tower : NULL;
+    t.embedder.encoder = index->manifest.model.n_inputs != 0 ? &index->model.encoder : NULL;
     thr_status status = THR_OK;
     t.ranked = rows_to_rank(n_items);
     for (t.n_ks = 1; t.n_ks < THR_TUNED_KS && thr_tuned_ks[t.n_ks] <= t.ranked / 16; t.n_ks++)

@@ -56,7 +56,7 @@ static thr_status write_segments(thr_commit *c, thr_row_source *source, const th
     const uint32_t number = m->n_segments == 0 ? 0 : m->segments[m->n_segments - 1].number + 1;
     thr_segment_stream stream = {
         .context = c->context, .title = "add", .dir = &c->dir, .ids = ids, .source = source, .manifest = added};
-    stream.tower = m->model.n_inputs != 0 ? c->index->model.tower : NULL;
+    stream.encoder = m->model.n_inputs != 0 ? &c->index->model.encoder : NULL;
     stream.segment_items = thr_index_segment_items(m->quantiser.n_dims, m->quantiser.item_bits, 0);
     thr_status status = thr_index_segment_stream_open(&stream, err);
     stream.gather.shape.has_ids = ids->ids != NULL; /* items of the tail may have ids and names */

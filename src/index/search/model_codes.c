@@ -3,7 +3,7 @@
 #include "index/search/model_codes.h"
 
 #include "base/error.h"
-#include "index/embed.h"
+#include "index/model/embed.h"
 
 #include <string.h>
 
@@ -35,7 +35,7 @@ thr_status thr_index_embed_queries(thr_index *index, const thr_matrix *queries, 
                                    thr_error *err) {
     THR_TRY(thr_idle_take(&index->root->embedders, make_workspace, workspace, err));
     embedding_workspace *w = *workspace;
-    w->embedder.tower = index->model.tower;
+    w->embedder.encoder = &index->model.encoder;
     return thr_index_embed(&w->embedder, THR_SIDE_QUERY, queries, embedded, err);
 }
 

@@ -6,21 +6,19 @@
 #pragma once
 
 #include "base/memory.h"
-
-#include <thresher/index.h>
-#include <thresher/tower.h>
+#include "index/model/encoder.h"
 
 /* Memory for embeddings. Initialise with the context and the model; close it. */
 typedef struct thr_embedder {
     thr_context *context;
-    const thr_tower *tower; /* borrowed; NULL: rows are embeddings */
+    const thr_encoder *encoder; /* borrowed; NULL: rows are embeddings */
     float *rows, *vector;
     size_t capacity, vector_capacity;
 } thr_embedder;
 
 /*
  * Encode rows (any dtype) by a side of the model. *embedded is valid until the next call; it is the rows themselves
- * without a model. What thr_tower_encode_vectors returns; THR_ENOMEM.
+ * without a model. What the encoder returns; THR_ENOMEM.
  */
 thr_status thr_index_embed(thr_embedder *embedder, thr_side side, const thr_matrix *rows, thr_matrix *embedded,
                            thr_error *err);

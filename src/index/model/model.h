@@ -10,29 +10,22 @@
 #include "base/files/file.h"
 #include "index/build/directory.h"
 #include "index/build/row_source.h"
-
-#include <thresher/dual.h>
-#include <thresher/tower.h>
+#include "index/model/encoder.h"
 
 /* The model of a build. The map keeps the file open from before it is read until it is copied. */
 typedef struct thr_index_model_source {
     const char *path; /* borrowed */
     thr_map map;
-    bool dual;
-    thr_tower *tower;   /* a model of texts or vectors, open */
-    bool codes;         /* embeddings of its item side are codes */
-    uint32_t n_inputs;  /* of a model of vectors with codes: dimensions of these, which the rows are; else 0 */
-    uint32_t n_dims;    /* of its embeddings */
-    uint32_t item_bits; /* their planes */
-    uint64_t fingerprint;
+    thr_encoder encoder;
+    thr_encoder_shape shape; /* n_inputs is 0, or the dimensions of the rows */
 } thr_index_model_source;
 
 /*
  * Open the model at path, whose item side has made the rows of source, or will encode them if it is a model of vectors
  * that gives codes.
  *
- * THR_EDIM if the rows have other dimensions; THR_EINVAL if the metric is not the model's; and what thr_tower_open and
- * thr_dual_open return.
+ * THR_EDIM if the rows have other dimensions; THR_EINVAL if the metric is not the model's; and what opening the model
+ * returns.
  */
 thr_status thr_index_model_source_open(thr_context *context, const char *path, const thr_row_source *rows,
                                        thr_metric metric, thr_index_model_source *source, thr_error *err);
@@ -51,9 +44,8 @@ void thr_index_model_source_close(thr_index_model_source *source);
 typedef struct thr_index_model {
     thr_context *context;
     char *path;
-    thr_map map;      /* for verification */
-    thr_tower *tower; /* a model of texts, or */
-    thr_dual *dual;
+    thr_map map; /* for verification */
+    thr_encoder encoder;
 } thr_index_model;
 
 /*
@@ -68,9 +60,3 @@ void thr_index_model_close(thr_index_model *model);
 
 /* Return THR_ECORRUPT: the file's bytes are not those that the build copied. */
 thr_status thr_index_model_damaged(const char *path, thr_error *err);
-
-/*
- * The default query bits of an index of the model's codes: the planes of its query side, at most the largest number
- * possible.
- */
-uint32_t thr_index_model_query_bits(const thr_index_model *model);

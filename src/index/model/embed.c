@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "index/embed.h"
+#include "index/model/embed.h"
 
 #include "base/error.h"
 #include "code/encode.h"
+#include "index/impl.h"
 #include "kernel/kernel.h"
 
 #include <inttypes.h>
@@ -11,12 +12,13 @@
 thr_status thr_index_embed(thr_embedder *e, thr_side side, const thr_matrix *rows, thr_matrix *embedded,
                            thr_error *err) {
     *embedded = *rows;
-    if (e->tower == NULL)
+    if (e->encoder == NULL)
         return THR_OK;
-    const uint32_t n_dims = thr_tower_get_info(e->tower).config.n_dims;
+    const thr_encoder_kind *kind = e->encoder->kind;
+    const uint32_t n_dims = kind->shape(e->encoder->model).n_dims;
     THR_TRY(thr_grow(e->context, &e->rows, &e->capacity, (size_t)rows->n_rows * n_dims, sizeof *e->rows, "embeddings",
                      err));
-    THR_TRY(thr_tower_encode_vectors(e->tower, side, rows, e->rows, err));
+    THR_TRY(kind->encode(e->encoder->model, side, rows, e->rows, err));
     *embedded = thr_matrix_f32(e->rows, rows->n_rows, n_dims);
     return THR_OK;
 }
@@ -24,7 +26,7 @@ thr_status thr_index_embed(thr_embedder *e, thr_side side, const thr_matrix *row
 thr_status thr_index_embedder_norms(thr_embedder *e, const thr_matrix *rows, uint64_t first_row, thr_metric metric,
                                     float *norms, thr_error *err) {
     const double longest = thr_longest_row(metric == THR_METRIC_COSINE);
-    if (e->tower == NULL)
+    if (e->encoder == NULL)
         return THR_OK;
     THR_TRY(thr_grow(e->context, &e->vector, &e->vector_capacity, rows->n_dims, sizeof *e->vector, "a row", err));
     for (uint64_t r = 0; r < rows->n_rows; r++) {
@@ -43,4 +45,8 @@ thr_status thr_index_embedder_norms(thr_embedder *e, const thr_matrix *rows, uin
 void thr_index_embedder_close(thr_embedder *e) {
     THR_RELEASE(e->context, e->rows, e->vector);
     *e = (thr_embedder){.context = e->context};
+}
+
+const thr_encoder *thr_index_encoder(const thr_index *index) {
+    return &index->model.encoder;
 }

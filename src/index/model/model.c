@@ -1,68 +1,54 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* model.c - copies a model's file into a build's directory, and opens and checks the copy. */
-#include "index/model.h"
+#include "index/model/model.h"
 
 #include "base/files/checksum.h"
 #include "base/error.h"
 #include "base/files/out.h"
-#include "text_tower/model.h"
 
 #include <inttypes.h>
 #include <unistd.h>
 
 enum { PIECE_BYTES = 4 << 20 };
 
-/* Whether a side's embeddings are codes: sums of planes with the weights 1, 1/2, 1/4, ... */
-static bool gives_codes(const thr_tower_config *config, uint32_t bits) {
-    return bits >= 1 && bits <= THR_MAX_BITS && (bits == 1 || !config->plain_weights);
+static const thr_encoder_kind *kind_of(bool dual) {
+    return dual ? &thr_dual_tower_encoder : &thr_text_tower_encoder;
 }
 
-uint32_t thr_index_model_query_bits(const thr_index_model *model) {
-    const thr_tower_config config = thr_tower_get_info(model->tower).config;
-    return gives_codes(&config, config.query_bits) ? config.query_bits : THR_MAX_BITS;
+/* Open a model that is `whole` or whose headers alone are read. */
+static thr_status open_encoder(thr_context *context, const char *path, bool dual, bool whole, thr_encoder *encoder,
+                               thr_error *err) {
+    const thr_encoder_kind *kind = kind_of(dual);
+    THR_TRY(kind->open(context, path, whole, &encoder->model, err));
+    encoder->kind = kind;
+    return THR_OK;
+}
+
+static void close_encoder(thr_encoder *encoder) {
+    if (encoder->kind != NULL)
+        encoder->kind->free(encoder->model);
+    *encoder = (thr_encoder){.kind = NULL};
 }
 
 /* ------------------------------------------------------------------------------------------------ build */
 
-/* Fill in the properties that a build needs, for a model of texts or a dual one. */
-static thr_status describe_texts(thr_context *context, thr_index_model_source *source, thr_error *err) {
-    THR_TRY(thr_tower_open(context, source->path, &source->tower, err));
-    const thr_tower_info info = thr_tower_get_info(source->tower);
-    source->item_bits = info.config.item_bits;
-    source->codes = gives_codes(&info.config, info.config.item_bits);
-    source->n_inputs = source->codes ? info.config.n_inputs : 0;
-    source->fingerprint = info.fingerprint;
-    source->n_dims = info.config.n_dims;
-    return THR_OK;
-}
-
-static thr_status describe_dual(thr_context *context, thr_index_model_source *source, thr_error *err) {
-    thr_dual *dual = NULL;
-    THR_TRY(thr_dual_open(context, source->path, &dual, err));
-    const thr_dual_info info = thr_dual_get_info(dual);
-    thr_dual_free(dual);
-    source->fingerprint = info.fingerprint;
-    source->n_dims = info.n_vector;
-    return THR_OK;
-}
-
 static thr_status check_source(const thr_index_model_source *source, const thr_row_source *rows, thr_metric metric,
                                thr_error *err) {
-    const thr_metric wanted = source->dual ? THR_METRIC_IP : THR_METRIC_COSINE;
-    if (source->n_inputs != 0 && source->n_inputs != rows->shape.n_dims)
+    const thr_encoder_shape *shape = &source->shape;
+    if (shape->n_inputs != 0 && shape->n_inputs != rows->shape.n_dims)
         return thr_fail(err, THR_EDIM,
                         "%s: vectors of %" PRIu32 " dimensions, but the model %s encodes those of %" PRIu32, rows->name,
-                        rows->shape.n_dims, source->path, source->n_inputs);
-    if (source->n_inputs != 0)
+                        rows->shape.n_dims, source->path, shape->n_inputs);
+    if (shape->n_inputs != 0)
         return THR_OK;
-    if (metric != wanted)
+    if (metric != shape->metric)
         return thr_fail(err, THR_EINVAL, "the metric %s with a model: vectors of %s are learned for %s: choose that",
-                        thr_metric_name(metric), source->path, thr_metric_name(wanted));
-    if (source->n_dims != rows->shape.n_dims)
+                        thr_metric_name(metric), source->path, thr_metric_name(shape->metric));
+    if (shape->n_dims != rows->shape.n_dims)
         return thr_fail(err, THR_EDIM,
                         "%s: vectors of %" PRIu32 " dimensions, but those of the model %s have %" PRIu32
                         ": give the vectors that its item side makes",
-                        rows->name, rows->shape.n_dims, source->path, source->n_dims);
+                        rows->name, rows->shape.n_dims, source->path, shape->n_dims);
     return THR_OK;
 }
 
@@ -70,9 +56,11 @@ thr_status thr_index_model_source_open(thr_context *context, const char *path, c
                                        thr_metric metric, thr_index_model_source *source, thr_error *err) {
     *source = (thr_index_model_source){.path = path};
     thr_status status = THR_OK;
+    bool dual = false;
     THR_TRY_OUT(thr_map_open(path, &source->map, err));
-    THR_TRY_OUT(thr_dual_probe(context, path, &source->dual, err));
-    THR_TRY_OUT(source->dual ? describe_dual(context, source, err) : describe_texts(context, source, err));
+    THR_TRY_OUT(thr_dual_tower_encoder.probe(context, path, &dual, err));
+    THR_TRY_OUT(open_encoder(context, path, dual, true, &source->encoder, err));
+    source->shape = source->encoder.kind->shape(source->encoder.model);
     status = check_source(source, rows, metric, err);
 out:
     if (status != THR_OK)
@@ -82,8 +70,7 @@ out:
 
 void thr_index_model_source_close(thr_index_model_source *source) {
     thr_map_close(&source->map);
-    thr_tower_free(source->tower);
-    source->tower = NULL;
+    close_encoder(&source->encoder);
 }
 
 /* Read through the descriptor: if the file is cut meanwhile, that returns an error instead of raising a signal. */
@@ -116,12 +103,12 @@ thr_status thr_index_model_copy(const thr_index_model_source *source, const thr_
     thr_out out = {.context = NULL};
     thr_status status = THR_OK;
     *listed = (thr_manifest_model){.there = true,
-                                   .codes = source->codes,
-                                   .n_inputs = source->n_inputs,
-                                   .dual = source->dual,
+                                   .codes = source->shape.codes,
+                                   .n_inputs = source->shape.n_inputs,
+                                   .dual = source->encoder.kind == &thr_dual_tower_encoder,
                                    .build = dir->build,
                                    .file_bytes = source->map.size,
-                                   .fingerprint = source->fingerprint};
+                                   .fingerprint = source->shape.fingerprint};
     THR_TRY_OUT(thr_alloc(dir->context, PIECE_BYTES, 1, &piece, "copying the model", err));
     THR_TRY_OUT(thr_index_build_dir_file_path(dir, THR_INDEX_FILE_MODEL, &path, err));
     THR_TRY_OUT(thr_out_open(dir->context, path, &out, err));
@@ -146,64 +133,47 @@ thr_status thr_index_model_damaged(const char *path, thr_error *err) {
                     path);
 }
 
-static thr_status check_fingerprint(const thr_index_model *model, const thr_manifest *manifest, uint64_t fingerprint,
-                                    thr_error *err) {
-    if (fingerprint == manifest->model.fingerprint)
-        return THR_OK;
-    return thr_fail(err, THR_EMISMATCH,
-                    "%s: this model's fingerprint is %016" PRIx64
-                    ", that of the one the index was built with %016" PRIx64 ": restore that or build the index again",
-                    model->path, fingerprint, manifest->model.fingerprint);
-}
-
-static thr_status check_texts(const thr_index_model *model, const thr_manifest *manifest, thr_error *err) {
-    const thr_tower_info info = thr_tower_get_info(model->tower);
-    THR_TRY(check_fingerprint(model, manifest, info.fingerprint, err));
-    if (info.config.n_dims != manifest->quantiser.n_dims ||
-        manifest->model.codes != gives_codes(&info.config, info.config.item_bits) ||
-        (manifest->model.codes && info.config.n_inputs != manifest->model.n_inputs) ||
-        (manifest->model.codes && info.config.item_bits != manifest->quantiser.item_bits))
+static thr_status check_shape(const thr_index_model *model, const thr_manifest *manifest, thr_error *err) {
+    const thr_encoder_shape shape = model->encoder.kind->shape(model->encoder.model);
+    const thr_manifest_model *listed = &manifest->model;
+    if (shape.fingerprint != listed->fingerprint)
         return thr_fail(err, THR_EMISMATCH,
-                        "%s: gives items %" PRIu32 " dimensions of %" PRIu32 " bits, the index has %" PRIu32
-                        " of %" PRIu32 ": build the index again",
-                        model->path, info.config.n_dims, info.config.item_bits, manifest->quantiser.n_dims,
-                        manifest->quantiser.item_bits);
-    return THR_OK;
-}
-
-static thr_status check_dual(const thr_index_model *model, const thr_manifest *manifest, thr_error *err) {
-    const thr_dual_info info = thr_dual_get_info(model->dual);
-    THR_TRY(check_fingerprint(model, manifest, info.fingerprint, err));
-    if (info.n_vector != manifest->quantiser.n_dims)
+                        "%s: this model's fingerprint is %016" PRIx64
+                        ", that of the one the index was built with %016" PRIx64
+                        ": restore that or build the index again",
+                        model->path, shape.fingerprint, listed->fingerprint);
+    if (shape.n_dims != manifest->quantiser.n_dims)
         return thr_fail(err, THR_EMISMATCH,
                         "%s: gives items %" PRIu32 " dimensions, the index has %" PRIu32 ": build the index again",
-                        model->path, info.n_vector, manifest->quantiser.n_dims);
-    return THR_OK;
+                        model->path, shape.n_dims, manifest->quantiser.n_dims);
+    if (shape.codes == listed->codes &&
+        (!shape.codes || (shape.n_inputs == listed->n_inputs && shape.item_bits == manifest->quantiser.item_bits)))
+        return THR_OK;
+    return thr_fail(err, THR_EMISMATCH,
+                    "%s: gives items codes of %" PRIu32 " bits, the index has %" PRIu32 ": build the index again",
+                    model->path, shape.codes ? shape.item_bits : 0, listed->codes ? manifest->quantiser.item_bits : 0);
 }
 
 thr_status thr_index_model_open(thr_context *context, const char *dir, const thr_manifest *manifest,
                                 thr_index_model *model, thr_error *err) {
     char name[THR_INDEX_FILE_NAME_SIZE];
     thr_error why = {.status = THR_OK};
-    const bool dual = manifest->model.dual;
     *model = (thr_index_model){.context = context};
     thr_index_file_name_print(THR_INDEX_FILE_MODEL, manifest->model.build, name);
     THR_TRY(thr_path_join(context, dir, name, &model->path, err));
     THR_TRY(thr_map_open(model->path, &model->map, err));
     if (model->map.size != manifest->model.file_bytes)
         return thr_index_model_damaged(model->path, err);
-    const thr_status status = dual ? thr_dual_open(context, model->path, &model->dual, &why)
-                                   : thr_text_tower_map(context, model->path, &model->tower, &why);
+    const thr_status status = open_encoder(context, model->path, manifest->model.dual, false, &model->encoder, &why);
     if (status != THR_OK)
         return thr_fail(err, status == THR_EFORMAT ? THR_ECORRUPT : status, "%s", why.text);
-    return dual ? check_dual(model, manifest, err) : check_texts(model, manifest, err);
+    return check_shape(model, manifest, err);
 }
 
 void thr_index_model_close(thr_index_model *model) {
     if (model->context == NULL)
         return;
-    thr_tower_free(model->tower);
-    thr_dual_free(model->dual);
+    close_encoder(&model->encoder);
     thr_map_close(&model->map);
     thr_release(model->context, model->path);
     *model = (thr_index_model){.context = NULL};
