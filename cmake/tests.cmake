@@ -255,11 +255,11 @@ if(gcheck_sources)
         set_property(TEST gcheck.emulated APPEND PROPERTY ENVIRONMENT
                      "THR_CUDA_LIBRARY=$<TARGET_FILE:thresher_cuda_emulated>" "THR_SIMT_DEVICES=3"
                      "THR_CUBLAS_LIBRARY=$<TARGET_FILE:thresher_cublas_emulated>")
-        thr_test(gcheck.script sh ${PROJECT_SOURCE_DIR}/tests/gcheck/tables.sh ${PROJECT_BINARY_DIR}
+        thr_test(gcheck.script sh ${PROJECT_SOURCE_DIR}/tests/gcheck/results.sh ${PROJECT_BINARY_DIR}
                  $<TARGET_FILE:thresher_cuda_emulated>)
         set_tests_properties(gcheck.script PROPERTIES TIMEOUT 960) # sanitizers, on a slow and busy machine
     else()
-        thr_test(gcheck.script sh ${PROJECT_SOURCE_DIR}/tests/gcheck/tables.sh)
+        thr_test(gcheck.script sh ${PROJECT_SOURCE_DIR}/tests/gcheck/results.sh)
     endif()
 endif()
 

@@ -7,7 +7,7 @@ Our figures are read from the reports that the benches wrote into docs/benchmark
 be is run at a small size instead, within a quarter of an hour. The papers' numbers are in published.json.
 """
 
-import re
+import csv
 from collections import Counter
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from bench.papers.tables import Reports
 from bench.papers.verdict import GPU, NONE, NOT, ORDER, PART, REPRODUCED, ROWS, one
 from bench.shared.markdown import Missing, sections_of
 
-PAGE, GPU_PAGE, TRANSLATE_PAGE = "docs/reproduction.md", "docs/gpu.md", "docs/translate.md"
+PAGE, GPU_ROWS, TRANSLATE_PAGE = "docs/reproduction.md", "results/gpu.csv", "docs/translate.md"
 TITLES = {REPRODUCED: "reproduced", ORDER: "order reproduced", PART: "on some data only", NOT: "not reproduced",
           GPU: "need a GPU", NONE: "not measured yet"}  # fmt: skip
 POINTS = "points"  # rows in order of which some part is so at some points only
@@ -42,7 +42,7 @@ are of GPUs: no GPU was available yet.
 | on some data only | the order holds on these data, and is reversed on the others |
 | ... within two standard errors | the order is reversed, by less than two standard errors |
 | **not reproduced** | the order is reversed, and the reason names the pair; or the data are not to be had |
-| needs a GPU | the row of [gpu.md](gpu.md)'s tables that `tools/gpu-check` fills |
+| needs a GPU | the row of [results/gpu.csv](../results/gpu.csv) that `tools/gpu-check` fills |
 | not measured yet | no bench measures it; the reason is given |
 
 The data differ from the papers', which are mostly private: compare orders and ratios, not levels.
@@ -64,14 +64,12 @@ def lines(words):
 
 
 def gpu_row(words):
-    """What tools/gpu-check wrote into its row of docs/gpu.md."""
-    with open(GPU_PAGE, encoding="utf-8") as file:
-        page = [re.sub(r", here [\d.]+ [kMG]? ?items", "", line) for line in file]  # of a GPU with less memory
-    rows = [line.split(" | ") for line in page if line.startswith(f"| {words} | ")]
+    """What tools/gpu-check measured for CASE | SYSTEM | SETTING of results/gpu.csv."""
+    with open(GPU_ROWS, newline="", encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if [row["case"], row["system"], row["setting"]] == words.split(" | ")]
     if len(rows) != 1:
-        raise SystemExit(f'bench papers: {GPU_PAGE} has {len(rows)} rows "{words}": 1 is wanted')
-    measured = rows[0][2].strip()
-    return "-" if measured == "not yet measured" else measured
+        raise SystemExit(f'bench papers: {GPU_ROWS} has {len(rows)} rows "{words}": 1 is wanted')
+    return f"{rows[0]['value']} {rows[0]['unit']}" if rows[0]["value"] else "-"
 
 
 def judge(reports, key, paper):

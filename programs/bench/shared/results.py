@@ -35,8 +35,8 @@ def target_of(row):
 
 
 def missed(row):
-    """Whether a row misses its target."""
+    """Whether a row misses its target; one without a value, of what nobody has measured, does not."""
     target = target_of(row)
-    if target is None:
+    if target is None or not row["value"]:
         return False
     return float(row["value"]) < target[1] if target[0] == ">=" else float(row["value"]) > target[1]
