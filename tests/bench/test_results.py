@@ -4,6 +4,7 @@
 import csv
 import math
 import re
+import tempfile
 import unittest
 
 from bench.shared import results
@@ -51,6 +52,68 @@ class Targets(unittest.TestCase):
     def test_a_value_on_its_bound_meets_it(self):
         for target, value, missed in ((">= 2", "2", 0), (">= 2", "1.9", 1), ("<= 2", "2", 0), ("<= 2", "2.1", 1), ("", "0", 0), (">= 2", "", 0)):
             self.assertEqual(results.missed({"target": target, "value": value}), bool(missed), (target, value))
+
+
+class Tables(unittest.TestCase):
+    ABOUT = {"system": "Thresher", "setting": "", "spread": "", "target": ""}
+
+    def figures(self, *about):
+        return list(results.Table(*about).figures())
+
+    def test_keys_are_data_system_and_setting(self):
+        keys, units = ["data", "system", "what", "k"], ["ms", ("batches of 64", "queries/s")]
+        found = self.figures("speed", keys, units, [["books", "Faiss", "exact", 10, "1.50", "12,345"]])
+        about = {**self.ABOUT, "case": "books: speed", "system": "Faiss"}
+        self.assertEqual(found[0], {**about, "setting": "exact; k 10", "unit": "ms", "value": "1.50"})
+        self.assertEqual(found[1], {**about, "setting": "exact; k 10; batches of 64", "unit": "queries/s", "value": "12345"})
+
+    def test_cells_without_a_number_are_no_figures(self):
+        found = self.figures("c", ["what"], ["a", "b", "c"], [["-", "", "-", "0.97 ± 0.01"]])
+        self.assertEqual(found, [{**self.ABOUT, "case": "c", "unit": "c", "value": "0.97", "spread": "0.01"}])
+
+    def test_rows_have_as_many_cells_as_columns(self):
+        with self.assertRaisesRegex(ValueError, "2 columns"):
+            results.Table("c", ["what"], ["a"], [["x", 1, 2]])
+
+    def test_goals_are_marked_and_kept(self):
+        table = results.Table("c", ["what"], ["ms"], [["x", results.Goal("2.0", most=1.5)]])
+        self.assertIn("| x | 2.0 **missed** |", str(table))
+        self.assertEqual([figure["target"] for figure in table.figures()], ["<= 1.5"])
+        closing = results.Figures([["speed", results.Goal("2", least=2), "8 bits"], ["size", "3", ""]])
+        self.assertIn("| speed | >= 2 | 2 | yes | 8 bits |", str(closing))
+        self.assertEqual([(f["unit"], f["setting"], f["target"]) for f in closing.figures()],
+                         [("speed", "8 bits", ">= 2"), ("size", "", "")])
+
+    def test_a_report_is_text_and_rows(self):
+        report = results.Report(["words\n", results.Report([results.Table("c", [], ["ms"], [["2"]])])])
+        self.assertTrue(str(report).startswith("words\n\n### c\n\n| ms |"))
+        row = report.rows("scan", "avx2")[0]
+        self.assertEqual((row["machine"], row["subject"], row["value"]), ("avx2", "scan", "2"))
+
+
+class Merging(unittest.TestCase):
+    def row(self, case, value):
+        about = {"subject": "s", "system": "Thresher", "setting": "", "unit": "ms", "spread": "", "target": ""}
+        return {**about, "machine": "avx2", "case": case, "value": value}
+
+    def test_only_cases_that_were_measured_on_this_machine_are_replaced(self):
+        with tempfile.TemporaryDirectory() as folder:
+            results.write("s", [{**self.row("a", "9"), "machine": "another", "date": "", "commit": ""}], folder)
+            self.assertEqual(results.merge([self.row("a", "1"), self.row("b", "2")], folder), ["s"])
+            results.merge([self.row("a", "3")], folder)
+            rows = results.read("s", folder)
+            self.assertEqual([(row["case"], row["value"]) for row in rows], [("a", "9"), ("b", "2"), ("a", "3")])
+            self.assertRegex(rows[1]["machine"], r"AVX2, \d+ CPUs$")
+            self.assertRegex(rows[1]["date"], r"^\d{4}-")
+
+    def test_cores_have_their_names(self):
+        for fields, name in (((25, 1, 1), "Zen 3"), ((25, 17, 1), "Zen 4"), ((26, 2, 1), "Zen 5"), ((23, 49, 0), "Zen 2")):
+            about = dict(zip(("cpu family", "model", "stepping"), map(str, fields)), vendor_id="AuthenticAMD")
+            self.assertEqual(results.core_of(about), name)
+        intel = {"vendor_id": "GenuineIntel", "cpu family": "6", "model": "85", "stepping": "7", "model name": "x"}
+        self.assertEqual(results.core_of(intel), "Cascade Lake")
+        self.assertEqual(results.core_of({**intel, "model": "1"}), "x")
+        self.assertEqual(results.core_of({}), "unknown CPU")
 
 
 if __name__ == "__main__":
