@@ -266,8 +266,9 @@ THR_API uint64_t thr_index_quantiser_fingerprint(const thr_index *index);
 
 /*
  * Read every byte, compare all checksums and recompute derived values: block norms and inverse norms match the codes
- * and vectors, vectors and factors are finite, no code is longer than the bound that certification uses, padding is
- * zero, ids are distinct, and the features belong to the same items. Also verifies the posting lists and the model.
+ * and vectors, vectors and factors are finite, codes and their numbers are those of the kept vectors, within the bounds
+ * that certification uses, padding is zero, ids are distinct, and the features belong to the same items. Also verifies
+ * the posting lists and the model.
  *
  * Reads the files about twice; comparing the ids of n items in s segments takes n log(s) steps more. No allocation
  * grows with the number of items. Does not check that names are distinct.

@@ -258,6 +258,79 @@ static void factors_that_are_no_numbers_are_found(void **state) {
                "section records: item 5 has the factor");
 }
 
+/* The first plane of every dimension of an item. */
+static void codes_that_are_not_the_vectors_are_found(void **state) {
+    enum { ITEM = 77 };
+    const uint32_t bits = 3, lead = 2, rows = (DIMS + 7) / 8;
+    for (int how = 0; how < 9; how++) {
+        thr_index_build_options options = build_options(
+            (thr_metric)(how % 3), (thr_dtype[]){THR_DTYPE_F32, THR_DTYPE_F16, THR_DTYPE_I8}[how / 3], bits);
+        options.lead_bits = how % 2 == 0 ? lead : bits;
+        options.cells = how % 3 == 0 ? 0 : 6;
+        build(*state, &options);
+        expect_sound(*state);
+        const size_t planes = options.lead_bits, block = (size_t)rows * planes * THR_BLOCK_ITEMS;
+        for (uint32_t d = 0; d < DIMS; d++) {
+            changed c = take(0, THR_SECTION_CODES);
+            const size_t at =
+                ITEM / THR_BLOCK_ITEMS * block + d / 8 * planes * THR_BLOCK_ITEMS + ITEM % THR_BLOCK_ITEMS;
+            const uint8_t byte = c.section[at] ^ (uint8_t)(1 << d % 8);
+            free(c.bytes);
+            change(*state, THR_SECTION_CODES, at, &byte, 1, "section ");
+        }
+    }
+}
+
+static void numbers_that_are_not_the_vectors_are_found(void **state) {
+    thr_index_build_options options = build_options(THR_METRIC_L2, THR_DTYPE_F32, 3);
+    options.lead_bits = 3;
+    build(*state, &options);
+    for (int part = 0; part < 2; part++) {
+        const uint32_t kind = part == 0 ? THR_SECTION_FACTORS : THR_SECTION_OFFSETS;
+        changed c = take(0, kind);
+        float number;
+        memcpy(&number, c.section + 5 * sizeof number, sizeof number);
+        free(c.bytes);
+        const float wrong[] = {0.9999f * number, 1.0001f * number, 0};
+        for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+            change(*state, kind, 5 * sizeof number, &wrong[i], sizeof number,
+                   part == 0 ? "the factor of item 5 is not that" : "the offset of item 5 is not that");
+    }
+    options.lead_bits = 1;
+    build(*state, &options);
+    const uint16_t zero = 0;
+    change(*state, THR_SECTION_LEADS, 5 * 2 * sizeof zero, &zero, sizeof zero, "section leads: the factor of item 5");
+    change(*state, THR_SECTION_LEADS, (5 * 2 + 1) * sizeof zero, &zero, sizeof zero,
+           "section leads: the offset of item");
+}
+
+/* Certificates rely on the bounds of errors: one that is too small is found where codes prove it. */
+static void bounds_that_items_exceed_are_found(void **state) {
+    char path[PATH_ROOM], *text;
+    size_t size;
+    const float none[2] = {0, 0};
+    join_path(path, DIR_A, "MANIFEST");
+    for (int metric = 0; metric < 3; metric++) {
+        thr_index_build_options options = build_options((thr_metric)metric, THR_DTYPE_I8, 3);
+        options.lead_bits = 1;
+        build(*state, &options);
+        change(*state, THR_SECTION_KEPT, DIMS * sizeof(float), none, sizeof none, "MANIFEST");
+        options.keep = THR_DTYPE_F32;
+        build(*state, &options);
+        for (int which = 0; which < 2; which++) {
+            thr_manifest manifest;
+            expect_ok(thr_index_manifest_read(*state, path, &manifest, NULL, NULL, &error));
+            *(which == 0 ? &manifest.errors.lead_error : &manifest.errors.full_error) *= 0.99f;
+            expect_ok(thr_index_manifest_print(*state, &manifest, &text, &size, &error));
+            test_write_file(path, text, size);
+            thr_release(*state, text);
+            thr_index_manifest_free(*state, &manifest);
+            expect_found(*state, "is farther from its residual than the");
+            build(*state, &options);
+        }
+    }
+}
+
 /* Answers are certified by the manifest's lengths of codes, so a code that is longer makes wrong promises. */
 static void codes_longer_than_the_manifest_has_them_are_found(void **state) {
     thr_index_build_options options = build_options(THR_METRIC_COSINE, THR_DTYPE_F32, 3);
@@ -315,6 +388,9 @@ int main(void) {
         cmocka_unit_test(inverse_norms_that_are_not_the_vectors_are_found),
         cmocka_unit_test(vectors_that_are_not_finite_are_found),
         cmocka_unit_test(factors_that_are_no_numbers_are_found),
+        cmocka_unit_test(codes_that_are_not_the_vectors_are_found),
+        cmocka_unit_test(numbers_that_are_not_the_vectors_are_found),
+        cmocka_unit_test(bounds_that_items_exceed_are_found),
         cmocka_unit_test(codes_longer_than_the_manifest_has_them_are_found),
         cmocka_unit_test(features_of_other_items_are_found),
     };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* codes.c - recomputes the block norms of a segment's codes, and checks factors, offsets and code lengths. */
+/* codes.c - recomputes the block norms of a segment's codes, and compares their lengths with the manifest's bounds. */
 #include "index/verify/verify.h"
 
 #include <inttypes.h>
@@ -9,7 +9,6 @@
 #include "base/error.h"
 #include "base/half.h"
 #include "code/encode.h"
-#include "index/code_origins.h"
 #include "kernel/kernel.h"
 
 enum { STEP_BLOCKS = 64 };
@@ -111,55 +110,6 @@ static thr_status check_nested(const block *b, const uint8_t *lead_codes, const 
     return THR_OK;
 }
 
-/* Bits that differ between two blocks of codes. */
-static uint64_t count_differences(const uint8_t *a, const uint8_t *b, size_t size) {
-    uint64_t n = 0;
-    for (size_t i = 0; i < size; i++)
-        n += (uint64_t)__builtin_popcount(a[i] ^ b[i]);
-    return n;
-}
-
-/*
- * The rotation and the ranges are in the MANIFEST only. With wrong ones, an eighth of the codes' bits and more differ.
- * A few bits differ in a sound index, too, where kept vectors are rounded, as from 64-bit floats.
- */
-static thr_status check_quantiser(const block *b, const uint8_t *stored, thr_error *err) {
-    const thr_manifest *m = &b->index->manifest;
-    const thr_segment_view *view = b->view;
-    const size_t size = thr_block_size(view->shape.n_dims, view->shape.bits);
-    const uint64_t n_bits = (uint64_t)b->n * view->shape.n_dims * view->shape.bits;
-    const thr_matrix rows = thr_matrix_f32(view->scan.vectors, b->n, view->shape.n_dims);
-    thr_code_input input = {.rows = &rows};
-    thr_index_code_origins origins = {.context = NULL};
-    thr_measures measures = {.norms = NULL};
-    uint8_t *codes = NULL;
-    uint64_t n = 0;
-    thr_status status = THR_OK;
-    if (m->keep != THR_DTYPE_F32 || m->model.codes)
-        return THR_OK;
-    THR_TRY_OUT(thr_alloc_zero(b->index->context, 1, size, &codes, "a block of codes", err));
-    THR_TRY_OUT(thr_alloc(b->index->context, b->n, sizeof(float), &measures.norms, "a block of codes", err));
-    if (m->has_origins) {
-        THR_TRY_OUT(thr_index_code_origins_make(b->index->context, &m->quantiser,
-                                                view->cells.n > 0 ? &view->cells : NULL, view->shape.n_items, &origins,
-                                                err));
-        input.origins = &origins.of;
-    }
-    if (thr_code_encode_rows(b->index->context, &m->quantiser, &input, codes, &measures, NULL) == THR_OK)
-        n = count_differences(codes, stored, size);
-    if (n > 8 && n > n_bits / 8)
-        status =
-            thr_fail(err, THR_ECORRUPT,
-                     "%s: section codes: %" PRIu64 " of the first %" PRIu64
-                     " bits are not those of the vectors, with the MANIFEST's rotation and ranges: build the index "
-                     "again",
-                     view->file.path, n, n_bits);
-out:
-    thr_index_code_origins_free(&origins);
-    THR_RELEASE(b->index->context, codes, measures.norms);
-    return status;
-}
-
 thr_status thr_index_verify_codes(const thr_index *index, uint32_t segment, thr_file_sum *sum, thr_error *err) {
     const thr_segment_view *view = &index->mapped[segment].view;
     const thr_segment_shape *s = &view->shape;
@@ -177,8 +127,6 @@ thr_status thr_index_verify_codes(const thr_index *index, uint32_t segment, thr_
         index->context->kernels->code_squares(squares, codes, 1, s->n_dims, s->lead);
         THR_TRY_OUT(check_norm(&b, squares, err));
         THR_TRY_OUT(b.whole != NULL ? check_nested(&b, codes, squares, err) : check_flat(&b, err));
-        if (b.number == 0)
-            THR_TRY_OUT(check_quantiser(&b, b.whole != NULL ? b.whole : codes, err));
     }
 out:
     thr_release(index->context, b.whole);

@@ -10,6 +10,7 @@ static thr_status verify_segment(thr_file_sum *sum, const thr_index *index, uint
     THR_TRY(thr_index_segment_check_contents(&mapped->view, err));
     THR_TRY(thr_index_verify_codes(index, i, sum, err));
     THR_TRY(thr_index_verify_vectors(index, i, sum, err));
+    THR_TRY(thr_index_verify_code_vectors(index, i, sum, err));
     return thr_index_verify_cells(index, i, sum, err);
 }
 

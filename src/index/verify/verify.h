@@ -21,6 +21,12 @@ thr_status thr_index_verify_vectors(const thr_index *index, uint32_t segment, th
  */
 thr_status thr_index_verify_codes(const thr_index *index, uint32_t segment, thr_file_sum *sum, thr_error *err);
 
+/*
+ * Check that codes, their factors and offsets are those of the kept vectors, and as near as the manifest has them.
+ * After the vectors. THR_ECORRUPT; THR_ECANCELED; THR_ENOMEM.
+ */
+thr_status thr_index_verify_code_vectors(const thr_index *index, uint32_t segment, thr_file_sum *sum, thr_error *err);
+
 /* Check the numbers of cells and their centroids, after the vectors. THR_ECORRUPT; THR_ECANCELED; THR_ENOMEM. */
 thr_status thr_index_verify_cells(const thr_index *index, uint32_t segment, thr_file_sum *sum, thr_error *err);
 
