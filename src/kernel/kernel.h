@@ -117,7 +117,8 @@ typedef void (*thr_tile_kernel)(uint32_t *distances, size_t stride, const uint8_
     X(screen_factors, thr_screen_factors_kernel)                                                                       \
     X(screen_leads, thr_screen_leads_kernel)                                                                           \
     X(rest_product, thr_rest_product_kernel)                                                                           \
-    X(screen_scores, thr_screen_scores_kernel)
+    X(screen_scores, thr_screen_scores_kernel)                                                                         \
+    X(cosines, thr_cosines_kernel)
 
 #define THR_KERNEL_LIST(X)                                                                                             \
     THR_CODE_KERNEL_LIST(X)                                                                                            \
@@ -203,6 +204,26 @@ typedef int32_t (*thr_rest_product_kernel)(const uint8_t *planes, uint32_t n_pla
 
 /* Bits scores[i] >= threshold for 64 scores. */
 typedef uint64_t (*thr_screen_scores_kernel)(const float *scores, float threshold);
+
+/* A query's parameters for converting products with kept vectors to cosines. */
+typedef struct thr_cosine_line {
+    float weight, bias, near;
+} thr_cosine_line;
+
+/*
+ * Products with 64 kept vectors to cosines, in place: scores[i] * scales[i]; with halves less halves[i], times weight
+ * plus bias, and 0 where halves[i] < 0; at least -1 (thr_kernel_cosine_one). Returns bits scores[i] >= near.
+ */
+typedef uint64_t (*thr_cosines_kernel)(float *scores, const float *scales, const float *halves,
+                                       const thr_cosine_line *line);
+
+/* One of them. half NULL: the kept vector has none. */
+static inline float thr_kernel_cosine_one(float product, float scale, const float *half, thr_cosine_line line) {
+    float cosine = product * scale;
+    if (half != NULL)
+        cosine = *half < 0 ? 0 : (cosine - *half) * line.weight + line.bias;
+    return cosine < -1 ? -1 : cosine;
+}
 
 typedef struct thr_kernels {
 #define THR_KERNEL_SLOT(name, type) type name;

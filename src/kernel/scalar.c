@@ -271,6 +271,15 @@ static uint64_t screen_scores(const float *scores, float threshold) {
     return mask;
 }
 
+static uint64_t cosines(float *scores, const float *scales, const float *halves, const thr_cosine_line *line) {
+    uint64_t mask = 0;
+    for (size_t i = 0; i < ITEMS; i++) {
+        scores[i] = thr_kernel_cosine_one(scores[i], scales[i], halves == NULL ? NULL : halves + i, *line);
+        mask |= (uint64_t)(scores[i] >= line->near) << i;
+    }
+    return mask;
+}
+
 void thr_kernels_fill_scalar(thr_kernels *kernels) {
 #define FILL(name, type) kernels->name = name;
     THR_CODE_KERNEL_LIST(FILL)

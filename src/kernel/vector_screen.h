@@ -196,6 +196,32 @@ static inline uint64_t thr_screen_scores(const float *scores, float threshold) {
     return thr_kernel_mask(hits);
 }
 
+/* halves is NULL or not at every call, as a constant. */
+THR_ALWAYS uint64_t thr_kernel_cosines(float *scores, const float *scales, const float *halves, thr_cosine_line line) {
+    const thr_lanes least = -1.0f - (thr_lanes){0};
+    thr_hits hits[VECTORS];
+    THR_UNROLL
+    for (size_t v = 0, i = 0; v < VECTORS; v++, i += LANES) {
+        thr_lanes cosine = thr_kernel_load(scores + i) * thr_kernel_load(scales + i);
+        if (halves != NULL) {
+            const thr_lanes half = thr_kernel_load(halves + i);
+            cosine = (cosine - half) * line.weight + line.bias;
+            cosine = (thr_lanes)((thr_lanes_int)cosine & ~(half < 0));
+        }
+        const thr_lanes_int below = cosine < least;
+        cosine = (thr_lanes)((below & (thr_lanes_int)least) | (~below & (thr_lanes_int)cosine));
+        thr_kernel_store(scores + i, cosine);
+        hits[v] = thr_kernel_reaches(cosine, line.near);
+    }
+    return thr_kernel_mask(hits);
+}
+
+static inline uint64_t thr_cosines(float *scores, const float *scales, const float *halves,
+                                   const thr_cosine_line *line) {
+    return halves != NULL ? thr_kernel_cosines(scores, scales, halves, *line)
+                          : thr_kernel_cosines(scores, scales, NULL, *line);
+}
+
 /* ----------------------------------------------------------------------------------------------- postings */
 
 static inline void thr_add_run(int32_t *sums, size_t n, int32_t weight) {
@@ -241,6 +267,7 @@ static inline void thr_kernels_fill_screen(thr_kernels *kernels) {
     kernels->screen_factors = thr_screen_factors;
     kernels->screen_leads = thr_screen_leads;
     kernels->screen_scores = thr_screen_scores;
+    kernels->cosines = thr_cosines;
     kernels->add_run = thr_add_run;
     kernels->screen_sums = thr_screen_sums;
     kernels->screen_values = thr_screen_values;

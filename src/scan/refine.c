@@ -18,92 +18,48 @@ enum {
 /* Costs of scoring a row's vector and of screening a block: nanoseconds, and bytes per further nanosecond. */
 static const double ROW_NS = 20, ROW_BYTES_PER_NS = 14, BLOCK_NS = 40, BLOCK_BYTES_PER_NS = 16;
 
+/* |q - x|^2 of the query and a kept vector, both of length 1 or close to it. */
+static float square_distance(const thr_scan_query *query, thr_lane *lane, const thr_segment *segment, uint64_t item) {
+    const thr_scan_corpus *corpus = query->corpus;
+    const uint32_t n_dims = corpus->quantiser->n_dims;
+    const size_t size = thr_row_size(corpus);
+    const char *vector = (const char *)segment->vectors + item * size;
+    float square, *row = lane->vector + n_dims;
+    if (thr_keep_is_scaled(corpus->keep)) {
+        (corpus->keep == THR_DTYPE_F16 ? query->kernels->l2_f16 : query->kernels->l2_i8)(
+            &square, query->kept_vector, vector, size, 1, n_dims, segment->scales + item);
+        return square;
+    }
+    for (uint32_t d = 0; d < n_dims; d++)
+        row[d] = ((const float *)(const void *)vector)[d] * segment->inverse_norms[item];
+    query->kernels->l2_f32(&square, query->vector, row, 0, 1, n_dims);
+    return square;
+}
+
 /*
- * Cosines from products of the query, of length 1, with n float32 rows from `first` on. For unit vectors the cosine is
+ * Cosines from products of the query, of length 1, with n rows from `first` on. For unit vectors the cosine is
  * 1 - |difference|^2 / 2. Near 1 this form has hardly any rounding error. It never exceeds 1, and is exactly 1
  * for a multiple of the query. So it replaces all products that differ from 1 by rounding only, unless no row reaches
  * `least`.
  */
 static void to_cosines(const thr_scan_query *query, thr_lane *lane, const thr_segment *segment, uint64_t first,
                        size_t n, float least, float *scores) {
-    const uint32_t n_dims = query->corpus->quantiser->n_dims;
-    const float near = thr_near_cosine(n_dims);
-    const float *norms = segment->inverse_norms + first;
-    float *row = lane->vector + n_dims;
+    const float near = thr_near_cosine(query->corpus->quantiser->n_dims);
+    const float *scales = (segment->scales != NULL ? segment->scales : segment->inverse_norms) + first;
+    const float *halves = segment->halves == NULL ? NULL : segment->halves + first;
+    const thr_cosine_line line = {query->kept_weight, query->kept_bias, near};
     uint64_t candidates = 0;
-    for (size_t i = 0; i < n; i++)
-        scores[i] *= norms[i];
-    for (size_t i = 0; i < n && !(least > -1); i++)
-        scores[i] = scores[i] < -1 ? -1 : scores[i];
     if (n == THR_BLOCK_ITEMS)
-        candidates = query->kernels->screen_scores(scores, near);
+        candidates = query->kernels->cosines(scores, scales, halves, &line);
     else
-        for (size_t i = 0; i < n; i++)
+        for (size_t i = 0; i < n; i++) {
+            scores[i] = thr_kernel_cosine_one(scores[i], scales[i], halves == NULL ? NULL : halves + i, line);
             candidates |= (uint64_t)(scores[i] >= near) << i;
+        }
     for (; candidates != 0; candidates &= candidates - 1) {
         const unsigned i = (unsigned)__builtin_ctzll(candidates);
-        if (least > 1) {
-            scores[i] = 1;
-            continue;
-        }
-        const float *vector = (const float *)segment->vectors + (first + i) * n_dims;
-        float square;
-        for (uint32_t d = 0; d < n_dims; d++)
-            row[d] = vector[d] * norms[i];
-        query->kernels->l2_f32(&square, query->vector, row, 0, 1, n_dims);
-        scores[i] = 1 - 0.5f * square;
+        scores[i] = least > 1 ? 1 : 1 - 0.5f * square_distance(query, lane, segment, first + i);
     }
-}
-
-/* The same for rows kept as float16 or int8 (segment.h), from their products times their scales. */
-static void to_scaled_cosines(const thr_scan_query *query, const thr_segment *segment, uint64_t first, size_t n,
-                              float least, float *scores) {
-    const thr_scan_corpus *corpus = query->corpus;
-    const uint32_t n_dims = corpus->quantiser->n_dims;
-    const size_t size = thr_row_size(corpus);
-    const char *rows = (const char *)segment->vectors + first * size;
-    const float near = thr_near_cosine(n_dims), *halves = segment->halves + first, *scales = segment->scales + first;
-    bool any = false;
-    for (size_t i = 0; i < n; i++) {
-        const float cosine = (scores[i] - halves[i]) * query->kept_weight + query->kept_bias;
-        scores[i] = halves[i] < 0 ? 0 : cosine < -1 ? -1 : cosine;
-        any = any || scores[i] >= near;
-    }
-    for (size_t i = 0; any && i < n; i++) {
-        if (scores[i] < near)
-            continue;
-        if (least > 1) {
-            scores[i] = 1;
-            continue;
-        }
-        float square;
-        (corpus->keep == THR_DTYPE_F16 ? query->kernels->l2_f16 : query->kernels->l2_i8)(
-            &square, query->kept_vector, rows + i * size, size, 1, n_dims, scales + i);
-        scores[i] = 1 - 0.5f * square;
-    }
-}
-
-/* Exact scores of n consecutive rows from `first` on, kept as float16 or int8. */
-static void score_scaled_rows(const thr_scan_query *query, const thr_segment *segment, uint64_t first, size_t n,
-                              float least, float *scores) {
-    const thr_scan_corpus *corpus = query->corpus;
-    const thr_kernels *kernels = query->kernels;
-    const uint32_t n_dims = corpus->quantiser->n_dims;
-    const size_t size = thr_row_size(corpus);
-    const char *rows = (const char *)segment->vectors + first * size;
-    const float *scales = segment->scales + first;
-    const bool f16 = corpus->keep == THR_DTYPE_F16;
-    if (corpus->metric == THR_METRIC_L2) {
-        (f16 ? kernels->l2_f16 : kernels->l2_i8)(scores, query->kept_vector, rows, size, n, n_dims, scales);
-        return;
-    }
-    (f16 ? kernels->dot_f16 : kernels->dot_i8)(scores, query->kept_vector, rows, size, n, n_dims);
-    for (size_t i = 0; i < n; i++)
-        scores[i] *= scales[i];
-    for (size_t i = 0; corpus->metric == THR_METRIC_IP && i < n; i++)
-        scores[i] += query->kept_bias;
-    if (corpus->metric == THR_METRIC_COSINE)
-        to_scaled_cosines(query, segment, first, n, least, scores);
 }
 
 /* Exact scores of n consecutive rows from `first` on, before sums of hits. Those below `least` may be wrong. */
@@ -111,18 +67,28 @@ static void score_rows(const thr_scan_query *query, thr_lane *lane, const thr_se
                        size_t n, float least, float *scores) {
     const thr_scan_corpus *corpus = query->corpus;
     const thr_kernels *kernels = query->kernels;
+    const uint32_t n_dims = corpus->quantiser->n_dims;
     const size_t size = thr_row_size(corpus);
-    const bool l2 = corpus->metric == THR_METRIC_L2, scaled = thr_keep_is_scaled(corpus->keep);
-    if (scaled)
-        score_scaled_rows(query, segment, first, n, least, scores);
-    else
-        (l2 ? kernels->l2_f32 : kernels->dot_f32)(scores, query->vector, (const char *)segment->vectors + first * size,
-                                                  size, n, corpus->quantiser->n_dims);
-    if (corpus->metric == THR_METRIC_COSINE && !scaled)
-        to_cosines(query, lane, segment, first, n, least, scores);
-    if (l2)
+    const char *rows = (const char *)segment->vectors + first * size;
+    const bool f16 = corpus->keep == THR_DTYPE_F16, scaled = thr_keep_is_scaled(corpus->keep);
+    if (corpus->metric == THR_METRIC_L2) {
+        if (scaled)
+            (f16 ? kernels->l2_f16 : kernels->l2_i8)(scores, query->kept_vector, rows, size, n, n_dims,
+                                                     segment->scales + first);
+        else
+            kernels->l2_f32(scores, query->vector, rows, size, n, n_dims);
         for (size_t i = 0; i < n; i++)
             scores[i] = 0.0f - scores[i]; /* not -scores[i], which is -0 at distance 0 */
+        return;
+    }
+    (f16      ? kernels->dot_f16
+     : scaled ? kernels->dot_i8
+              : kernels->dot_f32)(scores, query->kept_vector, rows, size, n, n_dims);
+    if (corpus->metric == THR_METRIC_COSINE)
+        to_cosines(query, lane, segment, first, n, least, scores);
+    else if (scaled)
+        for (size_t i = 0; i < n; i++)
+            scores[i] = scores[i] * segment->scales[first + i] + query->kept_bias;
 }
 
 /* A row of a segment. */

@@ -257,7 +257,7 @@ void check_code_squares(kcheck *check) {
 typedef struct screen_input {
     const uint32_t *distances, *squares;
     const int32_t *bounds;
-    const float *factors, *lengths;
+    const float *factors, *lengths, *products;
     const uint16_t *numbers;
     size_t n_blocks;
     int32_t total;
@@ -413,6 +413,25 @@ static void run_screen_scores(const thr_kernels *kernels, void *out, void *arg) 
     const screen_input *in = arg;
     uint64_t mask = kernels->screen_scores(in->factors, in->threshold);
     memcpy(out, &mask, sizeof mask);
+}
+
+static void run_cosines(const thr_kernels *kernels, void *out, void *arg) {
+    const screen_input *in = arg;
+    const thr_cosine_line line = {in->gain, in->weight, in->threshold};
+    screen_output *o = out;
+    memcpy(o->scores, in->factors, sizeof o->scores);
+    o->mask = kernels->cosines(o->scores, in->products, in->lengths, &line);
+}
+
+void check_cosines(kcheck *check) {
+    screen_input in = {0};
+    float *products = kcheck_buffer(check, ITEMS * sizeof *products);
+    fill_screen(check, &in);
+    for (int i = 0; i < ITEMS; i++)
+        products[i] = kcheck_float(check);
+    in.products = products;
+    in.threshold = in.factors[0] * products[0];
+    kcheck_call(check, run_cosines, &in, sizeof(screen_output), ITEMS, 12 * ITEMS, "halves %d", in.lengths != NULL);
 }
 
 void check_screen_scores(kcheck *check) {

@@ -120,19 +120,24 @@ ROWS_KERNEL(l2_f32, load_f32, step_l2, 4)
 ROWS_KERNEL(l2_f16_given, load_f16, step_l2, 2)
 SCALED_ROWS_KERNEL(l2_f16_scaled, load_f16, step_l2, 2)
 
-/* Most rows of float16 numbers have the scale 1. Rows that do, or do not, are scored together. */
+static inline bool are_ones(const float *scales, size_t n) {
+    __m256 others = _mm256_setzero_ps();
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        others = _mm256_or_ps(others, _mm256_cmp_ps(_mm256_loadu_ps(scales + i), _mm256_set1_ps(1), _CMP_NEQ_UQ));
+    bool ones = _mm256_movemask_ps(others) == 0;
+    for (; i < n; i++)
+        ones = ones && scales[i] == 1;
+    return ones;
+}
+
+/* Most rows of float16 numbers have the scale 1, and are not multiplied by it. */
 static void l2_f16(float *out, const float *query, const void *rows, size_t stride, size_t n_rows, size_t n_dims,
                    const float *scales) {
-    const char *row = rows;
-    for (size_t i = 0, end; i < n_rows; i = end) {
-        const bool given = scales[i] == 1;
-        for (end = i + 1; end < n_rows && (scales[end] == 1) == given;)
-            end++;
-        if (given)
-            l2_f16_given(out + i, query, row + i * stride, stride, end - i, n_dims);
-        else
-            l2_f16_scaled(out + i, query, row + i * stride, stride, end - i, n_dims, scales + i);
-    }
+    if (are_ones(scales, n_rows))
+        l2_f16_given(out, query, rows, stride, n_rows, n_dims);
+    else
+        l2_f16_scaled(out, query, rows, stride, n_rows, n_dims, scales);
 }
 
 SCALED_ROWS_KERNEL(l2_i8, load_i8, step_l2, 1)

@@ -102,20 +102,26 @@ static inline __m128 add_lanes_of_four(const __m512 *v) {
 ROWS_KERNEL(dot_f32, load_f32, step_dot)
 ROWS_KERNEL(dot_i8, load_i8, step_dot)
 ROWS_KERNEL(l2_f32, load_f32, step_l2)
-ROW_SUM(l2_f16_given, load_f16, step_l2)
-ROW_SUM(l2_f16_scaled, load_f16, STEP_SCALED)
-
-/* Most rows of float16 numbers have the scale 1. */
-static inline __m512 l2_f16_row(const float *query, const char *row, size_t n_dims, float scale) {
-    return scale == 1 ? l2_f16_given_row(query, row, n_dims, scale) : l2_f16_scaled_row(query, row, n_dims, scale);
-}
-
-static void l2_f16(float *out, const float *query, const void *rows, size_t stride, size_t n_rows, size_t n_dims,
-                   const float *scales){ROWS_LOOP(l2_f16, SCALE_OF)}
-
+ROWS_KERNEL(l2_f16_given, load_f16, step_l2)
+SCALED_ROWS_KERNEL(l2_f16_scaled, load_f16, STEP_SCALED)
 SCALED_ROWS_KERNEL(l2_i8, load_i8, STEP_SCALED)
 
-    static void f32_to_f16(uint16_t *out, const float *in, size_t n) {
+/* Most rows of float16 numbers have the scale 1, and are not multiplied by it. */
+static void l2_f16(float *out, const float *query, const void *rows, size_t stride, size_t n_rows, size_t n_dims,
+                   const float *scales) {
+    const __m512 one = _mm512_set1_ps(1);
+    __mmask16 others = 0;
+    for (size_t i = 0; i < n_rows; i += 16) {
+        const __mmask16 lanes = (__mmask16)(n_rows - i >= 16 ? 0xffffu : (1u << (n_rows - i)) - 1);
+        others |= _mm512_mask_cmp_ps_mask(lanes, _mm512_maskz_loadu_ps(lanes, scales + i), one, _CMP_NEQ_UQ);
+    }
+    if (others == 0)
+        l2_f16_given(out, query, rows, stride, n_rows, n_dims);
+    else
+        l2_f16_scaled(out, query, rows, stride, n_rows, n_dims, scales);
+}
+
+static void f32_to_f16(uint16_t *out, const float *in, size_t n) {
     for (size_t i = 0; i < n; i += 16) {
         __mmask16 lanes = (__mmask16)(n - i >= 16 ? 0xffffu : (1u << (n - i)) - 1);
         __m256i h = _mm512_cvtps_ph(_mm512_maskz_loadu_ps(lanes, in + i), _MM_FROUND_TO_NEAREST_INT);
