@@ -75,8 +75,8 @@ static thr_status open_parts(gguf_model *m, const char *path, thr_error *err) {
         thr_error why;
         if (i == own)
             continue;
-        (void)snprintf(number, 6, "%05u", i);
-        number[5] = '-';
+        for (uint32_t digit = 5, rest = i; digit-- > 0; rest /= 10)
+            number[digit] = (char)('0' + rest % 10);
         file = NULL;
         status = thr_tensors_gguf_open(m->context, other, &file, &why);
         status = status == THR_ENOMEM ? thr_pass_on(status, &why, err) : add_part(m, other, file, err);
