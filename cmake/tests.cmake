@@ -226,8 +226,9 @@ if(with_simt)
         set_property(SOURCE ${wrapper} APPEND PROPERTY OBJECT_DEPENDS ${source})
         list(APPEND emulated ${wrapper})
     endforeach()
-    add_library(thresher_cuda_emulated MODULE ${emulated} src/base/error.c src/base/text/printable.c src/base/text/utf8.c)
-    target_include_directories(thresher_cuda_emulated PRIVATE include src)
+    add_library(thresher_cuda_emulated MODULE ${emulated}
+        src/ground/base/error.c src/ground/base/text/printable.c src/ground/base/text/utf8.c)
+    target_include_directories(thresher_cuda_emulated PRIVATE ${THR_INCLUDES})
     target_link_libraries(thresher_cuda_emulated PRIVATE thresher_simt ${CMAKE_DL_LIBS})
     # Loops that nvcc has to unroll need not be here: gcc ignores the pragma, and clang would take minutes.
     target_compile_options(thresher_cuda_emulated PRIVATE

@@ -139,7 +139,7 @@ print(os.path.exists("new"), thresher.devices())
         if compiler is None or not os.path.isfile(source):
             self.skipTest("no C compiler, or no source of the library")
         library = self.path("broken.so")
-        include = [argument for name in ("include", "src") for argument in ("-I", os.path.join(SOURCES, name))]
+        include = [argument for name in ("include", "src/ground") for argument in ("-I", os.path.join(SOURCES, name))]
         subprocess.run([compiler, "-std=c17", "-shared", "-fPIC", *include, source, "-o", library], check=True)
         code = """
 print(thresher._devices._describe(0))

@@ -188,7 +188,7 @@ done
 # A library that shows two GPUs, neither of which can be used.
 cc=${CC:-cc}
 command -v "$cc" >/dev/null 2>&1 || exit 0
-"$cc" -std=c17 -shared -fPIC -I "$source_dir/include" -I "$source_dir/src" "$cli_dir/broken_gpus.c" -o broken.so
+"$cc" -std=c17 -shared -fPIC -I "$source_dir/include" -I "$source_dir/src/ground" "$cli_dir/broken_gpus.c" -o broken.so
 THR_CUDA_LIBRARY=$PWD/broken.so
 
 fails 1 'cuda:0: this GPU is broken' "$THRESHER" info --device cuda

@@ -20,7 +20,7 @@ from .._core import arrays
 from .._core.checks import as_list
 from .._index import Index
 
-# As src/index/build/row_source.c: runs of consecutive rows, spread evenly; blocks of rows; most bytes of a sample.
+# As src/core/index/build/row_source.c: runs of consecutive rows, spread evenly; blocks of rows; most bytes of a sample.
 _RUNS, _BLOCK, _MOST_BYTES = 64, 64, 32 << 20
 SAMPLE_ROWS = 4096
 
