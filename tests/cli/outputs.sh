@@ -71,7 +71,6 @@ rm hard.svm soft.svm
 cp pairs.tsv valid.tsv
 refuses 'is also the input pairs.tsv' pairs.tsv tower -o pairs.tsv
 refuses 'is also the input valid.tsv' valid.tsv tower -o valid.tsv --valid valid.tsv
-refuses 'is also the input pairs.tsv' pairs.tsv tower -o new.safetensors --curve pairs.tsv
 refuses 'is also the input requests.tsv' requests.tsv tower_dual -o requests.tsv
 refuses 'is also the input ads.tsv' ads.tsv tower_dual -o ads.tsv
 refuses 'is also the input items.tsv' items.tsv hits -o items.tsv
@@ -99,10 +98,6 @@ refuses 'is also the input packed.svm.query.gz' packed.svm.query.gz plain packed
 refuses 'is also the input plain.svm.query' plain.svm.query "$THRESHER" rank train plain.svm -q -o plain.svm.query
 fails 1 'rows.svm.thr-cache: is the cache of rows.svm' scores --cache -o "$PWD/rows.svm.thr-cache"
 [ ! -e rows.svm.thr-cache ] || die "a refused command wrote a cache"
-fails 1 'curve.svg: is an output of the training' tower -o curve.svg --curve curve.csv
-fails 1 'c.svg: is an output of the training' tower_dual -o "$PWD/c.svg" --curve c.csv
-fails 1 'm.checkpoint: is an output of the training' tower -o m --curve m.checkpoint
-[ ! -e curve.csv ] && [ ! -e c.csv ] || die "a refused training began a curve"
 [ ! -e new.fvecs ] && [ ! -e new.safetensors ] || die "a refused command wrote something"
 
 # What is of another kind stays, whether --force is given or not; an empty file is replaced.
@@ -117,13 +112,6 @@ refuses 'exists and is not a ranking model' x.safetensors ranker -o x.safetensor
 refuses 'exists and is not a file of posting lists' notes hits -o notes
 refuses 'exists and is not a head' notes head_of -o notes
 refuses 'exists and is not a dual tower' x.safetensors tower_dual -o x.safetensors
-refuses 'notes: exists and is not a learning curve' notes tower -o new.safetensors --curve notes
-cp notes new.svg
-refuses 'new.svg: exists and is not a plot' new.svg tower -o new.safetensors --curve new.csv
-printf 'epoch,seconds,examples_per_s,loss,valid_loss,valid_auc\n1,1,1,1,1,1\n' >old.csv
-printf 'a word\tanother\n' >one.tsv
-refuses 'to learn from' old.csv "$THRESHER" tower train one.tsv -o new.safetensors --curve old.csv
-rm old.csv one.tsv
 mkdir folder
 for command in hits head_of tower ranker scores translations; do
     fails 1 'folder: is a directory' $command -o folder
@@ -227,16 +215,13 @@ rm users.hits
 ln -s users.names users.hits
 users -o users.fvecs --hits users.hits
 [ -L users.hits ] && [ -s users.names ] || die "--hits did not write the file behind a link"
-ln -s victim curve.csv
-ln -s victim curve.svg.tmp
-tower -o new.safetensors --curve curve.csv 2>err || true
 ln -s victim rows.svm.thr-cache
 ln -s victim rows.svm.thr-cache.tmp
 works scores --cache
 ln -s victim x.index/MANIFEST.tmp
 works index -o x.index --force
 [ "$(cat victim)" = mine ] || die "a link was followed"
-rm -f users.* curve.* rows.svm.thr-cache* new.safetensors
+rm -f users.* rows.svm.thr-cache* new.safetensors
 
 # ---------------------------------------------------------------------------------------------------------- two writers
 

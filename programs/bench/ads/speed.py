@@ -51,9 +51,9 @@ def write_log(arguments, log, kind):
 
 
 def train(arguments, requests, items, valid, model, epochs, batch, *more):
-    """Rows of the learning curve."""
-    words = ["--model", "dual", "--items", items, "--valid", valid, "--epochs", str(epochs), "--batch", str(batch)]
-    return way.learning_curve(arguments.thresher, requests, model, *words, *more)
+    """The epochs of the training."""
+    words = ["--kind", "dual", "--items", items, "--valid", valid, "--epochs", str(epochs), "--batch", str(batch)]
+    return way.epochs_of(arguments.thresher, requests, model, *words, *more)
 
 
 def ours(arguments, directory, requests, items):

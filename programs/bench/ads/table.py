@@ -55,7 +55,7 @@ def train(arguments, log, flags, seed):
     """The output of `tower eval` for the learned model, and of `tower train` for the training."""
     files = [os.path.join(log, part + ".tsv") for part in ("train", "items", "valid", "test")]
     model = os.path.join(arguments.keep, "model.safetensors")
-    words = ["--model", "dual", "--items", files[1], "--valid", files[2], "-o", model, "--seed", str(seed), *flags]
+    words = ["--kind", "dual", "--items", files[1], "--valid", files[2], "-o", model, "--seed", str(seed), *flags]
     program = arguments.thresher
     trained = json.loads(called(program, "tower", "train", files[0], *words, "--json", "--quiet"))
     judged = json.loads(called(program, "tower", "eval", model, files[3], "--items", files[1], "--json", "--quiet"))

@@ -3,17 +3,13 @@
 speed. A Way is a dataclass of settings with a name() and a docstring that explains them.
 """
 
-import csv
 import json
-import os
-import subprocess
 import sys
-import tempfile
 import time
 from dataclasses import asdict
 
 import numpy as np
-from bench.shared.common import child, figure, figures, table
+from bench.shared.common import called, child, figure, figures, table
 
 WARM_UP = 4
 WAY_S, QUICK_WAY_S = 20.0, 3.0
@@ -36,18 +32,14 @@ def budget(quick):
     return QUICK_WAY_S if quick else WAY_S
 
 
-def learning_curve(program, examples, model, *words):
-    """The epochs of a training by `thresher tower train` on one thread, as {column: text}."""
-    with tempfile.TemporaryDirectory() as directory:
-        curve = os.path.join(directory, "curve.csv")
-        command = [program, "tower", "train", examples, "-o", model, "--threads", "1", "--quiet", "--curve", curve]
-        subprocess.run([*command, "--patience", "0", *words], check=True)
-        with open(curve) as file:
-            return list(csv.DictReader(file))
+def epochs_of(program, examples, model, *words):
+    """The epochs of a training by `thresher tower train` on one thread, as in its JSON."""
+    command = [program, "tower", "train", examples, "-o", model, "--threads", "1", "--quiet", "--json"]
+    return json.loads(called(*command, "--patience", "0", *words))["epochs"]
 
 
 def best_rate(epochs):
-    return max(float(epoch["examples_per_s"]) for epoch in epochs)
+    return max(epoch["examples_per_s"] for epoch in epochs)
 
 
 def rate_of(kind):

@@ -99,7 +99,7 @@ def ours(arguments, pairs_path, model_path):
     words = ["--epochs", str(EPOCHS), "--batch", str(BATCH), "--word-dropout", str(DROPOUT)]
     words += ["--negatives", str(NEGATIVES), "--query-bits", "3", "--item-bits", "2"]
     words += ["--float-share", "0"]  # only steps with signs are timed
-    return way.best_rate(way.learning_curve(arguments.thresher, pairs_path, model_path, *words))
+    return way.best_rate(way.epochs_of(arguments.thresher, pairs_path, model_path, *words))
 
 
 def same_loss(arguments, torch, directory, model_path, pairs):

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "tower/curve.h"
+#include "tower/epochs.h"
 #include "cli/json.h"
 #include "info/gpus.h"
 #include "output/plain.h"
@@ -19,7 +19,8 @@ int prog_probe_dual(program *run, const char *path, bool *is_dual) {
 
 /* ------------------------------------------------------------------------------------------------ train */
 
-static void print_report(const prog_dual_files *files, const thr_dual_report *report, const char *device) {
+static void print_json(const prog_dual_files *files, const thr_dual_report *report, const prog_epochs *epochs,
+                       const char *device) {
     prog_json json = prog_json_object();
 
     prog_json_key_text(&json, "model", files->output);
@@ -30,33 +31,39 @@ static void print_report(const prog_dual_files *files, const thr_dual_report *re
     PROG_JSON_REALS(&json, {"loss", report->loss}, {"valid_loss", report->valid_loss},
                     {"valid_gauc", report->valid_gauc}, {"requests_per_s", report->requests_per_second});
     prog_json_key_text(&json, "device", device);
+    prog_epochs_json(epochs, &json);
     prog_json_end_object(&json);
 }
 
-int prog_train_dual(program *run, const prog_dual_files *files, thr_dual_train_options *train) {
-    thr_dual_report report;
-    prog_curve curve;
-    thr_error err = {.status = THR_OK};
-    thr_status status;
-    int rc = prog_curve_open(&curve, run->context, files->curve, files->output, train->resume);
-
-    if (rc != PROG_DONE)
-        return rc;
-    curve.quality = "GAUC";
-    curve.examples = "requests";
-    train->on_epoch = prog_curve_on_epoch;
-    train->on_epoch_user = &curve;
-    status = thr_dual_train(run->context, files->requests, files->items, files->output, train, &report, &err);
-    if (!prog_curve_end(&curve, status, &err, &rc))
-        return rc;
-    prog_note("%s: trained on %s, best of %s: %" PRIu32 ", validation loss %.4f, GAUC %.4f; %s requests/s",
-              files->output, prog_counted(report.n_requests, "request").text,
-              prog_counted(report.n_epochs, "epoch").text, report.best_epoch, report.valid_loss, report.valid_gauc,
-              prog_short(report.requests_per_second).text);
+static void print_report(program *run, const prog_dual_files *files, const thr_dual_report *report,
+                         const prog_epochs *epochs) {
     const prog_device device = prog_first_device(run);
+
+    prog_progress_end();
+    prog_note("%s: trained on %s, best of %s: %" PRIu32 ", validation loss %.4f, GAUC %.4f; %s requests/s",
+              files->output, prog_counted(report->n_requests, "request").text,
+              prog_counted(report->n_epochs, "epoch").text, report->best_epoch, report->valid_loss, report->valid_gauc,
+              prog_short(report->requests_per_second).text);
     prog_print_device("steps were made", device.text);
     if (run->globals.json)
-        print_report(files, &report, device.text);
+        print_json(files, report, epochs, device.text);
+}
+
+int prog_train_dual(program *run, const prog_dual_files *files, thr_dual_train_options *train) {
+    prog_epochs epochs = {.quality = "GAUC", .examples = "requests"};
+    thr_dual_report report;
+    thr_error err = {.status = THR_OK};
+    int rc = prog_epochs_begin(&epochs, run, train->n_epochs);
+
+    train->on_epoch = prog_epochs_add;
+    train->on_epoch_user = &epochs;
+    if (rc == PROG_DONE) {
+        if (thr_dual_train(run->context, files->requests, files->items, files->output, train, &report, &err) == THR_OK)
+            print_report(run, files, &report, &epochs);
+        else
+            rc = prog_epochs_failed(&err);
+    }
+    prog_epochs_free(&epochs);
     return rc;
 }
 

@@ -5,9 +5,9 @@
 #include "cli/json.h"
 #include "cli/program.h"
 
-/* Files of a training; curve may be NULL. */
+/* Files of a training. */
 typedef struct prog_dual_files {
-    const char *requests, *items, *output, *curve;
+    const char *requests, *items, *output;
 } prog_dual_files;
 
 /* All return PROG_DONE, or an exit code after printing an error. */

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tower/curve.h"
 #include "tower/dual.h"
+#include "tower/epochs.h"
 #include "info/gpus.h"
 #include "cli/json.h"
 #include "cli/output.h"
@@ -18,7 +18,7 @@
 static const float ADAM_RATE = 0.002f; /* default --embedding-rate of adam */
 
 typedef struct train_values {
-    const char *pairs, *second, *items, *output, *valid, *curve;
+    const char *pairs, *second, *items, *output, *valid;
     prog_pairs_values columns;
     size_t kind, estimator;
     uint64_t query_bits, item_bits, dims, pooled, grams, words;
@@ -91,9 +91,6 @@ static const prog_option options[] = {
     COUNT_UNLESS("batch", batch, 2, 65536, "512", "256 with --vectors", "pairs, or requests, per step"),
     REAL_UNLESS("rate", rate, 1e6, "0.002", "0.03 with --vectors",
                 "learning rate, which decays linearly to 0 over all epochs"),
-    {PROG_TEXT_OPTION("curve", "FILE.csv", offsetof(train_values, curve),
-                      "write one line per epoch, and a plot to FILE.svg"),
-     .names = PROG_NAMES_OUTPUT},
     FLAG("resume", resume, "continue from MODEL.checkpoint of a stopped training"),
     PROG_PAIRS_OPTIONS(train_values, columns, "Options for texts"),
     COUNT("pooled", pooled, 1, 4096, "288", "dimensions of the pooled layer"),
@@ -366,7 +363,7 @@ static thr_status train_vectors(const program *run, const train_values *values, 
 
 static int train_dual(program *run, const train_values *values) {
     static const char *const of_products[] = {"products", NULL}, *const of_hits[] = {"hits-rate", NULL};
-    const prog_dual_files files = {values->pairs, values->items, values->output, values->curve};
+    const prog_dual_files files = {values->pairs, values->items, values->output};
     thr_dual_train_options train;
 
     fill_dual_options(run, values, &train);
@@ -377,7 +374,8 @@ static int train_dual(program *run, const train_values *values) {
     return prog_train_dual(run, &files, &train);
 }
 
-static void print_json(const train_values *values, const thr_tower_report *report, const char *device) {
+static void print_json(const train_values *values, const thr_tower_report *report, const prog_epochs *epochs,
+                       const char *device) {
     prog_json json = prog_json_object();
 
     prog_json_key_text(&json, "model", values->output);
@@ -387,17 +385,56 @@ static void print_json(const train_values *values, const thr_tower_report *repor
     PROG_JSON_REALS(&json, {"loss", report->loss}, {"valid_loss", report->valid_loss},
                     {"valid_quality", report->valid_quality}, {"examples_per_s", report->examples_per_second});
     prog_json_key_text(&json, "device", device);
+    prog_epochs_json(epochs, &json);
     prog_json_end_object(&json);
+}
+
+static void print_report(program *run, const train_values *values, const thr_tower_report *report,
+                         const prog_epochs *epochs) {
+    const prog_device device = prog_first_device(run);
+
+    prog_progress_end();
+    if (report->n_refused != 0)
+        prog_note("skipped %s without a column, or without words in it", prog_counted(report->n_refused, "row").text);
+    prog_note("%s: trained on %s, best of %s: %" PRIu32 ", validation loss %.4f, %s %.4f; %s examples/s",
+              values->output, prog_counted(report->n_pairs, "pair").text, prog_counted(report->n_epochs, "epoch").text,
+              report->best_epoch, report->valid_loss, epochs->quality, report->valid_quality,
+              prog_short(report->examples_per_second).text);
+    prog_print_device("steps were made", device.text);
+    if (run->globals.json)
+        print_json(values, report, epochs, device.text);
+}
+
+static int train_pairs(program *run, const train_values *values) {
+    prog_epochs epochs = {.quality = values->vectors ? "recall@10" : "AUC", .examples = "examples"};
+    thr_tower_train_options train;
+    thr_tower_report report;
+    thr_error err = {.status = THR_OK};
+
+    fill_options(run, values, &train);
+    if (values->vectors)
+        fill_vector_options(run, values, &train);
+    note_unused_options(run, values, &train);
+    train.on_epoch = prog_epochs_add;
+    train.on_epoch_user = &epochs;
+    int rc = prog_epochs_begin(&epochs, run, train.n_epochs);
+
+    if (rc == PROG_DONE) {
+        const thr_status status =
+            values->vectors ? train_vectors(run, values, &train, &report, &err)
+                            : thr_tower_train(run->context, values->pairs, values->output, &train, &report, &err);
+
+        if (status == THR_OK)
+            print_report(run, values, &report, &epochs);
+        else
+            rc = prog_epochs_failed(&err);
+    }
+    prog_epochs_free(&epochs);
+    return rc;
 }
 
 static int run_train(program *run, const void *all_values) {
     const train_values *values = all_values;
-    thr_tower_train_options train;
-    thr_tower_report report;
-    prog_curve curve;
-    prog_device device;
-    thr_error err = {.status = THR_OK};
-    thr_status status;
     int rc = check_model_words(run, values);
 
     if (rc == PROG_DONE && !values->resume)
@@ -406,33 +443,7 @@ static int run_train(program *run, const void *all_values) {
         return train_dual(run, values);
     if (rc == PROG_DONE)
         rc = check_words(run, values);
-    if (rc == PROG_DONE)
-        rc = prog_curve_open(&curve, run->context, values->curve, values->output, values->resume);
-    if (rc != PROG_DONE)
-        return rc;
-    fill_options(run, values, &train);
-    if (values->vectors)
-        fill_vector_options(run, values, &train);
-    note_unused_options(run, values, &train);
-    curve.quality = values->vectors ? "recall@10" : "AUC";
-    curve.examples = "examples";
-    train.on_epoch = prog_curve_on_epoch;
-    train.on_epoch_user = &curve;
-    status = values->vectors ? train_vectors(run, values, &train, &report, &err)
-                             : thr_tower_train(run->context, values->pairs, values->output, &train, &report, &err);
-    if (!prog_curve_end(&curve, status, &err, &rc))
-        return rc;
-    if (report.n_refused != 0)
-        prog_note("skipped %s without a column, or without words in it", prog_counted(report.n_refused, "row").text);
-    prog_note("%s: trained on %s, best of %s: %" PRIu32 ", validation loss %.4f, %s %.4f; %s examples/s",
-              values->output, prog_counted(report.n_pairs, "pair").text, prog_counted(report.n_epochs, "epoch").text,
-              report.best_epoch, report.valid_loss, curve.quality, report.valid_quality,
-              prog_short(report.examples_per_second).text);
-    device = prog_first_device(run);
-    prog_print_device("steps were made", device.text);
-    if (run->globals.json)
-        print_json(values, &report, device.text);
-    return rc;
+    return rc == PROG_DONE ? train_pairs(run, values) : rc;
 }
 
 const prog_command prog_tower_train = {
@@ -462,7 +473,7 @@ const prog_command prog_tower_train = {
     .examples = PROG_EXAMPLES("thresher tower train clicks.tsv -o clicks.safetensors",
                               ("thresher tower train packages.tsv.xz --header --query-column 2 --item-column 3 "
                                "--shared-words -o p.safetensors"),
-                              "thresher tower train clicks.tsv --kind cdssm --curve clicks.csv -o full.safetensors",
+                              "thresher tower train clicks.tsv --kind cdssm -o full.safetensors",
                               "thresher tower train requests.tsv.xz --kind dual --items items.tsv -o ads.safetensors",
                               "thresher tower train --vectors items.npy --dims 64 -o codes.safetensors"),
 };
