@@ -31,14 +31,12 @@ refused() {
     matches "$pattern" err
 }
 
-refused 2 'no command "tets": did you mean test?' tets
-refused 2 'no command "xyzzy": the commands are demo test' xyzzy
+refused 2 'no command "xyzzy": the commands are demo test bench' xyzzy
 refused 2 'test takes nothing, or the word all, not "foo": ./run test, or ./run test all' test foo
 refused 2 'not "all foo"' test all foo
 refused 2 'install has only the option --prefix DIR, not --perfix' install --perfix /tmp
 refused 2 '--prefix needs a directory' install --prefix
-refused 2 'no bench "serch": did you mean search? the benches are scan' bench serch
-refused 2 'no bench "xyzzy": the benches are' bench xyzzy
+refused 2 'no bench "xyzzy": the benches are scan search' bench xyzzy
 refused 2 'demo takes no arguments: x' demo x
 
 # The help of benches in Python needs no compiler, no build and no numpy: -S hides installed modules.
