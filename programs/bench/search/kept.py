@@ -26,19 +26,20 @@ SHORT = 0.005  # what a recall may be short by
 
 
 def true_scores(rows, queries, metric):
-    """In float64. For cosine minus the squared distance of the unit vectors, which orders rows the same way."""
+    """In float64; for cosine minus half the squared distance of the unit vectors, which orders rows the same way."""
     x, q = rows.astype("d"), queries.astype("d")
     if metric == "ip":
         return q @ x.T
     if metric == "cosine":
         x /= np.linalg.norm(x, axis=1, keepdims=True)
         q /= np.linalg.norm(q, axis=1, keepdims=True)
-    return np.stack([-((x - one) ** 2).sum(axis=1) for one in q])
+    squares = np.stack([((x - one) ** 2).sum(axis=1) for one in q])
+    return -squares / 2 if metric == "cosine" else -squares
 
 
 def found(truth, ids):
     """Whether each found item is one of the best."""
-    kth = np.sort(truth, axis=1)[:, -K]
+    kth = np.sort(truth, axis=1)[:, -ids.shape[1]]
     return np.take_along_axis(truth, ids.astype(np.int64), axis=1) >= kth[:, None]
 
 

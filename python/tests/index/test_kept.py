@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 import unittest
 import warnings
@@ -13,25 +14,15 @@ import numpy as np
 
 from thresher import Index
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), *[os.pardir] * 3, "programs"))
+from bench.search import kept  # noqa: E402
+
 N, DIMS, QUERIES, K = 3000, 32, 60, 10
-
-
-def true_scores(rows: Any, queries: Any, metric: str) -> Any:
-    """In float64; for cosine minus half the squared distance of the unit vectors, which orders rows the same way."""
-    x, q = rows.astype("d"), queries.astype("d")
-    if metric == "ip":
-        return q @ x.T
-    if metric == "cosine":
-        x /= np.linalg.norm(x, axis=1, keepdims=True)
-        q /= np.linalg.norm(q, axis=1, keepdims=True)
-    squares = np.stack([((x - one) ** 2).sum(axis=1) for one in q])
-    return -squares / 2 if metric == "cosine" else -squares
 
 
 def share_found(truth: Any, ids: Any) -> float:
     """The share of found items whose true scores are among the best."""
-    kth = np.sort(truth, axis=1)[:, -ids.shape[1]]
-    return float(np.mean(np.take_along_axis(truth, ids.astype(np.int64), axis=1) >= kth[:, None]))
+    return float(kept.found(truth, ids).mean())
 
 
 def make(offset: float, scale: float, seed: int = 1) -> tuple[Any, Any]:
@@ -56,7 +47,7 @@ class Kept(unittest.TestCase):
         for metric in ("cosine", "ip", "l2"):
             for offset, scale in cases if metric != "cosine" else cases[:3]:
                 rows, queries = make(offset, scale)
-                truth = true_scores(rows, queries, metric)
+                truth = kept.true_scores(rows, queries, metric)
                 for keep, least in ("float16", 0.99), ("int8", 0.9):
                     with self.subTest(metric=metric, offset=offset, scale=scale, keep=keep):
                         with self.build(rows, metric, keep) as index:
@@ -69,7 +60,7 @@ class Kept(unittest.TestCase):
     def test_two_dimensions_far_from_zero(self) -> None:
         u = np.random.default_rng(3).standard_normal((N, 2)).astype("f")
         rows = (np.float32([48, 16]) + np.float32(0.5) * u).astype("f")
-        truth = true_scores(rows, rows[:QUERIES], "l2")
+        truth = kept.true_scores(rows, rows[:QUERIES], "l2")
         for keep, least in ("float16", 0.98), ("int8", 0.8):
             with self.build(rows, "l2", keep) as index:
                 ids, _, certified = index.search(rows[:QUERIES], K, recall=1, certified=True)
@@ -81,7 +72,7 @@ class Kept(unittest.TestCase):
     def test_a_radius_of_recall_1_loses_no_item_within_it(self) -> None:
         rows, queries = make(5, 1)
         for metric in ("cosine", "ip", "l2"):
-            truth = true_scores(rows, queries, metric) + (1 if metric == "cosine" else 0)
+            truth = kept.true_scores(rows, queries, metric) + (1 if metric == "cosine" else 0)
             least = float(np.sort(truth, axis=1)[:, -20].mean())
             for keep in ("float16", "int8"):
                 with self.subTest(metric=metric, keep=keep), self.build(rows, metric, keep) as index:
@@ -98,7 +89,7 @@ class Kept(unittest.TestCase):
                 rows, queries = make(offset, 1)
                 away = np.random.default_rng(5).standard_normal((QUERIES, DIMS)).astype("f")
                 queries = np.concatenate([queries, rows[QUERIES:1500], away])
-                truth = true_scores(rows, queries, metric)
+                truth = kept.true_scores(rows, queries, metric)
                 kth = np.sort(truth, axis=1)[:, -K]
                 with self.subTest(metric=metric, offset=offset), self.build(rows, metric, "float32") as index:
                     ids, _, certified = index.search(queries, K, recall=1, certified=True)
@@ -113,14 +104,14 @@ class Kept(unittest.TestCase):
             writer.add(rows[:1000])
             with Index(self.path) as reader:
                 ids, _, certified = reader.search(queries, K, exact=True, certified=True)
-        truth = true_scores(rows[:1000], queries, "cosine")
+        truth = kept.true_scores(rows[:1000], queries, "cosine")
         worst = np.take_along_axis(truth, ids.astype(np.int64), axis=1).min(axis=1)
         self.assertTrue((worst >= np.sort(truth, axis=1)[:, -K])[certified].all())
 
     def test_certificates_do_not_change_the_items_found(self) -> None:
         rows, queries = make(1, 1)
         for metric in ("cosine", "ip", "l2"):
-            truth = true_scores(rows, queries, metric) + (1 if metric == "cosine" else 0)
+            truth = kept.true_scores(rows, queries, metric) + (1 if metric == "cosine" else 0)
             radius = float(np.sort(truth, axis=1)[:, -30].mean())
             for keep in ("float16", "int8"):
                 with self.subTest(metric=metric, keep=keep), self.build(rows, metric, keep) as index:
@@ -143,7 +134,7 @@ class Kept(unittest.TestCase):
     def test_a_long_row_does_not_spoil_the_others(self) -> None:
         rows, queries = make(0, 1)
         rows[7] *= np.float32(1e9)
-        truth = true_scores(rows, queries, "l2")
+        truth = kept.true_scores(rows, queries, "l2")
         with self.build(rows, "l2", "int8") as index:
             self.assertGreaterEqual(share_found(truth, index.search(queries, K, exact=True)[0]), 0.9)
 
@@ -164,7 +155,7 @@ class Kept(unittest.TestCase):
 
     def test_an_index_begun_empty_keeps_offsets(self) -> None:
         rows, queries = make(1000, 1)
-        truth = true_scores(rows, queries, "l2")
+        truth = kept.true_scores(rows, queries, "l2")
         with Index.create(self.path, DIMS, metric="l2", keep="int8") as index:
             for first in range(0, N, 500):
                 index.add(rows[first : first + 500])
