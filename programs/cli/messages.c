@@ -23,11 +23,11 @@ static bool quiet;
 static bool verbose;
 static bool draws; /* progress goes to a terminal */
 static size_t drawn;
-static const double GRACE = 2; /* seconds; a call of the library stops within a few tenths of one */
+enum { GRACE = 20, PER_SECOND = 10 }; /* tenths of a second; a call of the library stops within a few tenths of one */
 
 static volatile sig_atomic_t stop_signal;
-static volatile double stopped_at;
-static int unreadable = -1; /* a descriptor that cannot be read */
+static volatile sig_atomic_t stopped_at; /* in tenths of a second */
+static int unreadable = -1;              /* a descriptor that cannot be read */
 
 void prog_messages_setup(bool be_quiet, bool be_verbose) {
     quiet = be_quiet;
@@ -121,17 +121,18 @@ int prog_no_memory(void) {
 /*
  * The first signal also replaces standard input by an unreadable descriptor, so that a read that waits for a silent
  * pipe fails instead of being restarted. The same stop may come twice, as from timeout, to the process and to its
- * group: within GRACE seconds further ones change nothing. A later one ends the process.
+ * group: within GRACE further ones change nothing. A later one ends the process.
  */
 static void remember(int number) {
     int before = errno;
+    const sig_atomic_t now = (sig_atomic_t)(prog_seconds() * PER_SECOND);
 
     if (stop_signal == 0) {
-        stopped_at = prog_seconds();
+        stopped_at = now;
         stop_signal = number;
         if (unreadable >= 0)
             (void)dup2(unreadable, STDIN_FILENO);
-    } else if (prog_seconds() - stopped_at > GRACE) {
+    } else if (now - stopped_at > GRACE) {
         prog_delete_outputs();
         (void)signal(number, SIG_DFL);
         (void)raise(number);
