@@ -55,11 +55,7 @@ static thr_status search_once(prog_vector_search *s, const thr_matrix *queries, 
     return thr_index_search_radius(s->index, queries, s->least_score, &s->options, &search->found, err);
 }
 
-/* Whether an error may be gone once another program has replaced all files of the index. */
-static bool may_pass(thr_status status) {
-    return status == THR_ENOTFOUND || status == THR_EFORMAT || status == THR_ECORRUPT || status == THR_ECHANGED;
-}
-
+/* With --follow: wait up to 10 seconds while another program replaces the directory. */
 static thr_status search_batch(prog_search *search, const thr_matrix *queries, thr_error *err) {
     enum { TRIES = 100 };
     const struct timespec wait = {.tv_nsec = 100 * 1000 * 1000};
@@ -70,9 +66,10 @@ static thr_status search_batch(prog_search *search, const thr_matrix *queries, t
         return search_once(s, queries, err);
     for (int i = 0;; i++) {
         thr_status status = follow(s, &other_model, err);
-        if (status == THR_OK)
+        const bool newest = status == THR_OK;
+        if (newest)
             status = search_once(s, queries, err);
-        if (!may_pass(status) || other_model || i == TRIES)
+        if ((newest && status != THR_ECHANGED) || other_model || i == TRIES)
             return status;
         (void)nanosleep(&wait, NULL);
     }
