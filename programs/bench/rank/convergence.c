@@ -164,10 +164,12 @@ static void measure_drawn(convergence_bench *b, const bench_rank_shape *shape, d
 static bool measure_real(convergence_bench *b) {
     char path[1100];
     thr_ranking *ranking = NULL;
-    (void)snprintf(path, sizeof path, "%s/letor/mq2007.partial.svm.xz", bench.values->data);
+    (void)snprintf(path, sizeof path, "%s/letor/mq2007.partial.svm.xz", bench_data());
     const thr_status status = thr_ranking_open(bench.context, path, NULL, &ranking, &bench.err);
     if (status == THR_ENOTFOUND) {
-        prog_note("%s does not exist: MQ2007 is left out; give the directory of the public data by --data", path);
+        prog_note(
+            "%s does not exist: MQ2007 is left out; name the directory of the public data by --data or THRESHER_DATA",
+            path);
         return false;
     }
     bench_check(status);

@@ -233,8 +233,8 @@ static const prog_option options[] = {
                       "instead: how near to the least objective each solver is, by seconds; curves into DIR as .csv"),
      .names = PROG_NAMES_DIR},
     {PROG_TEXT_OPTION("data", "DIR", offsetof(bench_values, data),
-                      "with --convergence: where letor/mq2007.partial.svm.xz is, which is left out where it is not"),
-     .fallback = "../shared/data", .names = PROG_NAMES_DIR},
+                      "with --convergence: where letor/mq2007.partial.svm.xz is; else THRESHER_DATA"),
+     .names = PROG_NAMES_DIR},
     BENCH_SCRATCH_OPTION,
     PROG_OPTIONS_END,
 };

@@ -37,13 +37,21 @@ static double time_queries(thr_index *index, real_data *data, const thr_search_o
     return best / (double)data->n_queries;
 }
 
+static const char *prefix(void) {
+    static char path[2048];
+    if (bench.values->data != NULL)
+        return bench.values->data;
+    (void)snprintf(path, sizeof path, "%s/vectors/books100d_", bench_data());
+    return path;
+}
+
 /* False where there are no such files. */
 static bool load(real_data *data) {
     static const char *const ENDINGS[] = {".xz", ""};
     char path[2][4096];
     for (int i = 0; i < 2; i++) {
-        (void)snprintf(path[0], sizeof path[0], "%sbase.fvecs%s", bench.values->data, ENDINGS[i]);
-        (void)snprintf(path[1], sizeof path[1], "%squery.fvecs%s", bench.values->data, ENDINGS[i]);
+        (void)snprintf(path[0], sizeof path[0], "%sbase.fvecs%s", prefix(), ENDINGS[i]);
+        (void)snprintf(path[1], sizeof path[1], "%squery.fvecs%s", prefix(), ENDINGS[i]);
         const thr_status status = bench_load(path[0], &data->base, &data->n_base, &data->n_dims);
         if (status == THR_ENOTFOUND || status == THR_EUNSUPPORTED)
             continue;
@@ -51,7 +59,7 @@ static bool load(real_data *data) {
         bench_check(bench_load(path[1], &data->queries, &data->n_queries, &data->n_dims));
         return true;
     }
-    bench_print_text("Left out: no real vectors at %s (see --data).\n\n", path[0]);
+    bench_print_text("Left out: no real vectors at %s (--data PREFIX, or THRESHER_DATA).\n\n", path[0]);
     return false;
 }
 
@@ -124,8 +132,8 @@ static void measure(real_data *data) {
         bench_bits(data, bits, table, &best);
     const size_t bytes = (size_t)data->n_base * data->n_dims * sizeof(float);
     const double rate = (double)bytes / best.exact;
-    const char *slash = strrchr(bench.values->data, '/');
-    bench_print_text("Real vectors, %s*: %llu x %u, %llu queries.\n\n", slash != NULL ? slash + 1 : bench.values->data,
+    const char *slash = strrchr(prefix(), '/');
+    bench_print_text("Real vectors, %s*: %llu x %u, %llu queries.\n\n", slash != NULL ? slash + 1 : prefix(),
                      (unsigned long long)data->n_base, data->n_dims, (unsigned long long)data->n_queries);
     bench_print(table);
     bench_print_text("Without --candidates %llu are refined for k = %d.\n\n",

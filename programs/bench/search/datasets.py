@@ -15,12 +15,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from bench.search import sentences
-from bench.shared.common import Missing, unit
+from bench.shared.common import DATA, Missing, unit
 
 TRUTH_K = 1000
 BLOCK = 50_000  # rows generated or scored at a time
 FASHION_FILES = "/usr/share/datasets/fashion-mnist"  # where Debian's dataset-fashion-mnist puts them
-BOOKS_FILES = "../shared/data/vectors"
+BOOKS_FILES = os.path.join(DATA, "vectors")
 ENCODER = "build/bench/minilm"  # a sentence model's files
 
 # Clustered synthetic data: CENTRES normal centres; an item or a query is a centre drawn at random plus normal noise of
@@ -75,7 +75,7 @@ def there(path, package=""):
 
 def read_books():
     """(base, queries) with the lengths that they have in the files."""
-    return [read_fvecs_xz(there(f"{BOOKS_FILES}/books100d_{part}.fvecs.xz")) for part in ("base", "query")]
+    return [read_fvecs_xz(there(f"{BOOKS_FILES}/books100d_{part}.fvecs.xz", ": set THRESHER_DATA to the directory of the public data")) for part in ("base", "query")]
 
 
 def load_books():

@@ -16,6 +16,7 @@ import tempfile
 import time
 
 from bench.shared import common
+from bench.shared.common import DATA
 import numpy as np
 import thresher
 from bench.search import kept as kept_types
@@ -29,7 +30,7 @@ SHORT = 0.005  # the largest shortfall of a measured recall that is not reported
 CANDIDATES = [10, 15, 20, 30, 40, 60, 80, 100, 150, 200, 300, 400, 600, 800, 1200, 2000]
 REPEATS = 5
 WORDS = "data/words/words.npy"
-MQ2007 = "../shared/data/letor/mq2007.partial.svm.xz"
+MQ2007 = os.path.join(DATA, "letor", "mq2007.partial.svm.xz")
 SETS = [
     ("books100d", "cosine", BOOKS_FILES),
     ("data/words", "cosine", WORDS),

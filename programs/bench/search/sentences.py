@@ -11,9 +11,8 @@ import lzma
 import os
 
 import numpy as np
-from bench.shared.common import Missing, read_safetensors, unit
+from bench.shared.common import DATA, Missing, read_safetensors, unit
 
-FILES = "../shared/data"
 PARALLEL = ("tatoeba.deu-eng", "tatoeba.fra-eng", "debian_ddtp.en-de", "debian_ddtp.en-fr")
 EMBEDDINGS = "embeddings.word_embeddings.weight"
 QUERIES = 1000
@@ -47,22 +46,22 @@ def column(path, n):
 
 
 def english():
-    """All different English sentences of FILES, in their order."""
+    """All different English sentences of the public data, in their order."""
     texts = []
     for name in PARALLEL:
-        texts += column(f"{FILES}/parallel/{name}.tsv.xz", 0)
-    for path in sorted(glob.glob(f"{FILES}/pairs/multi30k_captions/train.*.en.gz")):
+        texts += column(f"{DATA}/parallel/{name}.tsv.xz", 0)
+    for path in sorted(glob.glob(f"{DATA}/pairs/multi30k_captions/train.*.en.gz")):
         with gzip.open(path, "rt", encoding="utf-8") as file:
             texts += file.read().splitlines()
-    texts += column(f"{FILES}/pairs/tldr_pages.en.tsv.xz", 1) + column(f"{FILES}/pairs/debian_descriptions.tsv.xz", 3)[1:]
-    with lzma.open(f"{FILES}/pairs/homedepot.train.csv.xz", "rt", encoding="utf-8", newline="") as file:
+    texts += column(f"{DATA}/pairs/tldr_pages.en.tsv.xz", 1) + column(f"{DATA}/pairs/debian_descriptions.tsv.xz", 3)[1:]
+    with lzma.open(f"{DATA}/pairs/homedepot.train.csv.xz", "rt", encoding="utf-8", newline="") as file:
         texts += [row[2] for row in list(csv.reader(file))[1:]]
     return list(dict.fromkeys(text.strip() for text in texts))
 
 
 def load(directory):
     """(base, queries): vectors of english() by the model in directory."""
-    if not os.path.isdir(FILES):
-        raise Missing(f"{FILES} is not there")
+    if not os.path.isdir(os.path.join(DATA, "parallel")):
+        raise Missing("set THRESHER_DATA to the directory of the public data")
     rows = embed(directory, english())
     return rows[QUERIES:], rows[:QUERIES]

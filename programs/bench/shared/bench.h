@@ -119,9 +119,6 @@ double bench_memory_bandwidth(void);
 /* Run work(arg) in a child process. Returns its exit code, and the most memory it held, in bytes. */
 int bench_in_child(int (*work)(void *arg), void *arg, uint64_t *peak_bytes);
 
-/* Size of the loaded libthresher.so, 0 when the library is linked in another way. */
-uint64_t bench_library_size(void);
-
 /* ------------------------------------------------------------------------------------------------- files.c */
 
 /* Make a directory below dir (NULL: $TMPDIR or /tmp) and write its name to path; delete such a directory. */
@@ -130,6 +127,9 @@ void bench_scratch_remove(const char *path);
 
 /* The name of a file or directory in the scratch directory, in bench_alloc's memory. */
 char *bench_path(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* The directory of the public data: --data, or THRESHER_DATA; "" where neither is given. */
+const char *bench_data(void);
 
 /* The bytes of the first file in an index directory whose name ends in .seg, mapped. size 0 when there is none. */
 const void *bench_map_segment(const char *index_dir, size_t *size);

@@ -135,11 +135,13 @@ def names_of(known, what):
     return read
 
 
+DATA = os.environ.get("THRESHER_DATA", "")  # the directory of the public data
+
 OPTIONS = {  # that several benches have
     "docs": {"action": "store_true", "help": "write the report into docs/ instead of printing it"},
     "again": {"action": "store_true", "help": "measure what is kept already once more"},
     "quick": {"action": "store_true", "help": "to see that it works"},
-    "data": {"default": "../shared/data", "metavar": "DIR", "help": "where the public data are"},
+    "data": {"default": DATA, "metavar": "DIR", "help": "where the public data are; $THRESHER_DATA"},
     "cache": {"default": "build/bench/data", "metavar": "DIR", "help": "for data and exact answers, 5 GB"},
     "keep": {"metavar": "DIR", "help": "for results"},
     "out": {"metavar": "FILE", "help": "for results"},

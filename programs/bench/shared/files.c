@@ -56,6 +56,11 @@ void bench_unmap(const void *data, size_t size) {
         (void)munmap((void *)(uintptr_t)data, size);
 }
 
+const char *bench_data(void) {
+    const char *named = bench.values->data != NULL ? bench.values->data : getenv("THRESHER_DATA");
+    return named != NULL ? named : "";
+}
+
 char *bench_path(const char *format, ...) {
     const size_t size = sizeof bench.scratch + 256;
     char *path = bench_alloc(size);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#define _GNU_SOURCE /* madvise's huge pages, dladdr, wait4 */
+#define _GNU_SOURCE /* madvise's huge pages, wait4 */
 #include "bench.h"
 
-#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -110,16 +109,4 @@ int bench_in_child(int (*work)(void *arg), void *arg, uint64_t *peak_bytes) {
         return -1;
     *peak_bytes = (uint64_t)usage.ru_maxrss * 1024;
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-uint64_t bench_library_size(void) {
-    Dl_info info;
-    struct stat st;
-    thr_status (*function)(thr_context *, const char *, thr_index **, thr_error *) = thr_index_open;
-    void *address = NULL;
-    memcpy(&address, &function, sizeof address);
-    if (dladdr(address, &info) == 0 || info.dli_fname == NULL || strstr(info.dli_fname, ".so") == NULL ||
-        stat(info.dli_fname, &st) != 0)
-        return 0;
-    return (uint64_t)st.st_size;
 }
