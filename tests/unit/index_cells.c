@@ -9,6 +9,8 @@
 #include "index/build/choose_cells.h"
 #include "index/impl.h"
 
+#include <pthread.h>
+
 static thr_error error;
 static const char DIR_A[] = "index-cells", DIR_B[] = "index-no-cells";
 
@@ -762,6 +764,33 @@ static int free_context(void **state) {
     return 0;
 }
 
+/* Threads of callers may have little. Sanitizers make frames several times as large. */
+#ifdef THR_SANITIZED
+enum { SMALL_STACK = 1 << 20 };
+#else
+enum { SMALL_STACK = 64 << 10 };
+#endif
+
+static void *build_with_cells(void *rows) {
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    thr_index_free(build(context, DIR_A, rows, N, build_options(THR_METRIC_L2, THR_DTYPE_F32, 3), CELLS));
+    thr_context_free(context);
+    return NULL;
+}
+
+static void a_build_with_cells_needs_little_stack(void **state) {
+    (void)state;
+    float *rows = clustered_rows(N, 1);
+    pthread_attr_t attributes;
+    pthread_t thread;
+    pthread_attr_init(&attributes);
+    assert_int_equal(pthread_attr_setstacksize(&attributes, SMALL_STACK), 0);
+    assert_int_equal(pthread_create(&thread, &attributes, build_with_cells, rows), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    pthread_attr_destroy(&attributes);
+    free(rows);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(whole_searches_answer_as_without_cells),
@@ -780,6 +809,7 @@ int main(void) {
         cmocka_unit_test(names_and_words_of_a_table_stay_with_their_items),
         cmocka_unit_test(odd_items_have_right_answers),
         cmocka_unit_test(wrong_cells_are_found),
+        cmocka_unit_test(a_build_with_cells_needs_little_stack),
     };
     return cmocka_run_group_tests(tests, make_context, free_context);
 }

@@ -27,8 +27,8 @@ enum {
     TILE_ROWS = THR_TILE_ROWS,
     TILE_VECTORS = THR_TILE_VECTORS,
     PANEL_COLUMNS = LANES * TILE_VECTORS,
-    PANEL_STEPS = 128,
-    COPY_ROWS = 24 /* below this many rows, copying B costs more than it saves */
+    PANEL_STEPS = 64, /* with AVX-512 16 KiB of the stack */
+    COPY_ROWS = 24    /* below this many rows, copying B costs more than it saves */
 };
 
 /* Compute rows x vectors of C, for n_steps of the sum. rows and vectors are constants at every call. */
