@@ -10,6 +10,7 @@
 #   examples/NAME.c          example.NAME   public API only
 #   examples/NAME.py         example.NAME.py   the same in Python
 #   python/tests/test_*.py   python         the Python package on the shared library; test_abuse.py: python.abuse, too
+#   python/tests/FOLDER/     python.FOLDER  the same, of a folder
 #   tests/reports/test_*.py  reports        faults that users of other projects have reported (README.md there)
 #   tests/simt/test_NAME.cc  simt.NAME      the emulator that kernels for GPUs are tested with; needs a C++ compiler
 #   tests/bench/*.py         house.peers    the Python part of the benchmarks
@@ -316,10 +317,21 @@ endforeach()
 
 # A sanitizer's library cannot be loaded by a Python without it (but see below), nor another CPU's.
 if(NOT THR_SANITIZE AND NOT THR_FUZZ AND NOT CMAKE_CROSSCOMPILING)
-    thr_test(python sh ${PROJECT_SOURCE_DIR}/tools/with-python -m unittest discover -s ${PROJECT_SOURCE_DIR}/python/tests)
-    set_property(TEST python APPEND PROPERTY ENVIRONMENT
-                 "THRESHER_LIBRARY=$<TARGET_FILE:thresher>" "CC=${CMAKE_C_COMPILER}" "PYTHONDONTWRITEBYTECODE=1")
-    set_property(TEST python PROPERTY COST 20)
+    file(GLOB python_tests CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/python/tests python/tests/test_*.py)
+    list(TRANSFORM python_tests REPLACE "\\.py$" "")
+    set(python_dir ${PROJECT_SOURCE_DIR}/python/tests)
+    # One a folder, so that they run beside one another.
+    thr_test(python sh ${PROJECT_SOURCE_DIR}/tools/with-python -m unittest ${python_tests})
+    set_property(TEST python APPEND PROPERTY ENVIRONMENT "PYTHONPATH=${python_dir}")
+    foreach(folder index shards)
+        thr_test(python.${folder} sh ${PROJECT_SOURCE_DIR}/tools/with-python
+                 -m unittest discover -s ${python_dir}/${folder} -t ${python_dir})
+    endforeach()
+    foreach(test python python.index python.shards)
+        set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT
+                     "THRESHER_LIBRARY=$<TARGET_FILE:thresher>" "CC=${CMAKE_C_COMPILER}" "PYTHONDONTWRITEBYTECODE=1")
+        set_property(TEST ${test} PROPERTY COST 20)
+    endforeach()
     if(TARGET thresher_program)
         thr_test(reports sh ${PROJECT_SOURCE_DIR}/tools/with-python -m unittest discover
                  -s ${PROJECT_SOURCE_DIR}/tests/reports)
