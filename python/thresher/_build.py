@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from ctypes import Structure, addressof, byref, c_bool
 from typing import Any, Union
 
@@ -86,9 +86,16 @@ def checked_features(features: Any) -> Any:
     return features
 
 
-@contextmanager
-def with_features(options: Structure, features: Any, ids: Any) -> Iterator[None]:
+def with_features(options: Structure, features: Any, ids: Any) -> AbstractContextManager[None]:
     """Set features, a file or the result of rows_of, in the options while the with statement runs."""
+    return _NOTHING if features is None else _with_features(options, features, ids)
+
+
+_NOTHING = nullcontext()
+
+
+@contextmanager
+def _with_features(options: Structure, features: Any, ids: Any) -> Iterator[None]:
     if are_words(features):
         if isinstance(ids, (str, bytes, os.PathLike)):
             raise _errors.ArgumentError("features: lists of words need the ids or names themselves, not a file of them")
@@ -98,7 +105,7 @@ def with_features(options: Structure, features: Any, ids: Any) -> Iterator[None]
         return
     if isinstance(features, (str, bytes, os.PathLike)):
         options.features_path = encoded_path(features, "features")
-    elif features is not None:
+    else:
         starts, numbers = csr(features)
         items = abi.ItemFeatures(arrays.address(starts), arrays.address(numbers), starts.size - 1)
         options.features = addressof(items)

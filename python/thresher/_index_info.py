@@ -126,8 +126,10 @@ class IndexHandle(Handle):
 
     def refreshed(self) -> IndexHandle | None:
         """A handle of the newest commit; None if this is one."""
-        made = c_void_p()
-        _errors.call(lib.thr_index_refresh, self.pointer, byref(made), files=True)
+        made, error = c_void_p(), _errors.slot.error
+        status = lib.thr_index_refresh(self.pointer, byref(made), byref(error))
+        if status != abi.OK:
+            raise _errors.failure(status, error, files=True)
         return None if made.value is None else RefreshedHandle(self, made.value)
 
     def free_later(self) -> None:

@@ -41,7 +41,7 @@ def find_rows(handle: IndexHandle, ids: IdArray) -> IdArray:
 def as_ids(items: Any, what: str) -> IdArray:
     """Ids of any shape as uint64, contiguous."""
     array = np.asarray(items) if isinstance(items, list) and not items else arrays.integers(items, what)
-    if array.dtype.kind == "i" and array.size and int(array.min()) < 0:
+    if array.dtype.kind == "i" and array.size and (array.item() if array.size == 1 else array.min()) < 0:
         raise _errors.ArgumentError(f"{what}: {int(array.min())} is negative: ids are 0 to 2^64 - 2")
     return np.asarray(array, np.uint64, order="C")
 

@@ -181,7 +181,7 @@ class IndexWriter:
             pointers = name_pointers(names)
             n, function, address = len(pointers), lib.thr_index_writer_remove_names, pointers
         else:
-            numbers = np.atleast_1d(as_ids(ids, "ids")).reshape(-1)
+            numbers = as_ids(ids, "ids").reshape(-1)
             n, function, address = numbers.size, lib.thr_index_writer_remove, arrays.address(numbers)
         made: IndexChange = self._call(function, address, n, change=abi.IndexChange(), result=removed)
         return made

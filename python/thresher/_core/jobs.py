@@ -59,7 +59,7 @@ class _Deferred:
         self.at_once = False
         self.raised: BaseException | None = None
         """The last exception of a handler."""
-        self._waiting: list[tuple[int, FrameType | None]] = []
+        self.waiting: list[tuple[int, FrameType | None]] = []
         self._handlers: dict[int, Callable[[int, FrameType | None], Any]] = {}
 
     def install(self) -> None:
@@ -75,8 +75,9 @@ class _Deferred:
 
     def remove(self) -> None:
         try:
-            for number in [n for n in self._handlers if _signal.getsignal(n) == self._note]:
-                _signal.signal(number, self._handlers[number])
+            for number, handler in self._handlers.items():
+                if _signal.getsignal(number) == self._note:
+                    _signal.signal(number, handler)
         except BaseException:  # a handler that is restored already raised an exception
             self.remove()
             raise
@@ -85,11 +86,11 @@ class _Deferred:
         if self.at_once:
             self._handle(number, frame)
         else:
-            self._waiting.append((number, frame))
+            self.waiting.append((number, frame))
 
     def run(self) -> None:
-        while self._waiting:
-            self._handle(*self._waiting.pop(0))
+        while self.waiting:
+            self._handle(*self.waiting.pop(0))
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         try:
@@ -123,11 +124,14 @@ class Job:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         _current.job = self._outer
+        deferred = self._deferred
         try:
-            end_report(self._report)
+            if self._report is not None:
+                end_report(self._report)
         finally:
-            self._deferred.remove()
-        self._deferred.run()
+            deferred.remove()
+        if deferred.waiting:
+            deferred.run()
 
     def call_back(self, function: Callable[[], Any], failed: Any) -> Any:
         """
