@@ -9,8 +9,6 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.shared.common import table
-
 LANES, GOLDEN = 32, 0x9E3779B97F4A7C15
 SECTIONS = {"hashes": 1, "order": 3, "slots": 4, "lists": 5}
 SLOT = np.dtype([("band", "<u4"), ("code", "<u4"), ("first", "<u4"), ("n", "<u4")])
@@ -75,8 +73,11 @@ def steps(lengths, n_lanes=LANES):
     return [int(n.sum()) for n in (warps.max(axis=1), -(-warps // n_lanes), -(-warps.sum(axis=1) // n_lanes))]
 
 
-def report(path, opened, states, beam, threshold, n_frequent):
-    """Tables of a head's file, opened by the library, too; its candidates are compared with those counted here."""
+def count(path, opened, states, beam, threshold, n_frequent):
+    """({way: steps per beam of a look-up}, {way: bytes read to list a beam's candidates}) of a head's file.
+
+    It is opened by the library, too, whose candidates are compared with those counted here.
+    """
     hashes = Hashes(path)
     beams = [states[first : first + beam] for first in range(0, len(states) - beam + 1, beam)]
     first, found = beams[0], [steps(hashes.spans_of(own)[:, 1]) for own in beams]
@@ -84,13 +85,6 @@ def report(path, opened, states, beam, threshold, n_frequent):
     ours = hashes.candidates(first, threshold, n_frequent)
     if ours != round(theirs):
         raise ValueError(f"{path}: {ours} candidates are counted, {theirs:g} chosen")
-    naive, published, ours = np.mean(found, axis=0)
-    rows = [["each lane its own code's words (naive)", naive], ["a warp one code's words after the other (published)", published],
-            ["a warp the words of its 32 codes as one sequence (ours)", ours]]  # fmt: skip
-    n_bytes = [["copy_if over all counts", 4 * hashes.n_words], ["marks", -(-hashes.n_words // 32) * 4]]
-    return "\n".join([
-        f"### Steps of warps in a look-up, {len(beams)} beams of {beam}\n",
-        table(["way", "steps per beam", "over ours"], [[way, f"{n:,.0f}", f"{n / ours:.2f}"] for way, n in rows]),
-        "### Bytes read to list the candidates of a beam\n",
-        table(["way", "bytes", "over ours"], [[way, f"{n:,}", f"{n / n_bytes[1][1]:.1f}"] for way, n in n_bytes]),
-    ])  # fmt: skip
+    ways = "naive", "published", "ours"  # each lane its own span; a warp one span after another; all of a warp's as one
+    n_bytes = {"copy_if": 4 * hashes.n_words, "marks": -(-hashes.n_words // 32) * 4}
+    return dict(zip(ways, np.mean(found, axis=0).tolist())), n_bytes

@@ -1,211 +1,202 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of papers about learned models: RBE and HitMatch. Each function gives the verdict on one table or figure."""
+"""Rows of papers about learned models: RBE and HitMatch."""
 
-import ctypes
-import os
-import re
+from dataclasses import replace
 from functools import partial
+from math import inf
 
 from bench.papers import verdict
-from bench.papers.tables import chain, reversed_pairs
-from bench.papers.verdict import GPU, NOT, ORDER, REPRODUCED, Verdict, gained, one, ordered
-from bench.shared.markdown import Missing, number
+from bench.papers.verdict import Figure, Judged, Missing, chain, gain, less, order, over, same
 
 rbe, hitmatch = (partial(verdict.row, paper) for paper in ("RBE", "HitMatch"))
-N_SEEDS = 3  # trainings of each model, if a report's mark has no --seeds
-TOWER, ADS, HITS, SCANS = "bench tower", "bench ads", "bench hits", "scans of 64 dimensions"
-BUCKETS, BUCKET_ITEMS = "The best of every bucket", 256  # a table of SCANS
+RUNS = "papers-runs"
+OWN_NAMES = {" variant": "", " no weights": " plain", " weights": ""}  # of models, in results/tower.csv
+RECIPE, ONE = "the paper's recipe", "one training"
 
 
-def listed(numbers, digits=4):
-    return ", ".join(f"{name} {value:.{digits}f}" for name, value in numbers.items())
+def n_trainings(data):
+    return 1 if ONE in data else 2 if RECIPE in data else 3
 
 
-def by_data(found, what=lambda own: listed({name: mean for name, (mean, _) in own.items()})):
-    return "; ".join(f"{data}: {what(own)}" for data, own in found.items())
+def trained(data, claims):
+    """Claims about trainings of a data set: of one each, no difference is sure."""
+    return [replace(claim, error=inf) for claim in claims] if ONE in data else claims
 
 
-# ---------------------------------------------------------------------------------------------------- RBE
+def data_sets(results, ending):
+    cases = [row["case"] for row in results.rows("tower", case=lambda case: case.endswith(ending))]
+    if not cases:
+        raise Missing(f"results/tower.csv: a case{ending}")
+    return [case.removesuffix(ending) for case in dict.fromkeys(cases)]
 
 
-def table_2_sets(reports):
-    """{data set: its rows}"""
-    heads = reports.headings(TOWER, "Table 2, ")
-    if not heads:
-        raise Missing("table 2 of learned codes")
-    return {head.split(", ")[1].split(":")[0]: reports.rows(TOWER, head) for head in heads}
+def losses(results, paper, table, data):
+    """Claims that a model's log loss is below another's."""
+    found = {
+        model: results.get("tower", case=f"{data}: {table}", system=model, unit="log loss") for model in paper["loss"]
+    }
+    for fewer, more in chain(paper["loss"]):
+        difference = less(found[more], found[fewer], n_trainings(data))
+        yield order(f"loss of {fewer} below {more}", difference, paper["loss"][more] - paper["loss"][fewer], "log loss")
 
 
-@rbe("Table 1", TOWER)
-def rbe_table_1(reports, paper):
-    bits = {"float": 32}
-    sets = table_2_sets(reports)
-    rows = next(iter(sets.values()))
-    ours = {r["model"]: [int(bits.get(r[c], r[c])) for c in ("dims", "query bits", "item bits")] for r in rows}
-    wrong = [name for name in paper["numbers"] if ours.get(name) != paper["numbers"][name]]
-    words = "; ".join(f"{name} {', '.join(map(str, shape))}" for name, shape in ours.items())
-    return one(words, ", ".join(sets), (NOT, f"{', '.join(wrong)} differ") if wrong else (REPRODUCED, ""))
+@rbe("Table 2")
+def rbe_table_2(results, paper):
+    out = {}
+    for data in data_sets(results, ": table 2"):
+        found = {
+            model: results.get("tower", case=f"{data}: table 2", system=model, unit="AUC") for model in paper["numbers"]
+        }
+        numbers = paper["numbers"]
+        claims = [
+            order(f"{b} over {a}", less(found[b], found[a], n_trainings(data)), numbers[b] - numbers[a])
+            for a, b in chain(numbers)
+        ]
+        lift = results.get("tower", case=f"{data}: table 2", system="rbe*", unit="lift %")
+        claims.append(gain("lift of rbe*", lift, paper["effect"]["lift"], 0, "%"))
+        out[data] = claims + list(losses(results, paper, "table 2", data))
+    return out
 
 
-@rbe("Table 2", TOWER)
-def rbe_table_2(reports, paper):
-    found, parts, lifts = {}, {}, []
-    for data, rows in table_2_sets(reports).items():
-        found[data] = {row["model"]: number(row["AUC"]) for row in rows}
-        lift = next(number(row["lift %"])[0] for row in rows if row["model"] == "rbe*")
-        lifts.append(f"{data} {lift:.1f}")
-        away = reversed_pairs(chain(paper["numbers"]), found[data], N_SEEDS)
-        parts[data] = ordered(away, [(lift, paper["effect"]["lift"])])
-    return Verdict(f"{by_data(found)}; lift {', '.join(lifts)}", ", ".join(found), parts)
+def trends(results, paper, number):
+    """{data: claims} of a table of differences, which bench tower takes seed by seed."""
+    out, numbers = {}, paper["numbers"]
+    for data in data_sets(results, ": trends"):
+        claims = []
+        for fewer, more in paper.get("pairs") or chain(numbers):
+            own = [
+                next((model.removesuffix(end) + name for end, name in OWN_NAMES.items() if model.endswith(end)), model)
+                for model in (more, fewer)
+            ]
+            setting = f"table {number}; less that of {own[1]}"
+            difference = results.get("tower", case=f"{data}: trends", system=own[0], setting=setting)
+            claims.append(order(f"{more} over {fewer}", difference, numbers[more] - numbers[fewer]))
+        out[data] = trained(data, claims)
+    return out
 
 
-def about_trainings(mark):
-    """(words that follow a data set's name, trainings of each model) of a report of bench tower."""
-    options = dict(re.findall(r"--(\w+) (\S+)", mark))
-    n_seeds = int(options.get("seeds", N_SEEDS))
-    return ", the paper's recipe" * ("recipe" in options) + ", one training" * (n_seeds == 1), n_seeds
+@rbe("Table 4")
+def rbe_table_4(results, paper):
+    out = trends(results, paper, 4)
+    return {data: claims + trained(data, list(losses(results, paper, "table 4", data))) for data, claims in out.items()}
 
 
-def wide(reports, table, columns):
-    """{data: {"model column": figure}} of a table that has columns for each data set, of all reports of bench tower; and
-    {data: trainings of each model}."""
-    out, seeds = {}, {}
-    for mark in (mark for mark in reports.tables if mark.split(" --")[0] == TOWER and reports.headings(mark, table)):
-        words, n_seeds = about_trainings(mark)
-        rows = reports.rows(mark, table)
-        for name in rows[0]:
-            data, _, column = name.partition(", ")
-            if column in columns:
-                seeds[data + words] = n_seeds
-                for row in rows:
-                    key = f"{row['model']} {columns[column]}".strip()
-                    out.setdefault(data + words, {})[key] = number(row[name])
-    if not out:
-        raise Missing(f'a table "{table}"')
-    return out, seeds
+rbe("Table 5")(partial(trends, number=5))
 
 
-def trends(reports, paper, table, columns, effects=lambda data: ()):
-    """By the table's columns of a data set, {column: what follows the model's name in published.json}."""
-    found, seeds = wide(reports, table, columns)
-    pairs = paper.get("pairs") or chain(paper["numbers"])
-    parts = {data: ordered(reversed_pairs(pairs, own, seeds[data]), effects(data)) for data, own in found.items()}
-    return Verdict(by_data(found), ", ".join(found), parts)
+@rbe("Table 6")
+def rbe_table_6(results, paper):
+    out = trends(results, paper, 6)
+    for data, claims in out.items():
+        for name, published in paper["effect"].items():
+            lift = results.get("tower", case=f"{data}: table 6", system=name.removeprefix("lift, "), unit="lift %")
+            claims.append(gain(name, lift, published, 0, "%"))
+    return out
 
 
-rbe_table_4 = rbe("Table 4", TOWER)(partial(trends, table="Table 4", columns={"AUC": ""}))
-rbe_table_5 = rbe("Table 5", TOWER)(partial(trends, table="Table 5", columns={"variant": "variant", "tanh": "tanh"}))
+@rbe("5, memory")
+def rbe_memory(results, paper):
+    n_bytes = results.get("tower", case="debian: codes", system="rbe*", unit="bytes per item").value
+    return Judged({}, note=f"{n_bytes:g} bytes per item: {n_bytes * 1e9 / 2**30:.1f} GiB", verdict=verdict.EMPTY)
 
 
-@rbe("Table 6", TOWER)
-def rbe_table_6(reports, paper):
-    lifts, _ = wide(reports, "Table 6", {"lift %": "lift"})
-
-    def effects(data):
-        return [(lifts[data][f"{name[6:]} lift"][0], published) for name, published in paper["effect"].items()]
-
-    return trends(reports, paper, "Table 6", {"no weights": "no weights", "weights": "weights"}, effects)
-
-
-def of_library(function, *numbers):
-    """What thr_bucket_...(numbers, &out, NULL) finds, in %."""
-    found, library = ctypes.c_double(), ctypes.CDLL(os.environ["THRESHER_LIBRARY"])
-    if getattr(library, function)(*map(ctypes.c_uint64, numbers), ctypes.byref(found), None) != 0:
-        raise Missing(f"{function} failed")
-    return 100 * found.value
+@rbe("Table 7")
+def rbe_table_7(results, paper):
+    found = [
+        results.get(RUNS, case="the best of every bucket", setting=f"at most {n} of 1,000 in 10^9")
+        for n in paper["numbers"]
+    ]
+    return Judged({}, note=", ".join(f"{figure.value:.3f}" for figure in found), verdict=verdict.EMPTY)
 
 
-@rbe("Table 7", "bench papers")
-def rbe_table_7(reports, paper):
-    """The paper cuts its digits off where it does not round them (ERRATA RBE 7), so either counts."""
-    ours, away = {}, []
-    for missed, published in paper["numbers"].items():
-        ours[missed] = of_library("thr_bucket_miss", 10**9, 1000, 256, int(missed))
-        if abs(ours[missed] - published) >= 0.001:
-            away.append(f"{missed}: {ours[missed]:.4f}")
-    return one(listed(ours), "-", (NOT, "; ".join(away)) if away else (REPRODUCED, ""))
+@rbe("8.3")
+def rbe_recall(results, paper):
+    """The paper's 99.99 is what appendix B computes; ours must be what it computes for fewer items."""
+    measured, computed, large = (
+        results.get(RUNS, case="the best of every bucket", setting=setting)
+        for setting in ("2 M items, counted", "2 M items, computed", "1.2 G items, computed")
+    )
+    found = Judged({"2 M random codes": [same("counted, as computed", measured, computed.value, 0.5, "%")]})
+    found.note = f"{large.value:.3f} computed for 1.2 G, {computed.value:.1f} for 2 M items"
+    return found
 
 
-@rbe("8.3", SCANS)
-def rbe_recall(reports, paper):
-    """Computed at the paper's size. Codes of fewer items must keep what is computed for as many, within 1 %."""
-    row = reports.rows(SCANS, BUCKETS)[0]
-    n_items, measured = int(number(row["items"])[0]), number(row["recall, %"])[0]
-    # The share of the best 1,000 that the best of every 256 items have on average.
-    ours, expected = (of_library("thr_bucket_recall", n, 1000, BUCKET_ITEMS) for n in (1_200_000_000, n_items))
-    same = round(ours, 2) == paper["numbers"]["recall"] and abs(measured - expected) <= 1
-    words = f"{ours:.3f}, computed; of {n_items:,} items {measured:.1f}, where {expected:.1f} is computed"
-    return one(words, f"{n_items:,} normal rows", (REPRODUCED, "") if same else (NOT, "the numbers differ"))
+def scan(results, system):
+    return results.get(RUNS, case="2 M items of 64 d, best 1,000", system=system, unit="ms")
 
 
-def times_8_3(reports):
-    """{way: ms per query}, and how many items there are"""
-    rows = reports.rows(SCANS, "Items of 64 dimensions")
-    return {row["way"]: number(row["ms per query"])[0] for row in rows}, rows[0]["items"]
+@rbe("8.3, third bit")
+def rbe_third_bit(results, paper):
+    """A third bit costs something, and less than its share of the work, 50 %."""
+    more = over(scan(results, "codes, 3 query bits"), scan(results, "codes, 2 query bits"))
+    more.value = 100 * (more.value - 1)
+    costs = (
+        verdict.HOLDS
+        if 0 < more.value <= paper["numbers"]["more"]
+        else verdict.SMALLER
+        if 0 < more.value < 50
+        else verdict.REVERSED
+    )
+    claim = verdict.Claim("time added", more.value, paper["numbers"]["more"], costs, "%", row=more.row)
+    return {"2 M normal rows": [claim]}
 
 
-@rbe("8.3, third bit", SCANS)
-def rbe_third_bit(reports, paper):
-    """All bits of a query cost the same, so a third one costs half as much again as two, or less where it is cheap."""
-    ms, items = times_8_3(reports)
-    more = 100 * (ms["codes, 3 query bits"] / ms["codes, 2 query bits"] - 1)
-    if more < 0:
-        judged = NOT, f"queries of 3 bits are faster than queries of 2 bits, by {-more:.1f} %"
-    elif more >= 50:
-        judged = NOT, f"it adds {more:.0f} %, its share of the work"
-    else:
-        judged = (REPRODUCED if more <= paper["numbers"]["more"] else ORDER), ""
-    return one(f"more {more:.1f}", f"{items} normal rows, a CPU", judged)
+@rbe("8.3, floats")
+def rbe_floats(results, paper):
+    times = over(scan(results, "floats"), scan(results, "codes, 3 query bits"))
+    return {"2 M normal rows": [gain("floats over codes", times, paper["numbers"]["times"])]}
 
 
-@rbe("8.3, floats", SCANS)
-def rbe_floats(reports, paper):
-    ms, items = times_8_3(reports)
-    times = ms["floats"] / ms["codes, 3 query bits"]
-    judged = gained(times, paper["numbers"]["times"], "floats are faster")
-    return one(f"times {times:.1f}", f"{items} normal rows, a CPU", judged)
+@rbe("8.3, latency")
+def rbe_latency(results, paper):
+    ms = results.get("tower", case=lambda case: "random codes" in case, unit="ms per query")
+    return Judged({}, note=f"one thread of a CPU, 1 G items: {ms.value:.0f} ms", verdict=verdict.NOT_RUN)
 
 
 # ---------------------------------------------------------------------------------------------------- HitMatch
 
 
-@hitmatch("Table 1", ADS)
-def hitmatch_table_1(reports, paper):
-    names, found, parts = list(paper["effect"]), {}, {}
-    marks = [mark for mark in reports.tables if mark == ADS or mark.startswith(f"{ADS} --sets")]
-    for mark, head in [(mark, head) for mark in marks for head in reports.headings(mark, "")]:
-        rows = [row for row in reports.rows(mark, head) if row.get("model") in paper["numbers"]]
-        if len(rows) < len(paper["numbers"]):
-            continue
-        data = head.split(":")[0]
-        own = {row["model"]: [number(row[name]) for name in names] for row in rows}
-        found[data] = own
-        away = ([], [])
-        for i, name in enumerate(names):
-            pairs = chain({model: values[i] for model, values in paper["numbers"].items()})
-            some = reversed_pairs(pairs, {model: values[i] for model, values in own.items()}, N_SEEDS)
-            for all_of, more in zip(away, some):
-                all_of += [f"{name}: {words}" for words in more]
-        gains = [100 * (last / first - 1) for (first, _), (last, _) in zip(own["DT"], own["DT-IPNN-HitMatch"])]
-        parts[data] = ordered(away, [(gain, paper["effect"][name]) for gain, name in zip(gains, names)])
-        found[data]["gain, %"] = [(gain, 0) for gain in gains]
-    if not found:
-        raise Missing("the four models")
-    words = by_data(found, lambda own: ", ".join(
-        f"{model} {' / '.join(f'{mean:.4f}' if model[0] == 'D' else f'{mean:.2f}' for mean, _ in values)}"
-        for model, values in own.items()))  # fmt: skip
-    return Verdict(words, ", ".join(found), parts)
+@hitmatch("Table 1")
+def hitmatch_table_1(results, paper):
+    out, models = {}, paper["numbers"]
+    for data in ("Beauty", "Toys_and_Games", "Sports_and_Outdoors"):
+        claims = []
+        for i, (unit, published) in enumerate(paper["effect"].items()):
+            found = {model: results.get("ads", case=data, system=model, unit=unit) for model in models}
+            numbers = {model: values[i] for model, values in models.items()}
+            claims += [
+                order(f"{unit}: {b} over {a}", less(found[b], found[a], 3), numbers[b] - numbers[a], unit)
+                for a, b in chain(numbers)
+            ]
+            first, last = found["DT"], found["DT-IPNN-HitMatch"]
+            claims.append(
+                gain(
+                    f"{unit}: last over DT",
+                    Figure(100 * (last.value / first.value - 1), 0, last.row),
+                    published,
+                    0,
+                    "%",
+                )
+            )
+        out[data] = claims
+    return out
 
 
-@hitmatch("Table 2", HITS)
-def hitmatch_table_2(reports, paper):
-    rows = reports.rows(HITS, "One query", features="200")
-    products = {row["way"]: number(row["over posting lists"])[0] for row in rows if "CSR" in row["way"]}
-    way = min(products, key=products.get)
-    build = number(reports.rows(HITS, "Posting lists")[0]["build, s"])[0]
-    judged = gained(products[way], paper["numbers"]["speed-up"], f"{way} is faster")
-    words = f"on a CPU {products[way]:.1f} over the fastest product with rows of CSR ({way}); build {build:.2f} s"
-    return one(words, "synthetic catalogue", judged)
+PRODUCTS = {"rows of CSR": "rows of CSR", "columns of CSC": "touched columns of CSC"}
 
 
-rbe("8.3, latency", GPU)(None)
+@hitmatch("Table 2")
+def hitmatch_table_2(results, paper):
+    def ms(system):
+        return results.get("hits", case="one query", system=system, setting="features 200", unit="ms per query")
+
+    out = {}
+    for name, lists in (("our layout", "Thresher"), ("the published layout", "published blocks of 8-bit ids")):
+        out[name] = [
+            gain(f"over {words}", over(ms(system), ms(lists)), paper["numbers"]["speed-up"])
+            for words, system in PRODUCTS.items()
+        ]
+    build = results.get(
+        "hits", case="posting lists", setting=lambda text: text.startswith("items as given"), unit="build, s"
+    )
+    return Judged(out, note=f"build {build.value:.2f} s, two threads")

@@ -1,155 +1,232 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every table and figure of the five papers beside ours.
 
-usage: ./run bench papers [--quick] [--docs]
+usage: ./run bench papers [--measure] [--docs]
 
-Our figures are read from the reports that the benches wrote into docs/benchmarks.md. With --quick, each bench that can
-be is run at a small size instead, within a quarter of an hour. The papers' numbers are in published.json.
+Figures are rows of results/*.csv; the papers' are in published.json. With --docs, docs/reproduction.md and
+results/papers.csv are written. With --measure, what belongs to no other bench is measured first, in some minutes.
 """
 
-import csv
-from collections import Counter
+from math import inf
 from pathlib import Path
 
-from bench.shared.common import DOCUMENT, between, need_thresher, parser_of, published, table, whole_machine  # first: one thread
+from bench.shared import results
+from bench.shared.common import need_thresher, parser_of, published, table  # first: one thread
 
 from bench.papers import beams, codes, learned, solvers  # noqa: F401  # their functions are ROWS
-from bench.papers.runs import COMMANDS, options_table, quick_sections, sections_now
-from bench.papers.tables import Reports
-from bench.papers.verdict import GPU, NONE, NOT, ORDER, PART, REPRODUCED, ROWS, one
-from bench.shared.markdown import Missing, sections_of
+from bench.papers.verdict import (
+    EMPTY,
+    NOT,
+    NOT_RUN,
+    REPRODUCED,
+    REVERSED,
+    ROWS,
+    VERDICTS,
+    Judged,
+    Missing,
+    Results,
+    verdict,
+)
 
-PAGE, GPU_ROWS, TRANSLATE_PAGE = "docs/reproduction.md", "results/gpu.csv", "docs/translate.md"
-TITLES = {REPRODUCED: "reproduced", ORDER: "order reproduced", PART: "on some data only", NOT: "not reproduced",
-          GPU: "need a GPU", NONE: "not measured yet"}  # fmt: skip
-POINTS = "points"  # rows in order of which some part is so at some points only
+PAGE, SUBJECT = "docs/reproduction.md", "papers"
+FINE = ("AUC", "log loss", "GAUC", "Recall@5", "Recall@10", "precision", "KS distance")  # units of four digits
 HEAD = """\
 # The papers' tables and figures beside ours
 
-    ./run bench papers --docs      # writes this page from the reports in benchmarks.md
-    ./run bench papers --quick     # runs the benches at small sizes, in a quarter of an hour, and prints such a page
+    ./run bench papers --docs      # writes this page and results/papers.csv
 
-Every numbered table and figure of the five papers. The papers' numbers are typed once, in
-[published.json](../programs/bench/papers/published.json); all others are read from what the benches printed
-([benchmarks.md](benchmarks.md)) or computed by the library. All of them are of CPUs, where most of the papers' speeds
-are of GPUs: no GPU was available yet.
+Every numbered table and figure of the five papers, but drawings. The papers' numbers are in
+[published.json](../programs/bench/papers/published.json), ours in [results](../results): `papers.csv` has a row for
+each comparison, with the date and commit of our figure. Ours are of one or two threads of a CPU, the papers' speeds
+mostly of GPUs; no GPU was available. The papers' data are mostly private: compare signs and ratios, not levels.
 
-| state | rule |
+A verdict follows from the comparisons of a row by a rule ([verdict.py](../programs/bench/papers/verdict.py)). Each
+comparison *holds*, is *smaller* (the paper's sign, but less than its number) or is *reversed*, however little by.
+Differences of AUC, recall and BLEU have no number to reach, since levels differ with the data.
+
+| verdict | rule |
 |---|---|
-| reproduced | the paper's order holds, and the effect is as large as the paper's; or the same numbers |
-| order reproduced | the order holds, the effect is smaller, or the paper has no number for it |
-| order reproduced at n of m points | the order holds at more than half of the points of a figure |
-| on some data only | the order holds on these data, and is reversed on the others |
-| ... within two standard errors | the order is reversed, by less than two standard errors |
-| **not reproduced** | the order is reversed, and the reason names the pair; or the data are not to be had |
-| needs a GPU | the row of [results/gpu.csv](../results/gpu.csv) that `tools/gpu-check` fills |
-| not measured yet | no bench measures it; the reason is given |
+| reproduced | all hold, by more than two standard errors, in the paper's setting |
+| partly | more than half hold or are smaller; or verdicts differ between data sets |
+| not reproduced | half or more are reversed |
+| no empirical content | a description, or arithmetic: left out of the count |
+| not run | no GPU, no data, or no bench |
 
-The data differ from the papers', which are mostly private: compare orders and ratios, not levels.
+Bold: reversed. ~: within two standard errors of 0, or of one training each.
 """
 
 
-def shown(numbers):
-    """The paper's own numbers as one cell."""
-
-    def value(x):
-        return " / ".join(f"{v:g}" if v < 10000 else f"{v:,}" for v in x) if isinstance(x, list) else f"{x:g}"
-
-    return ", ".join(f"{name} {value(x)}" for name, x in numbers.items()) or "no number"
+# ---------------------------------------------------------------------------------------------------- rows
 
 
-def lines(words):
-    """A cell of several lines, as GitHub shows it."""
-    return words.replace("; ", "<br>")
-
-
-def gpu_row(words):
-    """What tools/gpu-check measured for CASE | SYSTEM | SETTING of results/gpu.csv."""
-    with open(GPU_ROWS, newline="", encoding="utf-8") as file:
-        rows = [row for row in csv.DictReader(file) if [row["case"], row["system"], row["setting"]] == words.split(" | ")]
-    if len(rows) != 1:
-        raise SystemExit(f'bench papers: {GPU_ROWS} has {len(rows)} rows "{words}": 1 is wanted')
-    return f"{rows[0]['value']} {rows[0]['unit']}" if rows[0]["value"] else "-"
-
-
-def judge(reports, key, paper):
-    """(verdict, command) of a row."""
-    way, what = ROWS[key]
-    if way is None:
-        return one("-", "-", (NONE, what)), "-"
-    row, command = paper.get("gpu", ""), COMMANDS.get(way, f"./run {way}")
-    measured = gpu_row(row) if row else ""
-    if way == GPU:
-        return one(measured, "-", (GPU, row)), "tools/gpu-check"
+def judged(found, paper, item, about):
+    """The verdict on a row of published.json."""
+    words = {"departs": about.get("departs", ""), "reason": about.get("reason", "")}
+    if (paper, item) not in ROWS:
+        return Judged({}, verdict=about["verdict"], **words)
     try:
-        verdict = what(reports, paper)
-        verdict.gpu = row
-        return verdict, command
+        own = ROWS[paper, item](found, about)
     except Missing as missing:
-        return one("-", "-", (NONE, f"{missing} is not in the report of `{command}`")), command
+        return Judged({}, reason=str(missing), verdict=NOT_RUN)
+    own = own if isinstance(own, Judged) else Judged(own)
+    return Judged(own.data, note=own.note, verdict=own.verdict if own.verdict in (EMPTY, NOT_RUN) else "", **words)
 
 
-def paper_text(reports, name, paper, count):
-    rows, drawings = [], []
-    for item, about in paper.items():
-        if item in ("title", "note"):
-            continue
-        if about.get("kind"):
-            file = about.get("file")
-            where = "a production system, which nobody else has" if about["kind"] == "production" else "no numbers"
-            drawings.append([item, about["what"], f"[{file}](../{file})" if file else "-", where])
-            continue
-        verdict, command = judge(reports, (name, item), about)
-        count.update([verdict.state] + [POINTS] * (verdict.state == ORDER and verdict.at_some_points))
-        published = shown(about["numbers"]) + (f"; {shown(about['effect'])}" if "effect" in about else "")
-        words = [lines(part) for part in (published, verdict.ours)]
-        rows.append([item, about["what"], *words, verdict.data, f"`{command}`", lines(verdict.words())])
-    columns = ["no.", "what", "paper", "ours", "data", "command", "state"]
-    parts = [f"## {name}\n", f"{paper['title']}.\n"]
-    parts += [f"{paper['note']}\n"] if "note" in paper else []
-    parts.append(table(columns, rows))
-    if drawings:
-        parts.append("Without figures to compare:\n\n" + table(["no.", "what", "here", "why"], drawings))
-    return "\n".join(parts)
+def number(value, unit, signed=False):
+    if unit in FINE:
+        return f"{value:+.4f}" if signed else f"{value:.4f}"
+    text = f"{value:.2f}" if unit == "BLEU" else f"{value:.3g}"
+    return ("+" if signed and value > 0 else "") + text + (" %" if unit.startswith("%") else "")
 
 
-def summary(count):
-    total = sum(n for state, n in count.items() if state != POINTS)
-    rows = [[words, count.get(state, 0)] for state, words in TITLES.items()]
-    rows.insert(2, ["... of these, some at more than half of the points only", count.get(POINTS, 0)])
-    on_cpu, in_order = total - count.get(GPU, 0), count.get(REPRODUCED, 0) + count.get(ORDER, 0)
-    words = f"{in_order} of {on_cpu} rows that a CPU can measure are in order: {100 * in_order / max(on_cpu, 1):.0f} %.\n"
-    return table(["state", f"of {total} rows"], rows) + "\n" + words
+def is_difference(claim):
+    return claim.bound == ">= 0"
 
 
-def text(sections, papers, quick):
-    reports, count = Reports(sections), Counter()
-    parts = [paper_text(reports, name, paper, count) for name, paper in papers.items()]
-    words = ["Measured now, at small sizes: speeds and levels differ from docs/reproduction.md.\n"] if quick else []
-    machine = f"{whole_machine(1).rstrip()} Figures of reports in benchmarks.md are of the machines named there.\n"
-    return "\n".join([HEAD, *words, machine, summary(count), *parts])
+def shown(claim, with_paper):
+    text = number(claim.ours, claim.unit, is_difference(claim)) + ("" if claim.sure else "~")
+    text = f"**{text}**" if claim.outcome == REVERSED else text
+    return text + (f" (paper {number(claim.published, claim.unit, is_difference(claim))})" if with_paper else "")
+
+
+def published_alike(row):
+    """Whether all data sets are compared with the same numbers, so that one cell can have them."""
+    pairs = {(claim.name, claim.published) for claims in row.data.values() for claim in claims}
+    return len(pairs) == len({name for name, _ in pairs})
+
+
+def ours_cell(row, points):
+    alike, lines = published_alike(row), []
+    for data, claims in row.data.items():
+        held = sum(claim.holds for claim in claims)
+        numbers = [shown(claim, not alike and claim.published is not None) for claim in claims]
+        lines.append(f"{data}: {f'{held} of {len(claims)} points' if points else ', '.join(numbers)}")
+    if len(lines) == 1:
+        lines[0] = lines[0].partition(": ")[2]
+    return "<br>".join([*lines, *([row.note] if row.note else [])]) or "-"
+
+
+def paper_cell(row, about):
+    claims = max(row.data.values(), key=len, default=[])
+    if about.get("points"):
+        return "in words"
+    if not claims:
+        return ", ".join(f"{x:g}" for x in about.get("numbers", {}).values() if not isinstance(x, list)) or "-"
+    sizes = [
+        ""
+        if claim.published is None or not published_alike(row)
+        else " " + number(claim.published, claim.unit, is_difference(claim))
+        for claim in claims
+    ]
+    return "; ".join(claim.name + size for claim, size in zip(claims, sizes))
+
+
+def verdict_cell(row):
+    def bold(state):
+        return f"**{state}**" if state == NOT else state
+
+    by_state = {}
+    for data, claims in row.data.items():
+        by_state.setdefault(verdict(claims, row.departs), []).append(data)
+    parts = [bold(row.verdict) + (f": {row.reason}" if row.reason else "")]
+    parts += [f"{bold(state)}: {'; '.join(data)}" for state, data in by_state.items() if len(by_state) > 1]
+    return "<br>".join([*parts, *([f"departs: {row.departs}"] if row.departs and row.was_run else [])])
+
+
+def gpu_lines(found, papers):
+    """Rows of results/gpu.csv that measure the same on the paper's kind of machine."""
+    for paper, about in papers.items():
+        for item, row in about.items():
+            if isinstance(row, dict) and "gpu" in row:
+                case, system, setting = row["gpu"].split(" | ")
+                own = found.rows(
+                    "gpu", case=lambda text, case=case: text.startswith(case), system=system, setting=setting
+                )
+                if len(own) != 1:
+                    raise SystemExit(f"bench papers: results/gpu.csv has {len(own)} rows {row['gpu']}: 1 is wanted")
+                measured = f"{own[0]['value']} {own[0]['unit']}" if own[0]["value"] else "not yet measured"
+                yield [f"{paper}, {item}", f"{own[0]['case']}: {system}, {setting}", measured]
+
+
+# ---------------------------------------------------------------------------------------------------- page
+
+
+def count(rows):
+    """The table of verdicts, and the share that counts."""
+    states = [row.verdict for row in rows]
+    run = [row for row in rows if row.was_run]
+    in_order, whole = sum(row.in_order for row in run), states.count(REPRODUCED)
+    words = (
+        f"{len(run)} rows were run and have empirical content: {whole} are reproduced, {in_order} have the paper's sign "
+        f"in every comparison, {states.count(NOT)} are not reproduced.\n"
+    )
+    return (
+        table(["verdict", f"of {len(rows)} rows"], [[state, states.count(state)] for state in VERDICTS]) + "\n" + words
+    )
+
+
+def text(found, papers):
+    parts, all_rows = [], []
+    for name, paper in papers.items():
+        lines = []
+        for item, about in paper.items():
+            if isinstance(about, dict):
+                row = judged(found, name, item, about)
+                all_rows.append(row)
+                lines.append(
+                    [
+                        item,
+                        about["what"],
+                        paper_cell(row, about),
+                        ours_cell(row, about.get("points")),
+                        verdict_cell(row),
+                    ]
+                )
+        parts += [f"## {name}\n", f"{paper['title']}.\n", *([f"{paper['note']}\n"] if "note" in paper else [])]
+        parts.append(table(["no.", "what", "paper", "ours", "verdict"], lines))
+    gpu = table(["paper", "row of [results/gpu.csv](../results/gpu.csv)", "ours"], gpu_lines(found, papers))
+    return "\n".join([HEAD, count(all_rows), *parts, "## On a GPU\n", "`tools/gpu-check` measures:\n", gpu])
+
+
+def rows_of(found, papers):
+    """Rows of results/papers.csv: a comparison each, with the papers' number beside it and what ours must reach."""
+    for name, paper in papers.items():
+        for item, about in paper.items():
+            if isinstance(about, dict):
+                for data, claims in judged(found, name, item, about).data.items():
+                    for claim in claims:
+                        published = "" if claim.published is None else f"; paper {claim.published:.5g}"
+                        yield {
+                            **{column: claim.row.get(column, "") for column in ("machine", "date", "commit")},
+                            "subject": SUBJECT,
+                            "case": f"{name}, {item}",
+                            "system": data,
+                            "setting": claim.name + published,
+                            "unit": claim.unit,
+                            "value": f"{claim.ours:.5g}",
+                            "spread": f"{claim.error:.2g}" if 0 < claim.error < inf else "",
+                            "target": claim.bound,
+                        }
 
 
 def main():
-    quick = {"help": "run the benches at small sizes, in 15 minutes, and print"}
-    keep = {"default": "build/bench/papers", "help": "where --quick saves what was printed"}
-    parser = parser_of("bench papers", __doc__, quick=quick, docs={"help": f"write {PAGE}, and a table of {TRANSLATE_PAGE}"}, keep=keep)
+    measure = {"action": "store_true", "help": "first measure what belongs to no other bench"}
+    parser = parser_of("bench papers", __doc__, docs={"help": f"write {PAGE} and results/{SUBJECT}.csv"})
+    parser.add_argument("--measure", **measure)
     arguments = parser.parse_args()
-    need_thresher("bench papers")
-    if arguments.quick and arguments.docs:
-        parser.error("--quick measures small sizes, which are not for docs/: leave one of --quick and --docs out")
-    if arguments.quick:
-        sections = quick_sections(arguments.keep)
-    else:
-        sections = {**sections_of(Path(DOCUMENT).read_text(encoding="utf-8")), **sections_now()}
-    words = text(sections, published(), arguments.quick)
+    if arguments.measure:
+        need_thresher("bench papers")
+        from bench.papers import runs  # noqa: PLC0415  # it needs the library
+
+        results.merge(runs.measure())
+    found, papers = Results(), published()
+    words = text(found, papers)
     if not arguments.docs:
         print(words)
         return
     Path(PAGE).write_text(words, encoding="utf-8")
-    document = between(Path(TRANSLATE_PAGE).read_text(encoding="utf-8"), "<!-- bench papers -->", options_table().rstrip())
-    Path(TRANSLATE_PAGE).write_text(document, encoding="utf-8")
-    print(f"Written: {PAGE}, {TRANSLATE_PAGE}")
+    results.write(SUBJECT, rows_of(found, papers))
+    print(f"Written: {PAGE}, results/{SUBJECT}.csv")
 
 
 if __name__ == "__main__":

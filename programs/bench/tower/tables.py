@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 
 from bench.tower import codes as tower_codes
-from bench.papers.tables import chain
+from bench.papers.verdict import chain
 from bench.shared.common import Kept, figure, figures, mean_of, published, spread, table, thresher, whole_machine
 from bench.tower.sets import ALL, LEAST_LABEL, part_path
 
