@@ -409,7 +409,7 @@ THR_API void thr_search_options_init(thr_search_options *options);
 
 /*
  * The number of candidates for k where neither the options nor a calibration determine it: max(4 k, k + 90). Enough for
- * recall 0.99 on the data of docs/benchmarks.md.
+ * recall 0.99 on the data of results/search.csv.
  */
 THR_API uint64_t thr_search_candidates(uint64_t k);
 

@@ -5,8 +5,8 @@
 const prog_identity prog_self = {
     .name = "thresher-bench",
     .words = "COMMAND",
-    .about = "Measures Thresher on this machine and checks every answer. Results are Markdown tables, as in "
-             "docs/benchmarks.md; comparisons with other libraries begin with ./run bench.",
+    .about = "Measures Thresher on this machine and checks every answer. Results are tables and, with "
+             "--csv, rows of results/; comparisons with other libraries begin with ./run bench.",
 };
 
 const prog_noun prog_nouns[] = {

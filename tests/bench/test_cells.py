@@ -63,7 +63,7 @@ class Indexes(unittest.TestCase):
             best = kept["searches"][0]
             self.assertEqual(best["n_found"], [640, 640])
             self.assertLess(best["one"]["read"], 1000)  # clusters are far apart
-            self.assertIn("| radius, recall 0.99 |", bounded.text({"made-up": {**about(data), **kept}}))
+            self.assertIn("| radius, recall 0.99 |", str(bounded.text({"made-up": {**about(data), **kept}})))
 
 
 if __name__ == "__main__":

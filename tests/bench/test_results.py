@@ -6,7 +6,9 @@ import math
 import re
 import tempfile
 import unittest
+import xml.etree.ElementTree as xml
 
+from bench.results import page
 from bench.shared import results
 
 
@@ -52,6 +54,45 @@ class Targets(unittest.TestCase):
     def test_a_value_on_its_bound_meets_it(self):
         for target, value, missed in ((">= 2", "2", 0), (">= 2", "1.9", 1), ("<= 2", "2", 0), ("<= 2", "2.1", 1), ("", "0", 0), (">= 2", "", 0)):
             self.assertEqual(results.missed({"target": target, "value": value}), bool(missed), (target, value))
+
+
+class Page(unittest.TestCase):
+    def test_the_page_and_its_pictures_are_those_of_the_figures(self):
+        figures = page.all_figures()
+        again = "; call python3 programs/bench/results/page.py with PYTHONPATH=programs"
+        self.assertEqual(page.PAGE.read_text(encoding="utf-8"), page.text(figures), f"{page.PAGE} is older than results/{again}")
+        for name, picture in page.drawn(figures).items():
+            self.assertEqual((page.PAGE.parent / name).read_text(encoding="utf-8"), picture, f"{name} is older{again}")
+            self.assertEqual(xml.fromstring(picture).tag, "{http://www.w3.org/2000/svg}svg")
+
+    def test_the_page_is_short(self):
+        lines = page.PAGE.read_text(encoding="utf-8").splitlines()
+        self.assertLessEqual(len(lines), 200)
+        for section in page.SECTIONS:
+            self.assertLessEqual(len(page.lines_of(section, page.all_figures())), 10, section.title)
+
+    def test_every_subject_is_on_the_page(self):
+        shown = {subject for section in page.SECTIONS for subject in section.commands}
+        self.assertEqual({path.stem for path in results.FOLDER.glob("*.csv")} - shown - {"gpu", "papers", "papers-runs"}, set())  # of docs/gpu.md, docs/reproduction.md
+
+    def test_losses_come_first_and_the_worst_before_the_others(self):
+        for section in page.SECTIONS:
+            lines = page.lines_of(section, page.all_figures())
+            lost = [line.lost for line in lines]
+            self.assertEqual(lost, sorted(lost, reverse=True), section.title)
+            bad = [line.badness for line in lines if line.lost]
+            self.assertEqual(bad, sorted(bad, reverse=True), section.title)
+
+    def test_every_note_is_of_a_loss(self):
+        figures, missed = page.all_figures(), set()
+        for section in page.SECTIONS:
+            rows = [row for subject in section.commands for row in figures[subject]]
+            missed |= {(row["subject"], row["unit"]) for row in rows if row["target"] and results.missed(row)}
+            lines = [(of.subject, page.versus_line(rows, of)) for of in section.versus]
+            missed |= {(subject, line.words) for subject, line in lines if line and line.lost}
+        for subject, words, reason in page.notes():
+            self.assertTrue(any(subject == of and unit.startswith(words) for of, unit in missed), (subject, words))
+            self.assertTrue(reason)
 
 
 class Tables(unittest.TestCase):

@@ -17,7 +17,7 @@ head -n 1400 pairs/tldr.pairs.tsv >pairs/tldr.train.tsv
 
 works "$THRESHER_BENCH" tower pairs --sets tldr --quick --codes 20000 --scratch .
 matches '^| tldr  *| [0-9]' out
-matches '^A search of 20,000 random codes of 16' out
+matches '^| 20,000  *| 16.* | [0-9]' out
 [ -z "$(find . -name 'thresher-bench-*')" ] || die "a scratch directory is left"
 fails 1 'nowhere/tldr.train.tsv' "$THRESHER_BENCH" tower nowhere --sets tldr --scratch .
 fails 1 'no directory can be made there' "$THRESHER_BENCH" tower pairs --sets tldr --scratch nowhere

@@ -6,7 +6,7 @@
 #include "blas.h"
 
 #include "base/clock.h"
-#include "kernel/kernel.h"
+#include "kcheck.h"
 
 #include <dlfcn.h>
 #include <math.h>
@@ -96,8 +96,11 @@ static int measure(const blas *x, size_t shape) {
     (void)snprintf(text, sizeof text, "%d x %d x %d%s", m, k, n, shapes[shape].transposed ? ", transposed" : "");
     printf("| %-28s | %-32s |", text, shapes[shape].what);
     for (int way = 0; way < WAYS; way++)
-        if (takes_part(way))
+        if (takes_part(way)) {
+            const char *name = way == WAYS - 1 ? "OpenBLAS" : thr_isa_name((thr_isa)way);
             printf(" %6.1f |", flops / best[way] * 1e-9);
+            kcheck_figure("matmul beside BLAS", name, text, "GFLOP/s", flops / best[way] * 1e-9);
+        }
     printf("\n");
     return 0;
 }

@@ -2,9 +2,9 @@
 /*
  * kcheck - tests every kernel of every level against the scalar specification, and times it.
  *
- *   kcheck [--isa LEVEL] [--seed N] [--rounds N] [--bench] [--only NAME]
- *   kcheck --layouts
- *   kcheck --blas
+ *   kcheck [--csv FILE] [--isa LEVEL] [--seed N] [--rounds N] [--bench] [--only NAME]
+ *   kcheck [--csv FILE] --layouts
+ *   kcheck [--csv FILE] --blas
  *
  * Exit 0: all equal; 1: a difference (slot, level, shape and seed are printed); 77: this CPU has not that level.
  */
@@ -106,6 +106,19 @@ static double seconds_a_call(const thr_kernels *kernels, kcheck_run run, void *o
     return best;
 }
 
+static const char *csv;
+
+void kcheck_figure(const char *name, const char *system, const char *setting, const char *unit, double value) {
+    FILE *file = csv == NULL ? NULL : fopen(csv, "a");
+    if (file != NULL)
+        (void)fprintf(file, "%s,,,kernels,\"%s\",\"%s\",\"%s\",%s,%.4g,,\n", thr_isa_name(thr_kernel_isa_best()), name,
+                      system, setting, unit, value);
+    if (csv != NULL && (file == NULL || fclose(file) != 0)) {
+        fprintf(stderr, "kcheck: %s could not be written\n", csv);
+        exit(2);
+    }
+}
+
 void kcheck_call(kcheck *check, kcheck_run run, void *arg, size_t out_size, size_t items, size_t bytes,
                  const char *shape, ...) {
     char text[96];
@@ -131,6 +144,7 @@ void kcheck_call(kcheck *check, kcheck_run run, void *arg, size_t out_size, size
         double fast = seconds_a_call(check->kernels, run, got, arg);
         printf("%-16s %-7s %-26s %9.3f ns/item %8.2f GB/s %7.1fx scalar\n", check->name, thr_isa_name(check->isa), text,
                fast / (double)items * 1e9, (double)bytes / fast * 1e-9, slow / fast);
+        kcheck_figure(check->name, thr_isa_name(check->isa), text, "ns/item", fast / (double)items * 1e9);
     }
 }
 
@@ -181,6 +195,8 @@ int main(int argc, char **argv) {
             return kcheck_blas();
         } else if (strcmp(argv[i], "--bench") == 0) {
             timed = true;
+        } else if (i + 1 < argc && strcmp(argv[i], "--csv") == 0) {
+            csv = argv[++i];
         } else if (i + 1 < argc && strcmp(argv[i], "--seed") == 0) {
             seed = strtoull(argv[++i], NULL, 10);
         } else if (i + 1 < argc && strcmp(argv[i], "--rounds") == 0) {
@@ -193,7 +209,8 @@ int main(int argc, char **argv) {
                 if (strcmp(argv[i], thr_isa_name((thr_isa)isa)) == 0)
                     level = isa;
         } else {
-            fprintf(stderr, "usage: kcheck [--isa LEVEL] [--seed N] [--rounds N] [--bench] [--only NAME]\n");
+            fprintf(stderr,
+                    "usage: kcheck [--csv FILE] [--isa LEVEL] [--seed N] [--rounds N] [--bench] [--only NAME]\n");
             return 2;
         }
     }

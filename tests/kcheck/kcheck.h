@@ -33,6 +33,9 @@ bool kcheck_timed(const kcheck *check);
 void kcheck_call(kcheck *check, kcheck_run run, void *arg, size_t out_size, size_t items, size_t bytes,
                  const char *shape, ...) __attribute__((format(printf, 7, 8)));
 
+/* With --csv: append a figure as a row of results/kernels.csv, but for the machine's name, date and commit. */
+void kcheck_figure(const char *name, const char *system, const char *setting, const char *unit, double value);
+
 #define KCHECK_DECLARE(name, type) void check_##name(kcheck *check);
 THR_KERNEL_LIST(KCHECK_DECLARE)
 #undef KCHECK_DECLARE

@@ -136,14 +136,14 @@ def measure(arguments, torch, log, kind):
 
 
 def text(name, kept):
-    rates, targets = way.tables(kept, "log", "requests_per_s")
+    rates, targets = way.tables(kept, "what", "requests_per_s", name)
     version = next(iter(kept.values()))["version"]
     same = "; ".join(
         f"{kind}: losses {a['same']['loss']:.6f} and {a['same']['theirs']:.6f}, steps {a['same']['apart']:.1e} apart"
         for kind, a in kept.items()
     )
     return page(
-        f"### Training beside PyTorch {version}: {name}, batches of {BATCH}, one thread\n",
+        f"Training beside PyTorch {version}: {name}, batches of {BATCH}, one thread.\n",
         "Logs: " + "; ".join(f"*{kind}*, {LOGS[kind]}" for kind in kept) + ".\n",
         rates,
         f"Both compute the same: from the same weights the loss of {CHECKED:,} requests, and one step's way, apart "
@@ -162,8 +162,8 @@ def run(arguments, name, log):
     for kind in LOGS:
         make = partial(measure, arguments, torch, log, kind)
         kept.measure(kept.results.setdefault(name, {}), kind, make, way.rate_of)
-    made = page("## ./run bench ads --peers\n", *(text(*pair) for pair in kept.results.items()))
-    publish(made, "bench ads --peers", arguments.docs)
+    made = page("## ads-peers\n", *(text(*pair) for pair in kept.results.items()))
+    publish(made, "ads-peers", arguments.docs)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,8 @@ import statistics
 import subprocess
 import sys
 
-from bench.shared.common import Kept, called, mean_of, page, parser_of, publish, published, run_main, spread, table
+from bench.shared.common import Kept, called, mean_of, page, parser_of, publish, run_main, spread
+from bench.shared.results import Table
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -40,7 +41,7 @@ VALUES = {  # name: whether the cheap requests are thinned, flags
 }
 SETS = "Beauty,Toys_and_Games"
 FIGURES = ("gauc", "recall_at_5", "recall_at_10", "value_recall_at_5", "value_recall_at_10")
-COLUMNS = ("GAUC", "Recall@5", "Recall@10", "of value, @5", "of value, @10")
+COLUMNS = ("GAUC", "Recall@5", "Recall@10", "Recall@5 of value", "Recall@10 of value")
 
 
 def make_log(arguments, name, *options):
@@ -109,21 +110,14 @@ def gains_of(runs, plain, figures):
     return [statistics.fmean(r[f] for r in runs) - statistics.fmean(r[f] for r in plain) for f in figures]
 
 
-def yes(gains):
-    return "yes" if min(gains) > 0 else "**no**"
-
-
 def set_text(results, name):
     rows = []
     for model in MODELS:
         runs = seeds_of(results, name, model)
-        if runs:
-            paper = " / ".join(f"{number:.3f}" for number in published("HitMatch", "Table 1")["numbers"].get(model, ())) or "-"
-            rows.append([model, *spreads(runs), ", ".join(str(run["epochs"]) for run in runs), paper])
-    columns = ["model", *COLUMNS, "best epochs", "the paper's three"]
+        rows += [[model, *spreads(runs)]] if runs else []
     requests = seeds_of(results, name, "DT")
-    about = f"{requests[0]['n']:,} requests to learn from, {len(requests)} seeds" if requests else ""
-    return f"### {name}: {about}\n\n" + table(columns, rows)
+    about = f"{name}: {requests[0]['n']:,} requests to learn from, {len(requests)} seeds.\n" if requests else ""
+    return page(about, Table(name, ["system"], COLUMNS, rows))
 
 
 def order_rows(results, name):
@@ -133,32 +127,26 @@ def order_rows(results, name):
         a, b = seeds_of(results, name, less), seeds_of(results, name, more)
         if a and b:
             gains = gains_of(b, a, FIGURES[:3])
-            yield [name, f"{less} < {more}", *(f"{gain:+.4f}" for gain in gains), yes(gains)]
+            yield [name, f"{less} < {more}", *(f"{gain:+.4f}" for gain in gains)]
     plain = seeds_of(results, name, "DT-IPNN-HitMatch")
     for loss in ("product", "sum"):
         runs = seeds_of(results, name, f"DT-IPNN-HitMatch, {loss}")
         if plain and runs:
             gains = gains_of(runs, plain, FIGURES[3:])
-            yield [name, f"eq. 6, {loss}, over eq. 2, of value", "-", *(f"{gain:+.4f}" for gain in gains), yes(gains)]
-
-
-def mark_of(arguments):
-    """Other sets than the usual ones have a section of their own."""
-    sets = ",".join(arguments.sets)
-    return "bench ads" if sets == SETS else f"bench ads --sets {sets}"
+            yield [name, f"eq. 6, {loss}, over eq. 2, of value", "", *(f"{gain:+.4f}" for gain in gains)]
 
 
 def text(arguments, results):
     rows = [row for name in arguments.sets for row in order_rows(results, name)]
     return page(
-        f"## ./run {mark_of(arguments)}\n",
+        "## ads\n",
         "Logs made of public data: histories, categories and brands are real; other ads of a request are sampled, half "
         "by how often they were bought, and tied; bids, which are the values, are drawn from the histograms of prices of "
         "another log and do not depend on users (programs/bench/ads/make_log.py). 30 ads per request; defaults of "
         "`thresher tower train --kind dual`; the test is every user's last purchase. Adam is (0.9, 0.999, 1e-8), where "
         "the paper's is (0.5, 0.999, 1e-8).\n",
         *(set_text(results, name) for name in arguments.sets),
-        "### Orders of the paper, gains in means\n\n" + table(["data", "order", *COLUMNS[:3], "holds"], rows),
+        Table("orders", ["data", "what"], [f"gain in {name}" for name in COLUMNS[:3]], rows),
         lists_text(results),
     )
 
@@ -184,17 +172,16 @@ def values_text(arguments, results):
     for name in VALUES:
         runs = runs_of(name)
         gains = [mean_of([a[figure] - b[figure] for a, b in zip(runs, plain)]) for figure in FIGURES[3:]]
-        more = [*(f"{gain:+.4f} ± {deviation:.4f}" for gain, deviation in gains), yes(g - 2 * d for g, d in gains)]
-        rows.append([name, *spreads(runs), *(["-"] * 3 if name == "eq. 2" else more)])
-    columns = ["learned by", *COLUMNS, "gain, @5", "gain, @10", "beyond two deviations"]
+        more = [f"{gain:+.4f} ± {deviation:.4f}" for gain, deviation in gains]
+        rows.append([name, *spreads(runs), *(["", ""] if name == "eq. 2" else more)])
+    units = [*COLUMNS, *(f"gain in {name}" for name in COLUMNS[3:])]
     return page(
-        "## ./run bench ads --values\n",
+        "## ads\n",
         f"{arguments.sets[0]} with bids by a rule: 100 for items of one category in 8, 1 for all others "
         f"(programs/bench/ads/make_log.py --bids category); {plain[0]['n']:,} requests to learn from, DT of 4 dimensions "
         f"`{' '.join(SMALL)}`, {len(plain)} seeds. The last row learns from the requests whose bought ad bids 100 and one "
         f"in {THIN} of the others.\n",
-        "### Eq. 6 over eq. 2, recall weighted by value; gains seed by seed\n",
-        table(columns, rows),
+        Table(f"{arguments.sets[0]}, bids by a rule", ["what"], units, rows),
         "Eq. 6 weighs a pair by the difference of its values, whichever of the two was bought. The score that is best "
         "for a pair does not depend on a weight that both orders share; only the accuracy of a small model is moved "
         "between pairs. Weights that follow the value of the ad that was bought do gain value on the same log.\n",
@@ -207,8 +194,7 @@ def lists_text(results):
          f"{l['bytes_per_posting'] / 4:.2f}"]
         for name, l in results["lists"].items()
     ]
-    columns = ["data", "items", "features", "postings", "bytes per posting", "over binary CSR"]
-    return "### Posting lists of the items\n\n" + table(columns, rows)
+    return Table("posting lists", ["data"], ["items", "features", "postings", "bytes per posting", "over binary CSR"], rows)
 
 
 # ---------------------------------------------------------------------------------------------------- all
@@ -237,11 +223,11 @@ def main():
     kept = Kept(os.path.join(arguments.keep, "results.json"), {"measured": {}, "lists": {}}, arguments.again)
     if arguments.values:
         measure_values(arguments, kept)
-        publish(values_text(arguments, kept.results), "bench ads --values", arguments.docs)
+        publish(values_text(arguments, kept.results), "ads", arguments.docs)
         return
     measure(arguments, kept)
     kept.save()
-    publish(text(arguments, kept.results), mark_of(arguments), arguments.docs)
+    publish(text(arguments, kept.results), "ads", arguments.docs)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 """A test set translated with the full head and with screens before it, and what that costs in BLEU.
 
 usage: ./run bench head --model MODEL --source TEXTS --target TEXTS [--sentences N]
-       [--alignment FILE [--pair] | --plot FILE.svg] [--docs]
+       [--alignment FILE [--pair]] [--docs]
 
 Figures 6 and 7, tables 7 and 8 of the WTA-LSH paper. With a table of word translations (thresher head align) candidates
 by word alignment are among the screens, for Figure 6's WA, and other beams than 12 are left out. --pair has fewer settings
@@ -17,11 +17,11 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 
 from bench.shared.common import (  # first: one thread
-    Timer, figure, figures, need_thresher, page, parser_of, publish, read_safetensors, table, thresher, whole_machine,
+    Timer, figure, need_thresher, page, parser_of, publish, read_safetensors, thresher, whole_machine,
 )  # fmt: skip
 
 from bench.head import head
-from bench.shared import plots
+from bench.shared.results import Figures, Table
 
 BEAM, BEAMS = 12, (1, 3, 6, 24, 36, 48)
 BANDS, HASHES, PLACES = 256, 5, 4
@@ -150,10 +150,6 @@ class Course:
         self.outcomes.append(Outcome(way, seconds, head_seconds, bleu, same, recall))
         print(f"{way.screen} {way.parameters()}, beam {way.beam}: {seconds:.1f} s, BLEU {bleu:.2f}", file=sys.stderr)
 
-    @property
-    def mark(self):
-        return f"bench head --pair {self.pair}" if self.pair else f"bench head --{'alignment' if self.alignment else 'model'}"
-
     def full(self, beam=BEAM):
         return next(o for o in self.outcomes if o.way.screen == "full" and o.way.beam == beam)
 
@@ -219,26 +215,18 @@ def figure_rows(course):
     ]  # fmt: skip
 
 
-def links(path):
-    return [f"![{title}]({os.path.basename(name)})\n" for title, name in plots.translation_titles(path)]
-
-
 def text(course, arguments, shape):
-    columns = ["screen", "parameters", "beam", "head, s", "all, s", "head's speed-up", "speed-up", "BLEU"]
-    columns += ["less than full", "same as full, %", "recall@12"]
+    units = ["head, s", "all, s", "head's speed-up", "speed-up", "BLEU", "BLEU less than full", "same as full, %", "recall@12"]
     return page(
-        f"## ./run {course.mark}\n",
+        "## head-translation\n",
         whole_machine(1),
         f"A model of {shape[0]:,} target words, states of {shape[1]} dimensions, {shape[2]} LSTM units"
         f"{', without attention' * arguments.plain}; {len(course.sources)} sentences one by one; log-probabilities over the "
         "candidates, those of planes over all words by a sample; BLEU of small letters. Ways take turns every "
         f"{TURN} sentences. Hashes: {BANDS} bands of {HASHES}, of {PLACES} places each. A sentence's beams share their "
         "candidates. Speed-ups are over the full head with the same beam.\n",
-        "### A test set translated\n",
-        table(columns, rows(course)),
-        *(links(arguments.plot) if arguments.plot else []),
-        "### Figures and targets\n",
-        figures(figure_rows(course)),
+        Table(arguments.case, ["system", "what", "beam"], units, rows(course)),
+        Figures(figure_rows(course), f"{arguments.case}: targets"),
     )
 
 
@@ -250,24 +238,20 @@ def main():
     parser.add_argument("--alignment", metavar="FILE", help="word translations of such texts, but not of these")
     parser.add_argument("--pair", action="store_true", help="with --alignment: fewer settings, and smaller beams")
     parser.add_argument("--sentences", type=int, default=300, metavar="N", help="so many of them at most; 300")
-    parser.add_argument("--plot", metavar="FILE.svg", help="BLEU against speed; that of smaller beams to FILE-beams.svg")
     arguments = parser.parse_args()
-    if arguments.alignment and arguments.plot:
-        sys.exit("bench head --model: --plot draws the beams, which --alignment leaves out")
     need_thresher("bench head --model")
     if arguments.pair and not arguments.alignment:
         sys.exit("bench head --model: --pair compares word alignments, too: give --alignment")
     tensors, about = read_safetensors(arguments.model, ("output.weight", "decoder.lstm.weight_hh_l0", "attention.weight"))
     arguments.pair = f"{about.get('source', '?')}-{about.get('target', '?')}" if arguments.pair else ""
+    model = os.path.splitext(os.path.basename(arguments.model))[0]
+    arguments.case = arguments.pair or ("alignment" if arguments.alignment else model)
     shape = *tensors["output.weight"].shape, tensors["decoder.lstm.weight_hh_l0"].shape[1]
     arguments.plain = "attention.weight" not in tensors
     with tempfile.TemporaryDirectory(prefix="thresher-bench-") as scratch:
         course = Course(arguments, scratch)
         course.run_all(shape[0])
-        report = text(course, arguments, shape)
-        publish(report, course.mark, arguments.docs)
-        if arguments.plot:
-            plots.draw_translation(report, arguments.plot)
+        publish(text(course, arguments, shape), "head-translation", arguments.docs)
 
 
 if __name__ == "__main__":

@@ -32,7 +32,6 @@ typedef struct timed {
     double total, bare;   /* with log-probabilities, and without */
     thr_head_times times; /* of the best without */
     double words, recall;
-    thr_head_screen used; /* which AUTO has chosen */
 } timed;
 
 typedef struct head_bench {
@@ -65,7 +64,6 @@ static timed time_screen(const bench_head *head, const screen_case *c, uint32_t 
     thr_head_times times;
     timed t = {.total = INFINITY, .bare = INFINITY};
     o.times = &times;
-    o.used = &t.used;
     const double start = bench_clock(), enough = ENOUGH * (double)bench.values->items / 100;
     for (uint32_t round = 0; round < ROUNDS || (round < MOST_ROUNDS && bench_clock() - start < enough); round++) {
         const thr_matrix states = states_of(head, round % (head->n_states / n) * n, n);
@@ -153,23 +151,18 @@ static void measure_batch(head_bench *b, const bench_head *head, uint32_t n, dou
                                                  {"wta", WTA, .threshold = 3, .group = 1},
                                                  {"planes", PLANES, .group = 1},
                                                  {"auto", AUTO, .group = 1}};
-    timed t[N_SCREENS];
-    size_t best = 0;
     for (size_t i = 0; i < N_SCREENS; i++) {
-        t[i] = time_screen(head, &cases[i], n);
-        if (i == N_SCREENS - 1)
-            break; /* auto is one of the others */
+        timed t = time_screen(head, &cases[i], n);
+        bench_row(b->grid, "%s x %" PRIu32 " | %" PRIu32 " | %s | %.2f", prog_exact(head->n_words).text, head->n_dims,
+                  n, cases[i].name, t.total * 1e3);
+        if (cases[i].screen != WTA && cases[i].screen != PLANES)
+            continue; /* full finds all, auto is one of the others */
         if (recalls[i] < 0) {
-            measure_recall(head, &cases[i], &t[i]);
-            recalls[i] = t[i].recall;
+            measure_recall(head, &cases[i], &t);
+            recalls[i] = t.recall;
         }
-        best = t[i].total < t[best].total ? i : best;
+        bench_cells(b->grid, "%.4f", recalls[i]);
     }
-    bench_row(b->grid, "%s x %" PRIu32 " | %" PRIu32, prog_exact(head->n_words).text, head->n_dims, n);
-    for (size_t i = 0; i < N_SCREENS; i++)
-        bench_cells(b->grid, "%.2f", t[i].total * 1e3);
-    bench_cells(b->grid, "%.4f | %.4f | %s | %s | %.2f", recalls[1], recalls[2], cases[best].name,
-                t[N_SCREENS - 1].used == FULL ? "full" : "planes", t[0].total / t[2].total);
 }
 
 /* Measures a head that holds a share of the words. Its memory is released before it returns. */
@@ -216,15 +209,11 @@ static void sections(void) {
         bench_fail("--weights and --states go together");
     head_bench *b = bench_alloc(sizeof *b);
     b->parts = bench_table_begin(
-        "Where the time goes, a beam of 12",
-        "words x dimensions | screen | hash or scan, ms | look-up, list, ms | product, ms | normalise, "
-        "ms | whole, ms | words scored");
-    b->speed = bench_table_begin("Speed and recall, a beam of 12 that shares its words",
-                                 "words x dimensions | screen | words scored | ms | full over it | recall@12");
-    b->grid = bench_table_begin(
-        "Which screen is the fastest, each state with its own words",
-        "words x dimensions | states | full, ms | wta, ms | planes, ms | auto, ms | wta recall | planes "
-        "recall | fastest | auto takes | full / planes");
+        "where the time goes, a beam of 12", 2,
+        "what | system | hash or scan, ms | look-up, list, ms | product, ms | normalise, ms | ms | words scored");
+    b->speed = bench_table_begin("speed and recall, a beam of 12", 2,
+                                 "what | system | words scored | ms | full over it | recall@12");
+    b->grid = bench_table_begin("each state with its own words", 3, "what | states | system | ms | recall");
     bench_print_title("head");
     if (given) {
         bench_print_text("The head of %s, states of %s.\n\n", v->weights, v->states);
@@ -255,6 +244,7 @@ static const prog_option options[] = {
     {PROG_COUNT_OPTION("share", "PERCENT", offsetof(bench_values, items),
                        "of the words that synthetic heads have; all take 6 GB of memory"),
      .fallback = "100", .least = 1, .most = 100},
+    BENCH_CSV_OPTION,
     PROG_OPTIONS_END,
 };
 

@@ -6,7 +6,7 @@ usage: ./run bench head --peers [--docs] [--model MODEL.safetensors... --source 
 A model translates some texts with a beam of 12; its decoder's states are the queries, 12 at once, and its output
 layer has the items: the best 12 words and their logits are found, on one thread. Approximate methods are tried at
 several settings; the fastest one that finds 99.9 % of the words is shown, or else the one that finds most. With --docs the
-tables, one per model, are written into docs/benchmarks.md.
+tables are written into results/.
 """
 
 import os
@@ -16,7 +16,7 @@ import tempfile
 from functools import partial
 
 from bench.shared.common import (  # first: one thread
-    Timer, first_lines, left_out, machine, need_thresher, page, parser_of, publish, read_safetensors, table, thresher, versions,
+    Timer, first_lines, left_out, machine, need_thresher, page, parser_of, publish, read_safetensors, thresher, versions,
 )  # fmt: skip
 
 import numpy as np
@@ -24,6 +24,7 @@ from bench.search import datasets
 from bench.search.faiss_codes import OPQ_TRAIN_ROWS, opq_rotation, rotated
 from bench.search.faiss_exact import faiss_module
 from bench.search.measure import TIE_TOLERANCE, time_passes
+from bench.shared.results import Table
 from bench.shared.way import one_thread
 
 PROGRAM = os.path.join("build", "release", "thresher")
@@ -250,15 +251,15 @@ def about(problem, model, found, missing):
         for name, (words, seconds, recall) in sorted(found.items(), key=lambda item: item[1][1])
     ]
     return page(
-        f"### {n_words:,} words of {n_dims} dimensions, {problem.weights.dtype}, of {os.path.basename(model)}\n",
-        table(["way", "setting", "ms", "full head over it", f"recall@{K}"], rows),
+        f"{problem.weights.dtype}, of {os.path.basename(model)}:\n",
+        Table(f"{n_words:,} words of {n_dims} dimensions", ["system", "setting"], ["ms", "full head over it", f"recall@{K}"], rows),
         *left_out(missing),
     )
 
 
 def text(parts):
     return page(
-        "## ./run bench head --peers\n",
+        "## head-peers\n",
         f"{versions({'numpy': 'NumPy', 'torch': 'PyTorch', 'faiss': 'Faiss'})}; {machine()}.\n",
         f"Models translate; {N_STATES} states of the decoder, {BEAM} at once, are asked for the best {K} words "
         f"each and their logits. Milliseconds for {BEAM} states; recall against logits in double. What approximates is "
@@ -282,7 +283,7 @@ def main():
             sys.exit(f"bench head --peers: {path} is not there")
     given = [(model, problem_of(model, source)) for model, source in zip(arguments.model, arguments.source)]
     parts = [about(problem, model, *measure(problem)) for model, problem in given]
-    publish(text(parts), "bench head --peers", arguments.docs)
+    publish(text(parts), "head-peers", arguments.docs)
 
 
 if __name__ == "__main__":

@@ -123,8 +123,8 @@ static void print(fused_bench *b, bench_table *table) {
 void bench_hits_fused(const bench_catalogue *c) {
     fused_bench *b = bench_alloc(sizeof *b);
     bench_table *table = bench_table_begin(
-        "Vectors of 64 dimensions and 200 features per query in one pass, best 100, one thread",
-        "vectors by | queries at once | vectors alone, ms | features alone, ms | both, ms | over vectors | recall@100");
+        "vectors and features in one pass", 2,
+        "what | queries at once | vectors alone, ms | features alone, ms | both, ms | over vectors | recall@100");
     b->catalogue = c;
     b->values = bench_alloc(c->n_items * sizeof *b->values);
     draw_queries(b);

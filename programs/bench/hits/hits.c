@@ -44,8 +44,9 @@ typedef struct hits_bench {
 static void build_all(hits_bench *b) {
     thr_context *two = bench.program->context; /* of all threads */
     bench_table *table = bench_table_begin(
-        "Posting lists",
-        "order of items | threads | build, s | bytes per posting | over CSR's 4 | in ids, % | runs, % | bitmaps, %");
+        "posting lists", 2,
+        "items | threads | build, s | bytes per posting | over CSR's 4 | postings in ids, % | postings in runs, % | "
+        "postings in bitmaps, %");
     const char *path = bench_path("ads.hits");
     for (int order = 1; order >= 0; order--) {
         double seconds = INFINITY;
@@ -148,19 +149,18 @@ static void run_peers(hits_bench *b) {
 }
 
 static void print_searches(hits_bench *b) {
-    bench_table *table =
-        bench_table_begin("One query, one thread; posting lists also choose the best 100, the others leave it at sums",
-                          "way | features | postings touched | ms per query | over posting lists");
+    bench_table *table = bench_table_begin(
+        "one query", 2, "system | features | postings touched, M | ms per query | over posting lists");
     for (int size = 0; size < N_SIZES; size++)
         for (int w = -1; w < N_WAYS; w++) {
             const double seconds = w < 0 ? b->ours[size] : b->others[size][w];
-            bench_row(table, "%s | %" PRIu32 " | %s | %.2f | %.2f", w < 0 ? "posting lists, best 100" : WAYS[w].name,
-                      SIZES[size], prog_short(b->touched[size]).text, seconds * 1e3, seconds / b->ours[size]);
+            bench_row(table, "%s | %" PRIu32 " | %.1f | %.2f | %.2f", w < 0 ? "Thresher" : WAYS[w].name, SIZES[size],
+                      b->touched[size] * 1e-6, seconds * 1e3, seconds / b->ours[size]);
         }
     for (int p = 0; p < b->n_peers; p++) {
         const int size = b->peers[p].size == SIZES[0] ? 0 : 1;
-        bench_row(table, "%s | %" PRIu32 " | %s | %.2f | %.2f", b->peers[p].name, b->peers[p].size,
-                  prog_short(b->touched[size]).text, b->peers[p].seconds * 1e3, b->peers[p].seconds / b->ours[size]);
+        bench_row(table, "%s | %" PRIu32 " | %.1f | %.2f | %.2f", b->peers[p].name, b->peers[p].size,
+                  b->touched[size] * 1e-6, b->peers[p].seconds * 1e3, b->peers[p].seconds / b->ours[size]);
     }
     bench_print(table);
     bench_at_most(b->ways.block_bytes / (double)b->catalogue.n_postings / 4, 1,
@@ -191,7 +191,9 @@ static void sections(void) {
     bench_print_title("hits");
     bench_print_text(
         "A synthetic catalogue: %s items of %d features each, of %s by Zipf's law; a query has the features of "
-        "items drawn at random, and weights about normal.\n\n",
+        "items drawn at random, and weights about normal. Posting lists also choose the best 100; the other ways stop "
+        "at "
+        "sums.\n\n",
         prog_exact(b->catalogue.n_items).text, BENCH_PER_ITEM, prog_exact(N_FEATURES).text);
     build_all(b);
     for (int size = 0; size < N_SIZES; size++) {
@@ -219,6 +221,7 @@ static const prog_option options[] = {
     {PROG_FLAG_OPTION("peers", offsetof(bench_values, peers),
                       "also run SciPy and SuiteSparse:GraphBLAS where Python has them (programs/bench/hits/hits.py)")},
     BENCH_SCRATCH_OPTION,
+    BENCH_CSV_OPTION,
     PROG_OPTIONS_END,
 };
 

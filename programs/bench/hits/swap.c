@@ -114,8 +114,7 @@ static phase run_phase(swap_bench *b, searcher *searchers, bool swapping) {
 }
 
 static void report(swap_bench *b, const phase phases[2]) {
-    bench_table *table = bench_table_begin("64 threads that search half a million items for 200 features, best 100",
-                                           "while | searches | p50, ms | p99, ms");
+    bench_table *table = bench_table_begin("64 threads that search", 1, "while | searches | p50, ms | p99, ms");
     for (int i = 0; i < 2; i++) {
         bench_row(table, i == 0 ? "nothing else happens" : "a file is built, %llu swaps",
                   (unsigned long long)b->n_swaps);

@@ -107,8 +107,7 @@ void bench_hits_updates(thr_hits *hits, const bench_catalogue *c, const bench_hi
     b->added = bench_hits_open(path);
     for (int batch = 0; batch < BATCHES; batch++)
         update(b, batch);
-    bench_table *table = bench_table_begin("Updates: 1,000 items added and 1,000 removed at a time; one thread",
-                                           "what | ms | over the file alone");
+    bench_table *table = bench_table_begin("updates of 1,000 items", 1, "what | ms | over the file alone");
     bench_row(table, "the first update, which also indexes the file's rows | %.2f | ", b->seconds[0] * 1e3);
     bench_row(table, "the second | %.2f | ", b->seconds[1] * 1e3);
     bench_row(table, "the tenth, 9,000 added and 9,000 removed before it | %.2f | ", b->seconds[BATCHES - 1] * 1e3);

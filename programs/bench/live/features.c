@@ -65,9 +65,8 @@ static double measure(bench_table *table, thr_context *context, const char *dir,
 }
 
 void bench_live_features(thr_context *context, const char *dir) {
-    bench_table *table =
-        bench_table_begin("Durable additions of 1,000 items, 100 dimensions and 20 features each; 40 calls",
-                          "Items before | ms, mean | median | worst");
+    bench_table *table = bench_table_begin("additions of 1,000 items with features", 1,
+                                           "items before | mean, ms | median, ms | worst, ms");
     const double small = measure(table, context, dir, SMALL), large = measure(table, context, dir, LARGE);
     bench_print(table);
     bench_print_text("An addition in the large index takes %.1f times as long as in the small one.\n\n", large / small);

@@ -4,7 +4,7 @@
 usage: ./run bench live [--parts NAME,...] [--quick] [--again] [--docs] [--out FILE]
 
 Real vectors: books100d. Each part is measured in a process of its own and saved in FILE; a later run reuses it, unless
---again is given. Then the report is printed, or with --docs written into docs/benchmarks.md.
+--again is given. Then the report is printed, or with --docs its figures are written into results/.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from dataclasses import replace
 from functools import partial
 
 from bench.shared.common import (  # first: one thread, and numpy is there
-    Kept, Timer, child_part, figure, figures, left_out, names_of, need_thresher, parser_of, publish, seconds_of, table,
+    Kept, Timer, child_part, figure, left_out, names_of, need_thresher, page, parser_of, publish, seconds_of,
     thresher, whole_machine,
 )  # fmt: skip
 
@@ -223,8 +223,8 @@ def rows_of(parts):
     """The figures and their targets."""
     if p := parts.get("adds"):
         yield figure("adds in batches of 1,000, items/s", p["n"] / p["adds_s"], 200_000)
-        yield figure("the same, over a build", p["build_s"] / p["adds_s"], 0.5)
-        yield figure("the same, over a build without calibration", p["uncalibrated_s"] / p["adds_s"])
+        yield figure("adds in batches, over a build", p["build_s"] / p["adds_s"], 0.5)
+        yield figure("adds in batches, over a build without calibration", p["uncalibrated_s"] / p["adds_s"])
     if p := parts.get("while"):
         rest, beside = p["rest"], p["beside"]
         yield figure("p50 of a search beside a writer, over at rest", beside["p50_us"] / rest["p50_us"], most=1.3)
@@ -235,16 +235,16 @@ def rows_of(parts):
     if p := parts.get("turnover"):
         slower, larger = p["before"]["qps"] / p["after"]["qps"], p["after"]["bytes"] / p["before"]["bytes"]
         yield figure(f"search time after {p['n']} turnovers, over a fresh build", slower, most=1.15)
-        yield figure("size after them, over a fresh build", larger, most=1.2)
-        yield figure("least recall after any of them, .99 promised", min(p["recalls"]), 0.985)
+        yield figure(f"size after {p['n']} turnovers, over a fresh build", larger, most=1.2)
+        yield figure("least recall after any turnover, .99 promised", min(p["recalls"]), 0.985)
         yield figure("items/s replaced", p["n"] * p["n_items"] / p["seconds"], digits=".0f")
     if p := parts.get("shift"):
         before, after = (p["fresh"]["qps"] / p[index]["qps"] for index in ("grown", "recoded"))
         yield figure("search time after a shifted third, over a fresh build", before)
-        yield figure("error of codes after it, over that at the build", p["errors"][0] / p["errors"][1])
-        yield figure("the same after `compact`, which learns the codes anew", after, most=1.15)
-        yield figure("seconds of that", p["recode_s"], digits=".3g")
-        yield figure("recall after it, .99 promised", min(p["grown"]["recall"], p["recoded"]["recall"]), 0.985)
+        yield figure("error of codes after a shifted third, over that at the build", p["errors"][0] / p["errors"][1])
+        yield figure("search time after a shifted third and compact, over a fresh build", after, most=1.15)
+        yield figure("seconds of compact", p["recode_s"], digits=".3g")
+        yield figure("recall after compact, .99 promised", min(p["grown"]["recall"], p["recoded"]["recall"]), 0.985)
     if p := parts.get("remove"):
         share = 2 * (1 - p["after"] / p["before"])
         yield figure("bytes given back by remove 50 % + compact, of their share", share, 0.95)
@@ -256,29 +256,29 @@ def peers_table(parts):
         p = parts.get(f"peer-{name}", {})
         for words, key in (("at first", "before"), (f"after {p.get('n')} turnovers", "after")) if p else ():
             q = p[key]
-            seconds = f"{p['build_s']:.1f} (build)" if key == "before" else f"{p['seconds']:.1f}"
+            seconds = f"{p['build_s' if key == 'before' else 'seconds']:.1f}"
             size = q["bytes"] / p["n_items"]
             rows.append([p["title"], words, q["setting"], f"{q['recall']:.4f}", f"{q['qps']:,.0f}", f"{size:.0f}", seconds])
-    columns = ["library", "when", "setting", "recall@10", "queries/s", "bytes per item", "seconds"]
-    return [f"### The same turnover in other libraries, {PEER_ITEMS:,} items\n", table(columns, rows)] if rows else []
+    units = ["recall@10", "queries/s", "bytes per item", "seconds"]
+    return [Table(f"the same turnover, {PEER_ITEMS:,} items", ["system", "what", "setting"], units, rows)] if rows else []
 
 
 def report(results):
     parts = results["parts"]
     measured = {name: p for name, p in parts.items() if "left_out" not in p}
     words = [
-        "## ./run bench live\n",
+        "## live\n",
         whole_machine(1),
         "books100d, 117,614 word vectors, cosine; files on a disk. Every change is durable before the next one begins. "
         "A turnover replaces every item in random order, 1,000 a commit; the vectors change places, so that a fresh "
         "build has the same ones. The shift is synthetic: a third of the items is moved by a random direction as long "
-        "as they are. The writer beside searches is a process of its own and replaces items, so that their number stays.\n",
-        figures(rows_of(measured)),
+        "as they are. The writer beside searches is a process of its own and replaces items, so that their number stays. Seconds at first are those of the build.\n",
+        Figures(rows_of(measured)),
         *peers_table(measured),
     ]
     gone = [f"{name}: {p['left_out']}" for name, p in parts.items() if "left_out" in p]
     gone += [f"{name}: not measured yet" for name in PARTS if name not in parts]
-    return "\n".join([*words, *left_out(gone)])
+    return page(*words, *left_out(gone))
 
 
 # ---------------------------------------------------------------------------------------------------- driver
@@ -315,7 +315,7 @@ def main():
         one(arguments)
     else:
         os.makedirs(arguments.cache, exist_ok=True)
-        publish(report(run(arguments)), "bench live", arguments.docs)
+        publish(report(run(arguments)), "live", arguments.docs)
 
 
 if __name__ == "__main__":

@@ -142,9 +142,8 @@ static void measure_singles(writer_bench *b) {
             w.over_writes[i][round] = rates[i] / rates[1];
         }
     }
-    bench_table *table =
-        bench_table_begin("Durable adds of one item, 384 dimensions, to an index that began empty; medians",
-                          "What | a second | over flushes at a file's end | over flushes inside a file");
+    bench_table *table = bench_table_begin(
+        "durable adds of one item", 1, "what | a second | over flushes at a file's end | over flushes inside a file");
     for (int i = 0; i < 4; i++) {
         medians[i] = median(w.over_appends[i]);
         bench_row(table, "%s | %.0f | %.2f | %.2f", words[i], median(w.rates[i]), medians[i], median(w.over_writes[i]));
@@ -190,7 +189,7 @@ static void measure_batches(writer_bench *b) {
         first += bench_normal_rows(&normal, first, n - first, rows + first * BATCH_DIMS);
     const double batches = add_batches(b, rows, n), built = build(b, rows, n);
     bench_table *table =
-        bench_table_begin("Items per second, 100 dimensions", "What | items per second | over the build");
+        bench_table_begin("items per second, 100 dimensions", 1, "what | items per second | over the build");
     bench_row(table, "build of %" PRIu64 " items | %.0f | 1", n, built);
     bench_row(table, "durable adds of %d at once | %.0f | %.2f", BATCH, batches, batches / built);
     bench_print(table);
@@ -232,9 +231,9 @@ static void measure_refresh(writer_bench *b) {
     thr_index_free(index);
     thr_index_writer_free(writer);
     bench_sort(ms, REFRESHES);
-    bench_print_text("Refresh of %" PRIu64
-                     " items after %d were added to the journal: median %.2f ms, worst %.2f ms\n\n",
-                     bench.values->items, BATCH, ms[REFRESHES / 2], ms[REFRESHES - 1]);
+    bench_table *table = bench_table_begin("refresh after 1,000 adds", 1, "items | median, ms | worst, ms");
+    bench_row(table, "%" PRIu64 " | %.2f | %.2f", bench.values->items, ms[REFRESHES / 2], ms[REFRESHES - 1]);
+    bench_print(table);
     bench_at_most(ms[REFRESHES / 2], TARGET_REFRESH_MS, "ms of a refresh after %d added items", BATCH);
 }
 
@@ -270,8 +269,9 @@ static void measure_names(writer_bench *b) {
         }
     const double rate = LOOKUPS / seconds;
     thr_index_free(index);
-    bench_print_text("Items found by name among %d, one by one: %.0f per second, %.2f us each\n\n", NAMED, rate,
-                     1e6 / rate);
+    bench_table *table = bench_table_begin("found by name", 1, "items | us");
+    bench_row(table, "%d | %.2f", NAMED, 1e6 / rate);
+    bench_print(table);
     bench_at_least(rate, TARGET_NAMES_RATE, "items found by name per second, one by one");
 }
 
@@ -294,6 +294,7 @@ static const prog_option options[] = {
                        "items of 100 dimensions, built and added; a kilobyte of scratch space and memory each"),
      .fallback = "1000000", .least = 10000, .most = 100000000},
     BENCH_SCRATCH_OPTION,
+    BENCH_CSV_OPTION,
     PROG_OPTIONS_END,
 };
 

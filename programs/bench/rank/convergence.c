@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * convergence.c - `thresher-bench rank --convergence DIR`: how far each solver is above the minimum of RankSVM's
- * objective, over time (RankSVM, figure 1), as CSV and SVG.
+ * convergence.c - `thresher-bench rank --convergence`: how far each solver is above the minimum of RankSVM's
+ * objective, over time (RankSVM, figure 1).
  *
  * All solvers have the same examples and start at 0. Times include what a solver prepares. The objective after a step
  * is the same in every run, so the least time of some rounds is kept for each step. Each solver is compared with its
  * own minimum: values are float32 in ours and double in the classic one, and the two minima differ by 1e-8.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "rank.h"
 #include "cli/messages.h"
@@ -98,21 +96,6 @@ static void add_rows(convergence_bench *b) {
     }
 }
 
-/* A picture of it is drawn by programs/bench/shared/plots.py. */
-static void write_csv(convergence_bench *b) {
-    char path[1200];
-    (void)snprintf(path, sizeof path, "%s/convergence-%s.csv", bench.values->curves, b->name);
-    FILE *file = fopen(path, "w");
-    if (file != NULL)
-        (void)fprintf(file, "solver,step,seconds,objective,relative_difference\n");
-    for (int solver = 0; file != NULL && solver < N_SOLVERS; solver++)
-        for (int i = 0; i < b->traces[solver].n; i++)
-            (void)fprintf(file, "\"%s\",%d,%.6f,%.17g,%.6g\n", SOLVERS[solver], i, b->traces[solver].seconds[i],
-                          b->traces[solver].objectives[i], above(b, solver, i));
-    if (file == NULL || ferror(file) || fclose(file) != 0)
-        bench_fail("%s: could not be written", path);
-}
-
 /* ------------------------------------------------------------------------------------------------ examples */
 
 /* The most different labels of a query. */
@@ -138,7 +121,7 @@ static void measure(convergence_bench *b, const char *name, const bench_examples
     thr_ranking *ranking = NULL;
     b->name = name;
     b->c = c;
-    bench_row(b->shapes, "%s | %s | %s x %" PRIu32 " | %" PRIu32, name, e->shape.n_levels != 0 ? "synthetic" : "real",
+    bench_row(b->shapes, "%s | %s | %s | %" PRIu32 " | %" PRIu32, name, e->shape.n_levels != 0 ? "synthetic" : "real",
               prog_exact(e->offsets[e->shape.n_queries]).text, e->shape.n_features, most_levels(e));
     memset(b->traces, 0, sizeof b->traces);
     (void)bench_examples_write(e, e->shape.n_queries, path);
@@ -146,7 +129,6 @@ static void measure(convergence_bench *b, const char *name, const bench_examples
     run_solvers(b, ranking, path);
     thr_ranking_free(ranking);
     add_rows(b);
-    write_csv(b);
 }
 
 static void measure_drawn(convergence_bench *b, const bench_rank_shape *shape, double c) {
@@ -161,7 +143,7 @@ static void measure_drawn(convergence_bench *b, const bench_rank_shape *shape, d
 }
 
 /* The public set, where it is there; C as the paper has it. */
-static bool measure_real(convergence_bench *b) {
+static void measure_real(convergence_bench *b) {
     char path[1100];
     thr_ranking *ranking = NULL;
     (void)snprintf(path, sizeof path, "%s/letor/mq2007.partial.svm.xz", bench_data());
@@ -170,7 +152,7 @@ static bool measure_real(convergence_bench *b) {
         prog_note(
             "%s does not exist: MQ2007 is left out; name the directory of the public data by --data or THRESHER_DATA",
             path);
-        return false;
+        return;
     }
     bench_check(status);
     const thr_ranking_view view = thr_ranking_get_view(ranking);
@@ -188,30 +170,20 @@ static bool measure_real(convergence_bench *b) {
         .offsets = (uint64_t *)(uintptr_t)view.offsets};
     measure(b, "MQ2007", &e, 1);
     thr_ranking_free(ranking);
-    return true;
 }
 
 void bench_rank_convergence(const bench_rank_shape *shapes, int n_shapes, double c) {
     convergence_bench *b = bench_alloc(sizeof *b);
-    const char *dir = bench.values->curves;
-    b->table = bench_table_begin("Seconds until the objective is as near to its least, as a share of it",
-                                 "examples | solver | steps | s to 1e-2 | s to 1e-4 | s to 1e-8");
-    b->shapes = bench_table_begin("Examples", "examples | kind | rows x features | levels");
-    if (mkdir(dir, 0777) != 0 && errno != EEXIST)
-        bench_fail("%s: no directory can be made there", dir);
-    const bool is_real = measure_real(b);
+    b->table = bench_table_begin("seconds", 2, "data | system | steps | s to 1e-2 | s to 1e-4 | s to 1e-8");
+    b->shapes = bench_table_begin("examples", 2, "data | what | rows | features | levels");
+    measure_real(b);
     for (int i = 0; i < n_shapes; i++)
         measure_drawn(b, &shapes[i], c);
-    bench_print_title("rank --convergence");
+    bench_print_title("rank-convergence");
     bench_print_text(
         "How far each solver is above its least objective, as a share of it, by seconds from the start; all "
         "begin at 0 and have the same examples. MQ2007 with C = 1, synthetic examples with C = %g per pair.\n\n",
         c);
     bench_print(b->shapes);
     bench_print(b->table);
-    for (int i = is_real ? -1 : 0; i < n_shapes; i++) {
-        const char *name = i < 0 ? "MQ2007" : shapes[i].name;
-        bench_print_text("![Convergence on %s](convergence-%s.svg)\n\n", name, name);
-    }
-    prog_note("Written: %s/convergence-*.csv", dir);
 }

@@ -84,9 +84,9 @@ static size_t measure_memory(rank_bench *b) {
 static void measure_reading(rank_bench *b) {
     const double matrix = (double)b->n_written * b->shape.n_features * sizeof(float), text = (double)b->text_bytes;
     const double parse = time_open(b, false), most = (double)measure_memory(b), load = time_open(b, true);
-    bench_row(b->reading, "%s | %s | %s | %.2f | %.0f | %.2f | %.1f | %.2f", b->shape.name,
-              prog_exact(b->n_written).text, prog_bytes(text).text, parse, text / parse * 1e-6, load,
-              matrix / load * 1e-9, most / matrix);
+    bench_row(b->reading, "%s | %s | %.0f | %.2f | %.0f | %.2f | %.1f | %.2f", b->shape.name,
+              prog_exact(b->n_written).text, text * 1e-6, parse, text / parse * 1e-6, load, matrix / load * 1e-9,
+              most / matrix);
     bench_at_least(text / parse * 1e-6, 400, "text read, MB/s, %s", b->shape.name);
     bench_at_most(most / matrix, 1.3, "memory of reading over the float32 matrix, %s", b->shape.name);
 }
@@ -109,10 +109,10 @@ static double report_training(rank_bench *b, const char *device, const thr_rank_
     const double matrix = (double)b->shape.n_rows * b->shape.n_features * sizeof(float);
     const double rate = matrix * (double)report->n_products / report->product_seconds;
     bench_row(b->training,
-              "%s%s | %s x %" PRIu32 " | %" PRIu32 " | %s | %.2f | %" PRIu32 ", %" PRIu64 " | %.1f | %.2f | %.2f",
+              "%s%s | %s | %" PRIu32 " | %" PRIu32 " | %.0f | %.2f | %" PRIu32 " | %" PRIu64 " | %.1f | %.2f | %.2f",
               b->shape.name, device, prog_exact(b->shape.n_rows).text, b->shape.n_features, b->shape.n_levels,
-              prog_short((double)report->n_pairs).text, report->seconds, report->n_steps, report->n_products,
-              rate * 1e-9, rate / b->bandwidth, 100 * report->pairwise_accuracy);
+              (double)report->n_pairs * 1e-6, report->seconds, report->n_steps, report->n_products, rate * 1e-9,
+              rate / b->bandwidth, 100 * report->pairwise_accuracy);
     return rate / b->bandwidth;
 }
 
@@ -147,8 +147,8 @@ static void measure_training(rank_bench *b) {
 /* ------------------------------------------------------------------------------------------------ both ways */
 
 static void report_way(rank_bench *b, const char *name, const bench_classic_result *r, double solve, double whole) {
-    bench_row(b->classic, "%s | %s | %s | %.2f | %.2f | %" PRIu32 ", %" PRIu64 " | %.8g | %.1f | %.1f", b->shape.name,
-              prog_exact(b->n_written).text, name, r->read_s, r->solve_s, r->n_steps, r->n_products, r->objective,
+    bench_row(b->classic, "%s | %s | %s | %.2f | %.2f | %" PRIu32 " | %" PRIu64 " | %.8g | %.1f | %.1f", b->shape.name,
+              name, prog_exact(b->n_written).text, r->read_s, r->solve_s, r->n_steps, r->n_products, r->objective,
               solve, whole);
 }
 
@@ -170,7 +170,7 @@ static void measure_both(rank_bench *b) {
     report_way(b, "Thresher", &ours, 1, 1);
     report_way(b, "classic", &theirs, solve, whole);
     bench_at_least(solve, 20, "classic solving over ours, %s", b->shape.name);
-    bench_at_least(whole, 5, "the same, reading included, %s", b->shape.name);
+    bench_at_least(whole, 5, "classic reading and solving over ours, %s", b->shape.name);
 }
 
 /* ------------------------------------------------------------------------------------------------ all */
@@ -194,32 +194,36 @@ static void run_shape(rank_bench *b, const bench_rank_shape *shape) {
 
 static void sections(void) {
     rank_bench *b = bench_alloc(sizeof *b);
-    if (bench.values->curves != NULL) {
+    if (bench.values->convergence) {
         bench_rank_convergence(SHAPES, N_CURVES, C);
         return;
     }
     b->reading =
-        bench_table_begin("Reading SVMlight text, and the cache beside it",
-                          "examples | rows | text | read, s | MB/s | cache, s | GB/s of float32 | memory over it");
+        bench_table_begin("reading", 1,
+                          "data | rows | text, MB | read, s | MB/s | cache, s | GB/s of float32 | memory over the "
+                          "float32 matrix");
     b->training =
-        bench_table_begin("Training from memory",
-                          "examples | rows x features | levels | pairs | s | Newton steps, products | GB/s of X | of a "
-                          "plain read | pairs in order, %");
+        bench_table_begin("training", 1,
+                          "data | rows | features | levels | pairs, M | s | Newton steps | products | GB/s of X | "
+                          "share of a plain read | pairs in order, %");
     b->classic = bench_table_begin(
-        "Beside the classic way, from the same file",
-        "examples | rows | way | read, s | solve, s | Newton steps, products | objective | solve over "
-        "ours | whole over ours");
+        "the classic way", 2,
+        "data | system | rows | read, s | solve, s | Newton steps | products | objective | solve over ours | whole "
+        "over ours");
+    bench_table *memory = bench_table_begin("plain read of memory", 1, "system | GB/s");
     b->bandwidth = bench_memory_bandwidth();
     if (!(b->bandwidth > 0))
         bench_fail("no memory to read");
+    bench_row(memory, "plain read | %.1f", b->bandwidth * 1e-9);
     bench_print_title("rank");
     bench_print_text(
-        "Synthetic examples of the shapes of two public sets%s; C = %g per pair, to %g of the gradient at 0. A "
-        "plain read of memory: %.1f GB/s. The classic way: doubles with an index each, a trust region, a tree "
+        "Synthetic examples of the shapes of two public sets%s; C = %g per pair, to %g of the gradient at 0. "
+        "The classic way: doubles with an index each, a trust region, a tree "
         "over labels.\n\n",
-        bench.values->items == 100 ? "" : ", fewer rows", C, EPSILON, b->bandwidth * 1e-9);
+        bench.values->items == 100 ? "" : ", fewer rows", C, EPSILON);
     for (int shape = 0; shape < N_SHAPES; shape++)
         run_shape(b, &SHAPES[shape]);
+    bench_print(memory);
     bench_print(b->reading);
     bench_print(b->training);
     bench_print(b->classic);
@@ -229,13 +233,13 @@ static const prog_option options[] = {
     {PROG_COUNT_OPTION("share", "PERCENT", offsetof(bench_values, items),
                        "of the rows that the sets have; all take 3 GB of memory and 1 GB in the scratch directory"),
      .fallback = "100", .least = 1, .most = 100},
-    {PROG_TEXT_OPTION("convergence", "DIR", offsetof(bench_values, curves),
-                      "instead: how near to the least objective each solver is, by seconds; curves into DIR as .csv"),
-     .names = PROG_NAMES_DIR},
+    {PROG_FLAG_OPTION("convergence", offsetof(bench_values, convergence),
+                      "instead: how near to the least objective each solver is, by seconds")},
     {PROG_TEXT_OPTION("data", "DIR", offsetof(bench_values, data),
                       "with --convergence: where letor/mq2007.partial.svm.xz is; else THRESHER_DATA"),
      .names = PROG_NAMES_DIR},
     BENCH_SCRATCH_OPTION,
+    BENCH_CSV_OPTION,
     PROG_OPTIONS_END,
 };
 
@@ -245,4 +249,4 @@ BENCH_COMMAND(
             "learns a linear RankSVM of them, beside the classic way to do it: one thread, the same file, and the same "
             "objective at the end.",
     .examples = PROG_EXAMPLES("thresher-bench rank", "thresher-bench rank --share 5",
-                              "thresher-bench rank --convergence curves"));
+                              "thresher-bench rank --convergence"));

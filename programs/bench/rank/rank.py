@@ -5,7 +5,7 @@ usage: ./run bench rank --accuracy [--docs] [--data DIR] [--splits N]
 
 Queries are dealt at random, by a seed a split: a fifth of them are the test. Whatever is chosen, C, alpha, trees, is
 chosen on the rest: by cross-validation over its queries, or by a quarter of them where trees are to stop early. All
-scores are judged by thresher.rank_quality. With --docs the table is written into docs/benchmarks.md. Nothing is timed:
+scores are judged by thresher.rank_quality. With --docs the table is written into results/. Nothing is timed:
 a second run with the same versions writes the same.
 """
 
@@ -14,8 +14,9 @@ import os
 import sys
 
 from bench.shared.common import (  # first: one thread
-    left_out, machine, need_thresher, page, parser_of, publish, spread, table, thresher, versions,
+    left_out, machine, need_thresher, page, parser_of, publish, spread, thresher, versions,
 )
+from bench.shared.results import Table
 
 import numpy as np
 
@@ -191,10 +192,10 @@ def text(rows, found, missing, n_splits):
     queries = np.unique(rows.qid)
     n_test = round(TEST_SHARE * len(queries))
     pairs = rows.judge(np.zeros(len(rows.y)))
-    columns = ["way", "pairs in order, %", f"NDCG@{K}", "pairs less RankSVM's", "NDCG less RankSVM's"]
+    units = ["pairs in order, %", f"NDCG@{K}", "pairs less RankSVM's", "NDCG less RankSVM's"]
     chosen = [f"- {name}: {'; '.join(words for *_, words in splits)}" for name, splits in found.items()]
     return page(
-        "## ./run bench rank --accuracy\n",
+        "## rank-accuracy\n",
         f"{versions({'sklearn': 'scikit-learn', 'lightgbm': 'lightgbm'})}, Python {sys.version.split()[0]}; {machine()}. "
         "Nothing here is timed.\n",
         f"{SET}, {len(rows.y):,} rows of {rows.x.shape[1]} features, labels 0 to {rows.y.max():g}, "
@@ -207,7 +208,7 @@ def text(rows, found, missing, n_splits):
         f"from, {FOLDS} folds; LightGBM's leaves, rate and least rows per leaf by NDCG@{K} of a quarter of them, "
         f"where it also stops, and then it learns from all of them. *All pairs* is scikit-learn's LinearSVC, which "
         f"is LIBLINEAR, on the differences of all pairs, in double; its objective is that of ours to {SAME:g}.\n",
-        table(columns, list(table_rows(found))),
+        Table(SET, ["system"], units, table_rows(found)),
         "Chosen, split by split:\n",
         "\n".join(chosen) + "\n",
         *left_out(missing),
@@ -226,7 +227,7 @@ def main():
         sys.exit(f"bench rank --accuracy: {path} does not exist: give the directory of the public data by --data")
     rows = Rows(*thresher.read_ranking(path))
     made = text(rows, *measure(rows, arguments.splits), arguments.splits)
-    publish(made, "bench rank --accuracy", arguments.docs)
+    publish(made, "rank-accuracy", arguments.docs)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * scan.c - `thresher-bench scan`: one thread, the figures of docs/benchmarks.md, every answer checked.
+ * scan.c - `thresher-bench scan`: one thread, the figures of results/scan.csv, every answer checked.
  *
  * Each section measures both sides of its comparison in this run. A side's time is the best of its repeats. Synthetic
  * data is called synthetic.
@@ -21,6 +21,7 @@ static const prog_option options[] = {
                        "items of the synthetic scans, at least; their codes are 256 MiB or more in any case"),
      .fallback = "4000000", .least = 1000, .most = 1000000000},
     BENCH_SCRATCH_OPTION,
+    BENCH_CSV_OPTION,
     {PROG_FLAG_OPTION("peers", offsetof(bench_values, peers),
                       "also run the peers of programs/bench/search/exact.py that are installed (Python)")},
     PROG_OPTIONS_END,
@@ -82,9 +83,9 @@ static void measure_shape(bench_table *table, int shape) {
 
 static void measure_shapes(void) {
     bench_table *table = bench_table_begin(
-        "One query over all planes, 4-bit query, k = 10, codes only (synthetic)",
-        "codes | items | bytes per item | ms per query | M items/s | GB/s of codes | GB/s plain read | "
-        "share | of huge pages");
+        "all planes, 4-bit query", 2,
+        "what | items | bytes per item | ms per query | M items/s | GB/s of codes | GB/s plain read | "
+        "share of plain read | share of a plain read of huge pages");
     (void)bench_memory_bandwidth(); /* before there are codes */
     for (int shape = 0; shape < N_SHAPES; shape++)
         measure_shape(table, shape);
@@ -147,9 +148,10 @@ static void measure_exact(const char *dir) {
     const double read = bench_read_bandwidth(file, size), rate = (double)thr_index_get_info(index).vector_bytes / took;
     bench_unmap(file, size);
     thr_index_free(index);
-    bench_print_text(
-        "Exact scan of 1 M x 200 float32: %.1f ms per query, %.1f GB/s; plain read of the same file %.1f GB/s.\n\n",
-        took * 1e3, rate * 1e-9, read * 1e-9);
+    bench_table *table = bench_table_begin("exact scan of 1 M x 200", 1, "system | ms per query | GB/s");
+    bench_row(table, "Thresher | %.1f | %.1f", took * 1e3, rate * 1e-9);
+    bench_row(table, "plain read |  | %.1f", read * 1e-9);
+    bench_print(table);
     bench_at_least(rate / read, TARGET_EXACT_BANDWIDTH,
                    "exact float scan of 1 M x 200 over plain read of the same file");
 }
@@ -160,9 +162,9 @@ static void measure_build(void) {
         thr_dtype keep;
         bool calibrated;
     } BUILDS[] = {{THR_DTYPE_NONE, false}, {THR_DTYPE_F16, false}, {THR_DTYPE_F32, false}, {THR_DTYPE_F32, true}};
-    bench_table *table = bench_table_begin(
-        "Build 1 M x 200 float32 from a file in the page cache, 3 bits, flushed to disk (synthetic)",
-        "kept for refine | calibrated | seconds | M items/s | peak memory, MB | of it codes, MB | index, MB");
+    bench_table *table =
+        bench_table_begin("build 1 M x 200", 2,
+                          "kept | calibrated | seconds | M items/s | peak memory, MB | of it codes, MB | index, MB");
     const char *file = bench_path("build.fbin"), *dir = bench_path("build");
     const bench_normal normal = {.seed = bench.program->globals.seed, .n_dims = BUILD_DIMS};
     bench_save_normal(file, &normal, BUILD_ROWS);
@@ -190,7 +192,7 @@ static void measure_build(void) {
     }
     bench_print(table);
     bench_at_most(seconds, TARGET_BUILD_S, "build 1 M x 200 float32, float32 kept, not calibrated, seconds");
-    bench_at_most(beyond * 1e-6, (double)TARGET_BUILD_BYTES * 1e-6, "its peak memory beyond the codes, MB");
+    bench_at_most(beyond * 1e-6, (double)TARGET_BUILD_BYTES * 1e-6, "peak memory of that build beyond the codes, MB");
     (void)remove(file);
 
     measure_open(dir);
@@ -211,7 +213,7 @@ static void sections(void) {
 
 BENCH_COMMAND(
     scan, bench_no_arguments, options, sections, .summary = "measure builds, scans and searches on this machine",
-    .text = "Prints the figures of docs/benchmarks.md for this machine, as Markdown tables: build, open, searches with "
+    .text = "Prints the figures of results/scan.csv for this machine: build, open, searches with "
             "filters, full-plane scans over the plain read bandwidth, and search over the exact float scan of the same "
             "vectors, with one thread and every answer checked.\n\n"
             "The real vectors are left out, with a word, when they are not there. It takes a few minutes and 3 GB "

@@ -8,10 +8,11 @@ The two indexes take turns, and the fastest round of each call counts. Exact ans
 
 import sys
 
-from bench.shared.common import Timer, table  # first: one thread
+from bench.shared.common import Timer, page  # first: one thread
 
 from bench.search import dataset_bench, measure
 import numpy as np
+from bench.shared.results import Table
 from bench.search.peer import root
 from bench.search.xfbq import scratch_index
 
@@ -89,40 +90,40 @@ def measure_data(data, arguments):
     return {"cells": n_cells, "least": least, "n_queries": len(queries), "rounds": rounds, "searches": found}
 
 
-def times(of, n_items):
+def times(way, of, n_items):
+    """Rows of the table of times: of the index without cells, and of the one with them."""
     without, cells = of["ms"]
     read = "" if of["read"] is None else f"{of['read'] / n_items:.3f}"
-    return [f"{without:.3g}", f"{cells:.3g}", f"{without / cells:.2f}", read]
+    yield [way, "without cells", f"{without:.3g}", "", ""]
+    yield [way, "with cells", f"{cells:.3g}", f"{without / cells:.2f}", read]
 
 
 def text(results):
-    sets, rows = [], []
+    sets, shares, rows = [], [], []
     for name, of in results.items():
         found = {search["search"]: search["n_found"] for search in of["searches"]}
         per_query = found[RADIUS][0] / of["n_queries"]
-        sets.append([name, of["title"], f"{of['n_items']:,}", of["n_dims"], of["cells"], f"{of['least']:.4g}",
-                     f"{per_query:.1f}", of["n_queries"], of["rounds"]])  # fmt: skip
+        sets.append([name, of["title"], of["n_items"], of["n_dims"], of["cells"], f"{of['least']:.4g}", f"{per_query:.1f}",
+                     of["n_queries"], of["rounds"]])  # fmt: skip
         for search in of["searches"]:
             what = search["search"]
             n_all = max(found[BEST if what == BEST else RADIUS][0], 1)
-            shares = " / ".join(f"{n / n_all:.4f}" for n in found[what])
-            figures = [cell for way in ("one", "batches") for cell in times(search[way], of["n_items"])]
-            rows.append([name, what, shares, *figures])
-    columns = ["data", "what", "items", "dimensions", "cells", "least score", "items per answer", "queries", "rounds"]
-    figures = ("ms without cells", "with", "times as fast", "items read")
-    ways = [f"{way}: {what}" for way in ("one query", f"batches of {measure.BATCH}") for what in figures]
-    return "\n".join([
+            shares.append([name, what, *(f"{n / n_all:.4f}" for n in found[what])])
+            for way, key in (("one query", "one"), (f"batches of {measure.BATCH}", "batches")):
+                rows += [[name, what, *row] for row in times(way, search[key], of["n_items"])]
+    about = ["items", "dimensions", "cells", "least score", "items per answer", "queries", "rounds"]
+    ways = [("without cells", "share found"), ("with cells", "share found")]
+    figures = ["ms per query", "times as fast", "share of items read"]
+    return page(
         f"Exact searches for the best {K}, and searches by radius, in indexes of {BITS} bits with cells and "
         "without, on one thread. The two indexes take turns. Times are per query; the fastest round of each call "
         "counts. The program checks that exact answers are the same with cells and without, for single queries and "
-        "in batches.\n",
-        f"The least score of the radius searches is the median, over the queries, of the true score of the {K}th best "
-        "item. *Items per answer* is the mean number of items that reach it:\n",
-        table(columns, sets),
-        "*Found* is the share of the exact answers' items that were found, without cells / with. *Items read* is the "
-        "share of all items that the search with cells scores; radius searches do not count them:\n",
-        table(["data", "search", "found", *ways], rows),
-    ])  # fmt: skip
+        "in batches. The least score of the radius searches is the median, over the queries, of the true score of the "
+        f"{K}th best item. *Share found* is of the exact answers' items; radius searches do not count what they read.\n",
+        Table("data", ["data", "what"], about, sets),
+        Table("found", ["data", "what"], ways, shares),
+        Table("times", ["data", "what", "setting", "index"], figures, rows),
+    )
 
 
 if __name__ == "__main__":

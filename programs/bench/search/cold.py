@@ -17,10 +17,11 @@ import time
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
-from bench.shared.common import machine, need_thresher, parser_of, publish, table, thresher  # first: one thread
+from bench.shared.common import machine, need_thresher, page, parser_of, publish, thresher  # first: one thread
 
 import numpy as np
 from bench.search import datasets, measure
+from bench.shared.results import Table
 
 K, PROMISES = 10, (0.9, 0.95, 0.99)
 PAGE, SECTOR = 4096, 512
@@ -117,15 +118,15 @@ def report(arguments):
             print(f"{title}: {size >> 20} MiB on disk, {n_bytes >> 20} MiB of memory", file=sys.stderr, flush=True)
             title += f", {size >> 20} MiB"
             lines += rows_of(data, title, path, queries, n_bytes)
-    columns = ["index", "recall asked", "recall@10", "pages read per query, p50", "ms, p50", "ms, p99", "ms in memory, p50"]
+    units = ["recall@10", "pages read per query, p50", "p50, ms", "p99, ms", "p50 in memory, ms"]
     n = min(arguments.queries, len(data.queries))
-    return "\n".join([
-        "## ./run bench cold\n", machine() + ".\n",
+    return page(
+        "## cold\n", machine() + ".\n",
         f"{data.title}: {len(data.base):,} x {data.n_dims}. A process with its page cache has {arguments.share} of the index's "
         f"size in memory. {n:,} queries one by one, best {K}; the second half is counted. A page is "
         f"{PAGE} bytes.\n",
-        table(columns, lines),
-    ])  # fmt: skip
+        Table(f"{arguments.data}, {arguments.share:g} of the index in memory", ["what", "recall asked"], units, lines),
+    )  # fmt: skip
 
 
 def parse():
@@ -151,7 +152,7 @@ def main():
         print(json.dumps(search(path, queries, float(promise))))
         return
     os.makedirs(arguments.scratch, exist_ok=True)
-    publish(report(arguments), "bench cold", arguments.docs)
+    publish(report(arguments), "cold", arguments.docs)
 
 
 if __name__ == "__main__":

@@ -60,5 +60,5 @@ def run(bench, about, measure, text):
     if not there:
         sys.exit(f"bench {bench}: nothing was measured")
     machines = "; ".join(sorted({of["machine"] for of in there.values()}))
-    words = page(f"## ./run bench {bench}\n", f"{machines}.\n", text(there))
-    publish(words, f"bench {bench}", arguments.docs)
+    words = page(f"## {bench}\n", f"{machines}.\n", text(there))
+    publish(words, bench, arguments.docs)

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exact cosine search by peers, one thread: rows of a Markdown table for `thresher-bench scan --peers`.
+"""Exact cosine search by peers, one thread: cells of a table for `thresher-bench scan --peers`.
 
 usage: exact.py BASE.fbin QUERY.fbin TRUTH.u64 K
 
 Each peer answers queries one at a time and in batches of 64, the best of several passes; its answers are compared with ours.
-A peer that is not installed gets a row `not installed`.
+A row is the peer, ms per query one at a time and in batches, and recall, separated by tabs.
 """
 
 import sys
 from types import SimpleNamespace
 
-from bench.shared.common import read_fbin, table, unit  # first: one thread
+from bench.shared.common import read_fbin, unit  # first: one thread
 
 from bench.search import faiss_exact, measure, usearch_exact
 import numpy as np
@@ -23,7 +23,7 @@ def rows(data, queries, truth, k):
         try:
             name, index = f"{peer.title} {peer.version()}", peer.build(data)
         except ImportError as missing:
-            yield [peer.title, f"not installed ({missing.name})", "", ""]
+            print(f"{peer.title} is left out: {missing.name} is not installed", file=sys.stderr)
             continue
         found = measure.measure(data, index.search, BUDGET_S, k, recall_s=0)
         recall = np.mean([len(set(t) & set(f)) / k for t, f in zip(truth.tolist(), index.search(queries, k).tolist())])
@@ -34,10 +34,9 @@ def main():
     base, queries = (unit(read_fbin(path)) for path in sys.argv[1:3])
     k = int(sys.argv[4])
     truth = np.fromfile(sys.argv[3], dtype=np.uint64).reshape(len(queries), k)
-    columns = ["peer", "ms per query, one at a time", "ms per query, batches of 64"]
-    columns += [f"recall@{k} against our exact scan"]
     data = SimpleNamespace(base=base, queries=queries, n_dims=base.shape[1], metric="cosine")
-    print(table(columns, list(rows(data, queries, truth, k))), end="")
+    for row in rows(data, queries, truth, k):
+        print(*row, sep="\t")
 
 
 if __name__ == "__main__":

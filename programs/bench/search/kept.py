@@ -4,18 +4,14 @@
 
 Rows are normal numbers plus an offset, times a scale; queries are rows plus noise of 0.3. The truth is computed in
 float64; a found item counts if its true score is one of the best 10. Certified answers are true if they hold the best
-10. The figures are rows of a CSV file.
+10.
 """
 
-import csv
 import os
-import shutil
-import subprocess
 import tempfile
-import time
 import warnings
 
-from bench.shared import common, results
+from bench.shared.results import Goal, Report, Table
 import numpy as np
 import thresher
 
@@ -44,33 +40,28 @@ def found(truth, ids):
 
 
 def measure(path, rows, queries, metric, keep):
-    """[setting, unit, value, spread, target], a row for each figure of an index."""
-    truth, measured = true_scores(rows, queries, metric), []
+    """Yield [setting, the share kept, found, certified, and whether certified answers are true] of an index."""
+    truth = true_scores(rows, queries, metric)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of what int8 loses
         index = thresher.Index.build(path, rows, metric=metric, keep=keep, replace=True)
     with index:
         kept = index.info.kept_recall if keep != "float32" else 1
         if keep != "float32":
-            measured.append(["kept", "share", kept, "", ""])
+            yield ["kept", f"{kept:.4f}", "", "", ""]
         for recall in RECALLS:
             ids, _, certified = index.search(queries, K, recall=recall, certified=True)
             right = found(truth, ids)
             least = (min(recall, kept) if keep == "int8" else recall) - SHORT
             error = right.mean(axis=1).std() / np.sqrt(len(queries))
-            measured.append([f"recall {recall:g}", "share found", right.mean(), error, least])
-            measured.append([f"recall {recall:g}", "share certified", certified.mean(), "", ""])
-            if certified.any():
-                measured.append([f"recall {recall:g}", "certified true", right.all(axis=1)[certified].mean(), "", 1])
-    return measured
+            cells = [Goal(f"{right.mean():.4f} ± {error:.4f}", least), f"{certified.mean():.4f}"]
+            true = Goal(f"{right.all(axis=1)[certified].mean():.4f}", 1) if certified.any() else ""
+            yield [f"recall {recall:g}", "", *cells, true]
 
 
-def run(output):
-    """Measure all cases, print those that miss a target, and write the CSV file."""
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
-    begin = [common.cpu(), time.strftime("%Y-%m-%d"), commit.stdout.strip(), "promise-kept"]
-    scratch, lines, missed = tempfile.mkdtemp(), [], 0
-    try:
+def report():
+    units, tables = ["share", "share found", "share certified", "certified true"], []
+    with tempfile.TemporaryDirectory() as scratch:
         for offset in OFFSETS:
             for scale in SCALES:
                 rng = np.random.default_rng(1)
@@ -78,22 +69,8 @@ def run(output):
                 noise = 0.3 * scale * rng.standard_normal((QUERIES, DIMS))
                 queries = (rows[:QUERIES] + noise).astype("f")
                 for metric in METRICS:
-                    for keep in KEEPS:
-                        case = f"offset {offset:g}, scale {scale:g}, {metric}"
-                        for setting, unit, value, spread, target in measure(
-                            os.path.join(scratch, "kept.index"), rows, queries, metric, keep
-                        ):
-                            short = target != "" and value < target
-                            missed += short
-                            lines.append([*begin, case, keep, setting, unit, f"{value:.4f}",
-                                          spread if spread == "" else f"{spread:.4f}",
-                                          target if target == "" else f">= {target:g}"])
-                            if short:
-                                print(f"{case}, {keep}: {setting}: {unit} {value:.4f}, target {target:.4f}", flush=True)
-    finally:
-        shutil.rmtree(scratch)
-    os.makedirs(os.path.dirname(output) or ".", exist_ok=True)
-    with open(output, "w", newline="", encoding="utf-8") as file:
-        csv.writer(file, lineterminator="\n").writerows([results.COLUMNS, *lines])
-    targets = sum(line[-1] != "" for line in lines)
-    print(f"{targets - missed} of {targets} figures reach their targets; all {len(lines)} are in {output}")
+                    path = os.path.join(scratch, "kept.index")
+                    measured = [[keep, *row] for keep in KEEPS for row in measure(path, rows, queries, metric, keep)]
+                    case = f"offset {offset:g}, scale {scale:g}, {metric}"
+                    tables.append(Table(case, ["system", "setting"], units, measured))
+    return Report(["## promise-kept\n", *tables])

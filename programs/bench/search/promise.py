@@ -6,7 +6,7 @@ Real vectors: books100d, the 30,000 words of data/words by three metrics, and th
 negative, by cosine. Each kind of query differs from the items in one way; the calibration used items only. The truth
 is the exact scan's; a row counts as found if it scores as much as the k-th best. Each set is measured again without
 rotation, after a third of its items was added, shifted by one standard deviation in each dimension, and with cells.
-What was measured is kept in build/bench/promise, one file per set and kind; --docs writes the page from these files.
+What was measured is kept in build/bench/promise, one file per set and kind; --docs writes results/promise.csv from them.
 """
 
 import argparse
@@ -17,6 +17,7 @@ import time
 
 from bench.shared import common
 from bench.shared.common import DATA
+from bench.shared.results import Goal, Report, Table, Written
 import numpy as np
 import thresher
 from bench.search import kept as kept_types
@@ -116,8 +117,7 @@ def speeds(index, rows):
         found = share_found(scores, truth)
         by_counts = min((s for s, share in counted if share >= found), default=None)
         times = [seconds / len(rows) * 1e6, by_counts / len(rows) * 1e6] if by_counts else [seconds / len(rows) * 1e6]
-        ratio = f"{times[0] / times[1]:.2f}" if by_counts else "-"
-        yield [recall, f"{found:.4f}", f"{times[0]:.1f}", f"{times[1]:.1f}" if by_counts else "none", ratio]
+        yield [recall, f"{found:.4f}", f"{times[0]:.1f}", f"{times[1]:.1f}" if by_counts else ""]
 
 
 def read_svmlight(path):
@@ -147,28 +147,29 @@ def report(title, index, queries, found):
     rows = []
     for kind in queries:
         least = [min(v for (name, _, _, r), v in found.items() if name == kind and r == recall) for recall in RECALLS]
-        rows.append([kind, *(f"{value:.4f}" + ("" if value >= r - SHORT else " **short**") for value, r in zip(least, RECALLS))])
+        rows.append([kind, *(Goal(f"{value:.4f}", r - SHORT) for value, r in zip(least, RECALLS))])
     short = sum(value < recall - SHORT for (_, _, _, recall), value in found.items())
     worst = min(found, key=lambda key: found[key] - key[3])
-    return [
-        f"### {title}: {len(index):,} x {next(iter(queries.values())).shape[1]}, "
-        f"{'rotated' if index.info.rotated else 'not rotated'}, {len(next(iter(queries.values())))} queries of each kind\n",
+    units = [(f"promised {recall}", "lowest recall") for recall in RECALLS]
+    return Report([
+        f"{title}: {len(index):,} x {next(iter(queries.values())).shape[1]}, "
+        f"{'rotated' if index.info.rotated else 'not rotated'}, {len(next(iter(queries.values())))} queries of each kind; "
         f"{common.machine()}. Each cell is the lowest recall over k = 1, 10, 100 and 1000 without a filter and with filters "
         "that pass 10 % and 1 % of the rows, as far as these are at least 4 k rows:\n",
-        common.table(["queries", *(f"promised {recall}" for recall in RECALLS)], rows),
-        f"More than {SHORT} short of the promise: {short} of {len(found)} cases. The worst: {worst[0]}, {worst[1]}, "
-        f"k = {worst[2]}, promised {worst[3]}: {found[worst]:.4f}.\n",
-    ]
+        Table(title, ["what"], units, rows),
+        Table(title, ["what"], [f"cases more than {SHORT} short of the promise"],
+              [[f"of {len(found)} cases", Goal(str(short), most=0)]]),
+        f"The worst: {worst[0]}, {worst[1]}, k = {worst[2]}, promised {worst[3]}: {found[worst]:.4f}.\n",
+    ])  # fmt: skip
 
 
 def report_speeds(title, index, rows):
-    return [
-        f"### {title}\n",
+    return Report([
         f"{common.machine()}. Held-out items, k = 10, microseconds per query, all queries in one call: the time with a "
         "promised recall, and with the fastest setting of a grid of `n_survivors` x `n_candidates` that reaches the same "
         "recall on these queries:\n",
-        common.table(["promised", "measured", "by margins", "by counts", "ratio"], speeds(index, rows)),
-    ]
+        Table(title, ["promised"], ["recall@10", "us per query, by margins", "us per query, by counts"], speeds(index, rows)),
+    ])  # fmt: skip
 
 
 def build(path, base, kind, options, cells, rng):
@@ -199,41 +200,35 @@ def measure_set(name, metric, given):
                     words = report_speeds(title, index, queries["held-out items"])
                 else:
                     words = report(title, index, queries, measure(index, queries, rng))
-        with open(kept(name, metric, kind), "w", encoding="utf-8") as file:
-            file.write("\n".join(words))
+        common.save(kept(name, metric, kind), words.kept())
         if not given.docs:
-            print(*words, sep="\n", flush=True)
+            print(words, flush=True)
 
 
 def kept(name, metric, kind):
-    return os.path.join(KEPT, f"{name.replace('/', '-')}-{metric}-{kind}.md")
+    return os.path.join(KEPT, f"{name.replace('/', '-')}-{metric}-{kind}.json")
 
 
 def write_docs():
-    words = ["## ./run bench promise\n", "Indexes as `index build` makes them; real vectors.\n"]
-    for name, metric, _ in SETS:
-        for kind in KINDS:
-            if os.path.exists(kept(name, metric, kind)):
-                with open(kept(name, metric, kind), encoding="utf-8") as file:
-                    words.append(file.read())
-    common.publish("\n".join(words), "bench promise", True)
+    paths = [kept(name, metric, kind) for name, metric, _ in SETS for kind in KINDS]
+    common.publish(Report(Written(common.load(path, {})) for path in paths if os.path.exists(path)), "promise", True)
 
 
 def main():
     parser = argparse.ArgumentParser(prog="./run bench promise", description=__doc__.splitlines()[0].split(": ")[1])
     names = [f"{name},{metric}" for name, metric, _ in SETS]
     add = parser.add_argument
-    add("--docs", action="store_true", help="write what was measured, now or before, to docs/benchmarks.md")
+    add("--docs", action="store_true", help="write what was measured, now or before, into results/ and docs/results.md")
     add("--queries", type=int, default=400, help="of each kind (default: 400)")
     add("--seed", type=int, default=1, help="of what is drawn (default: 1)")
     add("--cells", type=int, metavar="N", default=256, help="of the indexes with cells (default: 256)")
     add("--sets", nargs="*", metavar="NAME", choices=names, default=names, help=f"{' '.join(names)} (default: all)")
     add("--kinds", nargs="+", metavar="KIND", choices=KINDS, default=list(KINDS), help=f"{' '.join(KINDS)} (default: all)")
-    add("--kept", metavar="CSV", help="only the recall by vectors as given of kept types, written to a file")
+    add("--kept", action="store_true", help="instead: the recall by vectors as given of kept types")
     given = parser.parse_args()
     common.need_thresher("bench promise")
     if given.kept:
-        kept_types.run(given.kept)
+        common.publish(kept_types.report(), "promise-kept", given.docs)
         return
     os.makedirs(KEPT, exist_ok=True)
     for name, metric, path in SETS:

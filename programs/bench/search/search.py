@@ -4,7 +4,7 @@
 usage: ./run bench search [--data NAME,...] [--peers NAME,...] [--quick] [--again] [--graphs] [--cells] [--docs] [--out FILE]
 
 Each data set and peer is measured in a process of its own and saved in FILE. A later run reuses saved results unless
---again is given. Then the report is printed, or with --docs written into docs/.
+--again is given. Then the report is printed, or with --docs its figures are written into results/.
 """
 
 import argparse
@@ -14,7 +14,7 @@ import sys
 import time
 from functools import partial
 
-from bench.shared.common import Kept, cache_bytes, child, cpu, names_of, parser_of  # first: one thread, and numpy is there
+from bench.shared.common import Kept, cache_bytes, child, cpu, names_of, parser_of, publish  # first: one thread, and numpy is there
 
 from bench.search import datasets, faiss_codes, faiss_exact, graphs, measure, rabitqlib_ivf, report, thresher_peer
 from bench.search import usearch_exact
@@ -185,10 +185,7 @@ def main():
     for kept in results["results"].values():
         for name in arguments.reported:
             kept.setdefault(name, {"left_out": "not measured yet"})
-    if arguments.docs:
-        report.write_docs(results, arguments.cells)
-    else:
-        print(report.text(results, cells=arguments.cells))
+    publish(report.text(results, arguments.cells), report.subject(arguments.cells), arguments.docs)
 
 
 if __name__ == "__main__":

@@ -16,8 +16,9 @@ import time
 
 from bench.search import shards_large
 from bench.search.promise import share_found
-from bench.shared.common import Timer, figure, seconds_of, yes
+from bench.shared.common import Timer, figure, page, seconds_of
 from bench.shared import common
+from bench.shared.results import Figures, Goal, Table
 import numpy as np
 import thresher
 from thresher import shards
@@ -27,6 +28,7 @@ RECALLS = (0.95, 0.99)
 KS = (1, 10, 100)
 CENTRES = 1000
 EMPTY = {"format": 2}
+SHORT = 0.005  # what a recall may be short by
 REPEATS = 5
 MACHINE = {"cores": 64, "memory": 400e9, "disk": 16e12}  # of the arithmetic
 
@@ -133,11 +135,9 @@ def equality(kept, folder, rows, queries, rng):
 
 
 def equality_table(found):
-    def cell(pair):
-        return f"0 of {pair[1]:,}" if pair[0] == 0 else f"**{pair[0]:,}** of {pair[1]:,}"
-
-    rows = [[name, *(cell(by[str(n)]) for n in N_SHARDS)] for name, by in found.items()]
-    return common.table(["numbers that differ", *(f"{n} shard{'s' * (n > 1)}" for n in N_SHARDS)], rows)
+    rows = [[name, f"{n} shard{'s' * (n > 1)}", f"{by[str(n)][1]:,}", Goal(f"{by[str(n)][0]:,}", most=0)]
+            for name, by in found.items() for n in N_SHARDS if by[str(n)][1]]  # fmt: skip
+    return Table("the answers of one index", ["what", "setting", "of"], ["numbers that differ"], rows)
 
 
 # ------------------------------------------------------------------------------------------------ the promise
@@ -191,28 +191,24 @@ def promise(kept, folder, rows, order, kinds):
 
 
 def promise_table(kept, n_rows):
-    rows = [
-        [n, k, recall, *(f"{value:.4f}" + ("" if value >= recall else " **short**") for value in found)]
-        for n, k, recall, found in kept["promise"]
-    ]
+    rows = [[n, k, recall, *(Goal(f"{value:.4f}", recall - SHORT) for value in found)] for n, k, recall, found in kept["promise"]]
     costs = [
-        [n, k, recall, f"{one:,.0f}", f"{many:,.0f}", f"{many / one:.2f}" + (" **missed**" if many > 1.3 * one else ""),
-         f"{least / one:.2f}", f"{(n_rows + many) / (n_rows + one):.3f}", f"{took / seconds:.2f}"]
+        [n, k, recall, f"{one:,.0f}", f"{many:,.0f}", Goal(f"{many / one:.2f}", most=1.3), f"{least / one:.2f}",
+         f"{(n_rows + many) / (n_rows + one):.3f}", f"{took / seconds:.2f}"]
         for n, k, recall, one, many, least, seconds, took in kept["reads"]
     ]
+    keys, over = ["shards", "k", "promised"], "over one index"
     return [
-        common.table(["shards", "k", "promised", *kept["kinds"]], rows),
+        Table("promised recall", keys, [(kind, "recall") for kind in kept["kinds"]], rows),
         (
             "Held-out items. *Read* are the items per query whose records or vectors are read; all rows are screened "
-            "by their leading planes in any case. *Given* is the ratio where every shard is searched "
+            "by their leading planes in any case. *Given*: every shard is searched "
             "once, for k items that reach the true k-th best score of the whole. Seconds are of all queries in one call, "
             "one thread:\n"
         ),
-        common.table(
-            ["shards", "k", "promised", "one index reads", "shards read", "ratio, to be at most 1.3", "given",
-             "with the screen", "seconds, ratio"],
-            costs,
-        ),
+        Table("items read", keys,
+              ["items that one index reads", "items that shards read", f"items read, {over}",
+               f"items read with the k-th score given, {over}", f"items read with the screen, {over}", f"seconds, {over}"], costs),
     ]
 
 
@@ -232,9 +228,8 @@ def machines_table(measured):
             "in batches). Machines = max(N x codes / memory, N x (codes + vectors) / disk), rounded up; queries/s = machines x "
             "threads / (N x seconds). Seconds grow less than N, and more where codes exceed the caches:\n"
         ),
-        common.table(
-            ["items", "codes, TB", "vectors, TB", "machines by memory", "by disk", "machines", "queries/s"], rows
-        ),
+        Table("machines, by arithmetic", ["items"],
+              ["TB of codes", "TB of vectors", "machines by memory", "machines by disk", "machines", "queries/s"], rows),
     ]
 
 
@@ -331,58 +326,45 @@ def dask_table(found):
     n = found["n_queries"]
     right, seconds = zip(*found["killed"])
     single, slowest, direct, worker = (np.median(found[f"{of}_ms"]) for of in ("single", "slowest", "direct", "worker"))
-    return common.figures([
-        ["exact answers over 8 shards: numbers that differ", 0, f"{found['differ'][0]} of {found['differ'][1]:,}",
-         yes(found["differ"][0] == 0)],
+    return Figures([
+        figure("exact answers over 8 shards: numbers that differ", found["differ"][0], most=0, digits="d",
+               of=f"of {found['differ'][1]:,}"),
         figure(f"{n:,} queries: speed of 2 workers over one process of 2 threads", found["here_s"] / found["there_s"], 0.85,
                digits=".3f"),
         figure("one query, p50, over the slowest shard's own, ms", single - slowest, most=3, digits=".2f"),
-        figure("the same, the client created with direct_to_workers=True", direct - slowest, most=3, digits=".2f"),
+        figure("one query with direct_to_workers=True, p50, over the slowest shard's own, ms", direct - slowest, most=3, digits=".2f"),
         figure("a call without work to both workers, ms", found["empty_ms"], digits=".2f"),
         figure("one query, p50, over the slower worker's own shards on one thread here, ms", single - worker, digits=".2f"),
         figure("bytes on the network per query, shard and result, k = 100", found["bytes"] / 800, most=20, digits=".1f"),
-        ["right answers, a worker killed in the search", len(right), sum(right), yes(all(right))],
-        figure("the longest of these searches, s", max(seconds), digits=".1f"),
-    ])
+        figure("right answers, a worker killed in the search", sum(right), len(right)),
+        figure("the longest search while a worker is killed, s", max(seconds), digits=".1f"),
+    ], "Dask: targets")
 
 
 # ------------------------------------------------------------------------------------------------ report
 
 PARTS = ("equal", "promise", "dask", "codes", "faiss", "spark")
 USUAL = PARTS[:3]  # the others only if named
-LARGE = (
-    ("codes", "Codes of many items", shards_large.codes_text),
-    ("faiss", "By hand with Faiss", shards_large.by_hand_text),
-    ("spark", "Spark", shards_large.spark_text),
-)
-
-def cpu():
-    """The CPU's family and model, since parts may be measured on several machines."""
-    with open("/proc/cpuinfo") as file:
-        found = dict(map(str.strip, line.split(":", 1)) for line in file if ":" in line)
-    return f"CPU family {found.get('cpu family', '?')}, model {found.get('model', '?')}.\n"
+LARGE = {"codes": shards_large.codes_text, "faiss": shards_large.by_hand_text, "spark": shards_large.spark_text}
 
 
 def report(kept, given):
     words = [
-        "## ./run bench shards\n", common.whole_machine(2),
+        "## shards\n", common.whole_machine(2),
         f"{given.rows:,} x {given.dims} synthetic rows (normal components around {CENTRES:,} centres), cosine, 3 bits, in "
         f"shards of neighbouring rows; {given.queries} queries.\n",
     ]  # fmt: skip
     if "equal" in kept:
-        about = "Certified answers are compared if both the index and all shards certify them; \"0 of 0\": there are none.\n"
-        words += ["### The answers of one index\n", equality_table(kept["equal"]), about]
+        words += [equality_table(kept["equal"]), "Certified answers are compared if both the index and all shards certify them.\n"]
     if "reads" in kept:
-        words += ["### A promised recall\n", *promise_table(kept, given.rows)]
-        words += ["### How many machines\n", *machines_table(kept["measured"])]
+        words += [*promise_table(kept, given.rows), *machines_table(kept["measured"])]
     if "dask" in kept:
         about = f"distributed {kept['dask']['distributed']}, two worker processes of one thread on this machine.\n"
-        words += ["### Dask\n", about, kept["dask"]["cpu"], dask_table(kept["dask"])]
-    for key, title, text in LARGE:
-        if key in kept:
-            words += [f"### {title}\n", kept[key]["cpu"], *text(kept[key])]
+        words += [about, dask_table(kept["dask"])]
+    for key, text in LARGE.items():
+        words += text(kept[key]) if key in kept else []
     missing = [part for part in PARTS if part not in kept]
-    return "\n".join([*words, *common.left_out(f"--part {part}: not measured" for part in missing)])
+    return page(*words, *common.left_out(f"--part {part}: not measured" for part in missing))
 
 
 def main():
@@ -413,12 +395,10 @@ def main():
         for part in [given.part] if given.part else USUAL:
             try:
                 measures[part]()
-                if part in PARTS[2:]:
-                    kept[part]["cpu"] = cpu()
             except ImportError as absent:
                 print(f"{part.capitalize()} is left out: {absent}")
             file.save()
-    common.publish(report(kept, given), "bench shards", given.docs)
+    common.publish(report(kept, given), "shards", given.docs)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from functools import partial
 
 from bench.shared import common
 from bench.shared.common import Timer, figure, seconds_of
+from bench.shared.results import Figures, Goal, Table
 import numpy as np
 from thresher import shards
 
@@ -100,7 +101,7 @@ def codes_text(found):
         figure("queries/s, 64 at a time", 1 / found["batch"], digits=".1f"),
         figure("speed of one query over a plain read of the same bytes", found["read"] / found["single"], 0.85),
         figure("thresher shards search of 64 queries, one shard open at a time, s", found["shell_s"], digits=".2f"),
-        figure("its memory with mapped files, MiB", found["shell_kb"] / 1024, digits=".0f"),
+        figure("memory of that search with mapped files, MiB", found["shell_kb"] / 1024, digits=".0f"),
         figure("build, s", found["build_s"], digits=".0f"),
     ]
     about = (
@@ -108,7 +109,7 @@ def codes_text(found):
         f"({each:.1f} bytes of codes per item, {found['code_bytes'] / 1e9:.2f} GB), two threads. The plain read sums "
         "all 64-bit words of the mapped files with as many threads.\n"
     )
-    return [about, common.figures(rows)]
+    return [about, Figures(rows, "codes of many items: targets")]
 
 
 # ------------------------------------------------------------------------------------------------ a build by Spark
@@ -184,18 +185,18 @@ def by_spark(kept, folder, n_items, n_dims=96):
 
 
 def spark_text(found):
-    rows = [
-        [f"{s['n']:,}", s["shards"], f"{s['own_s']:.1f}", f"{s['spark_s']:.1f}",
-         f"{s['spark_s'] / s['own_s']:.2f}" + (" **missed**" if s["spark_s"] > 1.25 * s["own_s"] else ""),
-         f"{s['driver_mib']:.0f}"]
-        for s in found["sizes"]
-    ]
+    rows = []
+    for size in found["sizes"]:
+        what = [f"{size['n']:,}", size["shards"]]
+        rows.append(["Thresher", *what, f"{size['own_s']:.1f}", "", ""])
+        over = Goal(f"{size['spark_s'] / size['own_s']:.2f}", most=1.25)
+        rows.append(["PySpark", *what, f"{size['spark_s']:.1f}", over, f"{size['driver_mib']:.0f}"])
     return [
         (
             f"PySpark {found['version']}, local[2], from Parquet files of random rows of 96 dimensions, one a partition, beside "
             "the library's builds of .npy files in two processes of one thread:\n"
         ),
-        common.table(["items", "shards", "library, s", "Spark, s", "ratio, to be at most 1.25", "driver's Python, MiB"], rows),
+        Table("Spark", ["system", "items", "shards"], ["build, s", "build, over the library's", "driver's Python, MiB"], rows),
     ]
 
 
@@ -339,17 +340,19 @@ def by_hand(kept, folder, rows, queries, k=10):
 
 def by_hand_text(found):
     n, k = found["n_queries"], found["k"]
+    lines = [[name, way["lines"]] for name, way in found["ways"].items()]
     rows = [
-        [name, way["lines"], *(f"{n / seconds:,.0f}" for seconds in way["seconds"]),
-         f"{way['differ'][0]:,} and {way['differ'][1]:,} of {n * k:,}", *(f"{recall:.4f}" for recall in way["recall"])]
+        [name, shards, f"{n / seconds:,.0f}", f"{recall:.4f}", *((f"{d:,}" for d in way["differ"]) if i else ("", ""))]
         for name, way in found["ways"].items()
+        for i, (shards, seconds, recall) in enumerate(zip(("1 shard", "8 shards"), way["seconds"], way["recall"]))
     ]
     return [
         (
             f"{found['shape'][0]:,} x {found['shape'][1]} rows, {n:,} queries in one call, k = {k}, two threads, Faiss "
             f"{found['version']}. Seconds include opening the files, which the page cache holds. *Lines* are those of the "
-            "build and the search in programs/bench/search/shards_large.py without imports; *differ* are ids and scores "
-            "between 1 and 8 shards; recall is of the ids of exact search:\n"
+            "build and the search in programs/bench/search/shards_large.py without imports; ids and scores that "
+            f"differ are those between 1 and 8 shards, of {n * k:,}; recall is of the ids of exact search:\n"
         ),
-        common.table(["way", "lines", "queries/s, 1 shard", "8 shards", "differ", "recall, 1 shard", "8 shards"], rows),
+        Table("by hand with Faiss", ["system"], ["lines of code"], lines),
+        Table("by hand with Faiss", ["system", "what"], ["queries/s", "recall@10", "ids that differ", "scores that differ"], rows),
     ]

@@ -15,21 +15,20 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from bench.shared.common import (
-    Kept, Timer, names_of, need_thresher, parser_of, publish, published, table, thresher, versions,
-    whole_machine,
+    Kept, Timer, names_of, need_thresher, page, parser_of, publish, published, thresher, versions, whole_machine,
 )
 
 from bench.search import datasets, measure
 import numpy as np
 from bench.search.faiss_exact import faiss_if_there
+from bench.shared.results import OURS, Table
 
 PARTS = ("codes", "products", "speed", "sweep")
-SWEEP = "bench xfbq --parts sweep"  # a report of its own
 FORMAT = 2  # of the results file
 BITS, QUICK_BITS, QUERY_BITS, DEFAULT_BITS = (1, 2, 3, 4, 6, 8), (2, 3), 4, 3
 BEST = (10, 50, 200, 500)
 PERCENTILE = 90  # of |component|: 1 / scale
-UNIT = f"{PERCENTILE} % of components"
+UNIT, OWN_RANGE = f"{PERCENTILE} % of components", "Thresher's"
 KS = (1, 10, 100, 1000, 10_000)
 CODE_QUERIES, QUICK_QUERIES = 300, 100
 QUERIES = 200  # of the speeds, whose truth is KS[-1] long
@@ -100,7 +99,7 @@ def measure_codes(data, queries, all_bits):
     for bits in all_bits:
         with scratch_index(base, bits=bits, metric=data.metric) as index:
             found = [index.search(queries, 10, n_candidates=n)[0].astype(np.int64) for n in BEST]
-        rows.append(["Thresher's", bits, "corrected", *(measure.recall(data, ids) for ids in found)])
+        rows.append([OWN_RANGE, bits, "corrected", *(measure.recall(data, ids) for ids in found)])
     return {"rows": rows, "shapes": shapes, "n_queries": len(queries)}
 
 
@@ -215,60 +214,56 @@ def measure_sweep(data, budget, scales, distances):
 # ---------------------------------------------------------------------------------------------------- report
 
 
-def codes_text(kept):
-    rows = [[*row[:3], *(f"{share:.3f}" for share in row[3:])] for row in kept["rows"]]
-    columns = ["range of a component", "item bits", "length", *(f"best {n}" for n in BEST)]
-    yield f"### Recall of codes: recall@10 in the best n by code, {kept['n_queries']:,} queries of {QUERY_BITS} bits\n"
-    yield table(columns, rows)
-    yield "### Similarities, standardised: exact ones and those of codes as published\n"
-    rows = [[bits, f"{apart:.4f}", f"{correlation:.4f}"] for bits, apart, correlation in kept["shapes"]]
-    yield table(["item bits", "KS distance", "correlation"], rows)
+def system_of(way):
+    """Whose a way is."""
+    return {"codes": OURS, "exact": f"{OURS}, exact scan"}.get(way, f"Faiss {way}")
 
 
-def products_text(kept):
-    first, paper = kept["rows"][0][2], published("XFBQ", "Figure 4")["numbers"]["speed-up"]
-    rows = [[what, f"{n_bytes:g}", f"{1e3 / speed:.4f}", f"{speed / first:.2f}", paper if what.startswith("codes, 3") else ""]
-            for what, n_bytes, speed in kept["rows"]]  # fmt: skip
-    yield "### Products alone: all items with one query\n"
-    yield table(["what", "bytes of a product", "ms per query", "speed-up over floats", "paper"], rows)
+def codes_text(data, kept):
+    rows = [[OURS if row[0] == OWN_RANGE else "XFBQ", "" if row[0] == OWN_RANGE else row[0], *row[1:3],
+             *(f"{share:.3f}" for share in row[3:])] for row in kept["rows"]]  # fmt: skip
+    yield f"Recall@10 in the best n by code, {kept['n_queries']:,} queries of {QUERY_BITS} bits:\n"
+    units = [(f"best {n}", "recall@10") for n in BEST]
+    yield Table(f"{data}: recall of codes", ["system", "what", "item bits", "length"], units, rows)
+    yield "Similarities, standardised: exact ones and those of codes as published:\n"
+    rows = [["XFBQ", bits, f"{apart:.4f}", f"{correlation:.4f}"] for bits, apart, correlation in kept["shapes"]]
+    yield Table(f"{data}: similarities as published", ["system", "item bits"], ["KS distance", "correlation"], rows)
+
+
+def products_text(data, kept):
+    first = kept["rows"][0][2]
+    rows = [[what, f"{n_bytes:g}", f"{1e3 / speed:.4f}", f"{speed / first:.2f}"] for what, n_bytes, speed in kept["rows"]]
+    yield Table(f"{data}: products alone", ["what"], ["bytes of a product", "ms per query", "speed-up over floats"], rows)
     yield "Floats: NumPy's product. Codes: a search of the best one, whose selection counts against them.\n"
 
 
 def speed_rows(rows):
-    """One row per k and system: the most queries per second at each precision, and the setting at one of them."""
+    """One row per k and way: the most queries per second at each precision, and the highest precision."""
     groups = {}
-    for k, way, setting, found, speed in rows:
-        groups.setdefault((k, way), []).append((found, speed, setting))
+    for k, way, _, found, speed in rows:
+        groups.setdefault((k, way), []).append((found, speed))
     for (k, way), points in sorted(groups.items(), key=lambda group: group[0][0]):
-        fastest = [max((p for p in points if p[0] >= least), key=lambda p: p[1], default=None) for least in PRECISIONS]
-        at = fastest[PRECISIONS.index(SHOWN)]
-        speeds = [f"{best[1]:,.0f}" if best else "-" for best in fastest]
-        yield [f"{k:,}", way, *speeds, at[2] if at else "-", f"{max(points)[0]:.4f}"]
+        fastest = [max((speed for found, speed in points if found >= least), default=None) for least in PRECISIONS]
+        yield [system_of(way), f"{k:,}", *(f"{best:,.0f}" if best else "-" for best in fastest), f"{max(points)[0]:.4f}"]
 
 
-def speed_text(kept):
-    columns = ["k", "way", *(f"at {least:g}" for least in PRECISIONS), f"setting at {SHOWN}", "highest precision"]
-    yield f"### Precision and speed: queries per second at a precision@k, one at a time, {QUERIES} queries\n"
-    yield table(columns, list(speed_rows(kept["rows"])))
-    paper = published("XFBQ", "Table 2")["numbers"]
+def speed_text(data, kept):
+    yield f"Queries per second at a precision@k, one at a time, {QUERIES} queries:\n"
+    units = [*((f"precision >= {least:g}", "queries/s") for least in PRECISIONS), "highest precision"]
+    yield Table(f"{data}: precision and speed", ["system", "k"], units, list(speed_rows(kept["rows"])))
     builds = {way.split(",")[0]: (way, s) for way, s in sorted(kept["builds"], key=lambda build: -build[1])}
-    yield "### Preparation\n"
-    yield table(["way", "s", "fastest of its kind", "paper, 8.8 M x 200 and a GPU"],
-                [[name, f"{s:.2f}", way, paper.get(name, "")] for name, (way, s) in builds.items()])  # fmt: skip
+    rows = [[system_of(name), way.partition(", ")[2], f"{s:.2f}"] for name, (way, s) in builds.items()]
+    yield Table(f"{data}: preparation", ["system", "what"], ["s"], rows)
 
 
-def sweep_text(kept):
-    distances = sorted({row[2] for row in kept["rows"]})
-    by_scale, paper = {}, published("XFBQ", "5, extra distance")["numbers"]
-    for scale, share, distance, found, speed in kept["rows"]:
-        by_scale.setdefault((scale, share), {})[distance] = f"{found:.4f}, {speed:,.0f}"
-    yield f"### Scale and extra distance: precision@{SWEEP_K} and queries per second, {DEFAULT_BITS} x {QUERY_BITS} bits\n"
-    columns = ["scale", "components within 1 / scale, %", *(f"extra distance {d}" for d in distances)]
-    yield table(columns, [
-        [f"{scale:g}" if scale else "searched", f"{share:.1f}" if share else "", *(cells[d] for d in distances)]
-        for (scale, share), cells in by_scale.items()
-    ])  # fmt: skip
+def sweep_text(data, kept):
+    paper = published("XFBQ", "5, extra distance")["numbers"]
+    rows = [["XFBQ", f"scale {scale:g}" if scale else "searched scale", distance, f"{share:.1f}" if share else "", f"{found:.4f}",
+             f"{speed:,.0f}"] for scale, share, distance, found, speed in kept["rows"]]  # fmt: skip
+    units = ["components within 1 / scale, %", f"precision@{SWEEP_K}", "queries/s"]
+    yield Table(f"{data}: scale and extra distance", ["system", "what", "extra distance"], units, rows)
     yield (
+        f"{DEFAULT_BITS} x {QUERY_BITS} bits. "
         f"The paper takes a scale of {paper['scale, 200 d']} for 200 dimensions and {paper['scale, 96 d']} for 96, about log2 of "
         f"the root of the dimensions (3.5.1), and extra distances of 0 to {paper['extra distance']} (5). An extra distance of 0 "
         f"refines the best {SWEEP_K} by code. Here each item has a factor for its length; the paper's codes have none.\n"
@@ -278,13 +273,12 @@ def sweep_text(kept):
 TEXTS = {"codes": codes_text, "products": products_text, "speed": speed_text, "sweep": sweep_text}
 
 
-def text(results, mark, names):
-    about = results["about"]
-    parts = [f"## ./run {mark}\n", whole_machine(1), f"{about}\n"]
+def text(results, names):
+    parts = ["## xfbq\n", whole_machine(1), f"{results['about']}\n"]
     for name, write in TEXTS.items():
         if name in results and name in names:
-            parts += write(results[name])
-    return "\n".join(parts)
+            parts += write(results["data"], results[name])
+    return page(*parts)
 
 
 def main():
@@ -317,10 +311,7 @@ def main():
             about = f"{data.name}: {len(data.base):,} x {data.n_dims}, {data.title}. {versions({'faiss': 'Faiss'})}."
             results["about"] = about
     kept.save()
-    if set(PARTS[:-1]) & set(arguments.parts):
-        publish(text(results, "bench xfbq", PARTS[:-1]), "bench xfbq", arguments.docs)
-    if "sweep" in arguments.parts:
-        publish(text(results, SWEEP, PARTS[-1:]), SWEEP, arguments.docs)
+    publish(text(results, arguments.parts), "xfbq", arguments.docs)
 
 
 if __name__ == "__main__":

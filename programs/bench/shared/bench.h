@@ -21,9 +21,9 @@
 
 /* The options of all benchmarks. */
 typedef struct bench_values {
-    const char *data, *scratch, *curves, *sets, *weights, *tensor, *states;
+    const char *data, *scratch, *sets, *weights, *tensor, *states, *csv;
     uint64_t items, codes;
-    bool peers, quick;
+    bool peers, quick, convergence;
 } bench_values;
 
 typedef struct bench_allocations {
@@ -63,6 +63,13 @@ int bench_run(program *run_program, const void *values, void (*sections)(void));
         PROG_TEXT_OPTION("scratch", "DIR", offsetof(bench_values, scratch),                                            \
                          "where files are written (default: $TMPDIR or /tmp)"),                                        \
             .names = PROG_NAMES_DIR                                                                                    \
+    }
+#define BENCH_CSV_OPTION                                                                                               \
+    {                                                                                                                  \
+        PROG_TEXT_OPTION(                                                                                              \
+            "csv", "FILE", offsetof(bench_values, csv),                                                                \
+            "also append each figure as a row of results/*.csv; ./run bench --docs fills in the machine"),             \
+            .names = PROG_NAMES_FILE                                                                                   \
     }
 extern const prog_argument bench_no_arguments[];
 
@@ -180,19 +187,21 @@ void bench_ask(thr_index *index, const float *query, uint32_t n_dims, size_t k, 
 /* ------------------------------------------------------------------------------------------------ report.c */
 
 /*
- * A table that is readable as text and is Markdown. Columns, and cells of a row, are separated by " | "; all rows are
- * gathered first, so that columns line up.
+ * A table of figures: text for people and, with --csv, a row of results/ for each figure. Columns, and cells of a row,
+ * are separated by " | ". The first n_keys columns describe what is measured, all others are numbers, or empty. A key
+ * named "system" is whose figure it is, "data" goes in front of the case; all other keys are the setting. The header of
+ * a number is its unit. All rows are gathered first, so that columns line up.
  */
 enum { BENCH_MAX_COLUMNS = 11, BENCH_MAX_ROWS = 64, BENCH_ROW = 512 };
 
 typedef struct bench_table {
-    const char *title, *columns;
-    int n_rows;
+    const char *name, *columns; /* name: the case */
+    int n_keys, n_rows;
     char rows[BENCH_MAX_ROWS][BENCH_ROW];
 } bench_table;
 
 /* In bench_alloc's memory. */
-bench_table *bench_table_begin(const char *title, const char *columns);
+bench_table *bench_table_begin(const char *name, int n_keys, const char *columns);
 
 /* Begin a row with these cells; add some to the last row. */
 void bench_row(bench_table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -200,8 +209,8 @@ void bench_cells(bench_table *table, const char *format, ...) __attribute__((for
 
 void bench_print(const bench_table *table);
 
-/* Print the command, version and machine as a title; print any text. */
-void bench_print_title(const char *command);
+/* Print the subject, version and machine as a title; print any text. Rows of results/ are of the last subject. */
+void bench_print_title(const char *subject);
 void bench_print_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Rows of the closing table of figures, which bench_print_figures prints: what was measured, and its target. */

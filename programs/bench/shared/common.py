@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all comparisons share: one thread, Markdown tables, the marked parts of docs/benchmarks.md, kept results."""
+"""What all comparisons share: one thread, reports, kept results."""
 
 import argparse
 import glob
@@ -24,6 +24,9 @@ try:
 except ImportError:  # ./run sets the path
     thresher = None
 
+from bench.results import page as pages
+from bench.shared import results
+
 DOCUMENT, END = "docs/benchmarks.md", "<!-- end -->"
 DTYPES = {"F16": "<f2", "F32": "<f4", "U64": "<u8", "U8": "u1"}
 
@@ -36,29 +39,18 @@ def need_thresher(bench):
 # ---------------------------------------------------------------------------------------------------- text
 
 
-def table(columns, rows):
-    lines = [columns, ["---"] * len(columns), *rows]
-    return "\n".join("| " + " | ".join(str(cell) for cell in row) + " |" for row in lines) + "\n"
-
-
-def yes(met):
-    return "yes" if met else "**no**"
-
-
-def figure(words, measured, least=None, most=None, digits=".4g"):
-    """A row of the table of figures, with a target or none."""
-    if least is None and most is None:
-        return [words, "", f"{measured:{digits}}", ""]
-    target, met = (f"<= {most:g}", measured <= most) if least is None else (f">= {least:g}", measured >= least)
-    return [words, target, f"{measured:{digits}}", yes(met)]
-
-
-def figures(rows):
-    return table(["figure", "target", "measured", "met"], rows)
+def figure(words, measured, least=None, most=None, digits=".4g", of=""):
+    """A row of Figures, with a target or none."""
+    cell = f"{measured:{digits}}"
+    return [words, cell if least is None and most is None else results.Goal(cell, least, most), of]
 
 
 def page(*parts):
-    return "\n".join(parts)
+    return results.Report(parts)
+
+
+def table(columns, rows):
+    return results.markdown(columns, rows)
 
 
 def left_out(lines):
@@ -104,22 +96,21 @@ def versions(names):
     return ", ".join([f"thresher {thresher.__version__}", *known])
 
 
+def publish(report, subject, into_docs):
+    """Print a report, or put its figures into results/ and write the page of them anew."""
+    if not into_docs:
+        print(report)
+        return
+    results.merge(report.rows(subject, thresher.info().isa))
+    pages.write()
+
+
 def between(document, begin, words):
     """document with the text between begin and the next end replaced."""
     head, found, rest = document.partition(begin)
     if not found or END not in rest:
         raise ValueError(f"the document has no {begin} ... {END}")
     return f"{head}{begin}\n{words}\n{END}{rest.split(END, 1)[1]}"
-
-
-def publish(words, bench, into_docs):
-    """Print a report, or put it between its bench's marks in docs/benchmarks.md."""
-    if not into_docs:
-        print(words)
-        return
-    document = between(Path(DOCUMENT).read_text(encoding="utf-8"), f"<!-- {bench} -->", words)
-    Path(DOCUMENT).write_text(document, encoding="utf-8")
-    print(f"Written: {DOCUMENT}")
 
 
 def names_of(known, what):
@@ -138,7 +129,7 @@ def names_of(known, what):
 DATA = os.environ.get("THRESHER_DATA", "")  # the directory of the public data
 
 OPTIONS = {  # that several benches have
-    "docs": {"action": "store_true", "help": "write the report into docs/ instead of printing it"},
+    "docs": {"action": "store_true", "help": "write the figures into results/ and docs/results.md instead of printing them"},
     "again": {"action": "store_true", "help": "measure what is kept already once more"},
     "quick": {"action": "store_true", "help": "to see that it works"},
     "data": {"default": DATA, "metavar": "DIR", "help": "where the public data are; $THRESHER_DATA"},

@@ -99,7 +99,8 @@ class Goal:
 
     def __init__(self, cell, least=None, most=None):
         self.cell, self.target = cell, f">= {least:.6g}" if most is None else f"<= {most:.6g}"
-        self.missed = missed({"value": number(cell)[0], "target": self.target})
+        found = number(cell)
+        self.missed = found is None or missed({"value": found[0], "target": self.target})
 
     def __str__(self):
         return f"{self.cell}{' **missed**' * self.missed}"
@@ -192,6 +193,23 @@ class Report(list):
     def figures(self):
         return [figure for part in self if not isinstance(part, str) for figure in part.figures()]
 
+    def kept(self):
+        """For a file of results: Written() of it is this report."""
+        return {"text": str(self), "figures": self.figures()}
+
     def rows(self, subject, level):
         """Rows for merge()."""
         return [{"machine": level, "subject": subject, **figure} for figure in self.figures()]
+
+
+class Written:
+    """A report of an earlier run, as Report.kept() has it."""
+
+    def __init__(self, kept):
+        self.kept = kept
+
+    def __str__(self):
+        return self.kept["text"]
+
+    def figures(self):
+        return self.kept["figures"]

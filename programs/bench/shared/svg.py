@@ -17,6 +17,8 @@ LOOKS = {  # colour and marker, by how a series' name begins; of one colour in a
     "planes": ("#d1495b", "circle"),  # our own ways, where they are compared with each other
     "wta": ("#008b8b", "square"),
     "frequent": ("#8a5a44", "triangle"),
+    "learned": ("#d1495b", "circle"),
+    "PyTorch": ("#1b6ca8", "square"),
     "full": ("#3a3a3a", "diamond"),
     "Newton": ("#d1495b", "circle"),
     "trust": ("#008b8b", "square"),
@@ -235,13 +237,13 @@ def logarithmic(title, x_title, y_title, series):
     return picture(title, [(y_title, series, x_axis, y_axis)])
 
 
-def bars(title, groups):
-    """groups: (heading, [(name, seconds)]); horizontal bars, log scale."""
+def bars(title, groups, unit):
+    """groups: (heading, [(name, value)]); horizontal bars, log scale."""
     values = [value for _, rows in groups for _, value in rows if value > 0] or [1, 10]
     ticks = [t for t in log_ticks(min(values), max(values) * 1.01) if f"{t:e}"[0] == "1"] or [min(values)]
     least = ticks[0] if ticks[0] < min(values) else ticks[0] / 10
     most = max(values) * 1.3
-    left = 250
+    left = 275
 
     def x(value):
         return left + math.log(value / least) / math.log(most / least) * BAR
@@ -254,9 +256,9 @@ def bars(title, groups):
             width = max(x(value) - left, 1)
             box = f'x="{left}" y="{y + 3}" width="{width:.1f}" height="{ROW - 5}"'
             parts += [text(left - 6, y + 13, name, "end"), f'<rect {box} fill="{look_of(name)[0]}"/>']
-            parts.append(text(left + width + 5, y + 13, f"{value:.3g} s"))
+            parts.append(text(left + width + 5, y + 13, f"{value:,.0f}" if value >= 1000 else f"{value:.3g}"))
             y += ROW
         y += 8
     grid = [line(x(t), top - 4, x(t), y) + text(x(t), y + 16, f"{t:g}", "middle") for t in ticks if least <= t <= most]
-    head = [text(12, 26, title, more=' font-size="16"'), text(left + BAR / 2, y + 34, "seconds", "middle")]
+    head = [text(12, 26, title, more=' font-size="16"'), text(left + BAR / 2, y + 34, unit, "middle")]
     return document(left + BAR + 90, y + 46, head + grid + parts)

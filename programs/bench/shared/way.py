@@ -9,7 +9,8 @@ import time
 from dataclasses import asdict
 
 import numpy as np
-from bench.shared.common import called, child, figure, figures, table
+from bench.shared.common import called, child, figure
+from bench.shared.results import Figures, Table
 
 WARM_UP = 4
 WAY_S, QUICK_WAY_S = 20.0, 3.0
@@ -87,8 +88,11 @@ def time_steps(make, step, n, batch, seconds, least=8):
     return steps, float(sum(makes[WARM_UP:]) / steps.sum())
 
 
-def tables(kinds, first, rate):
-    """The rates of Thresher and of all ways, and the figures; kinds: {name: {"ours": rate, "ways": {name: figures}}}."""
+def tables(kinds, first, rate, case):
+    """The rates of Thresher and of all ways, and the figures; kinds: {name: {"ours": rate, "ways": {name: figures}}}.
+
+    first: what a kind is, a key of the table.
+    """
     rows, targets = [], []
     for kind, about in kinds.items():
         rates = {name: found[rate] for name, found in about["ways"].items() if rate in found}
@@ -97,10 +101,10 @@ def tables(kinds, first, rate):
         for name, found in about["ways"].items():
             cells = [f"failed: {found.get('failed', '')[:80]}", "", ""]
             if name in rates:
-                cells = [f"{rates[name]:,.0f}", f"{found['make_share']:.0%}", f"{over[name]:.2f}"]
+                cells = [f"{rates[name]:,.0f}", f"{100 * found['make_share']:.0f}", f"{over[name]:.2f}"]
             rows.append([kind, f"PyTorch: {name}", *cells])
         if over:
             fastest = min(over, key=over.get)
             targets.append(figure(f"training over the fastest PyTorch, {kind} ({fastest})", over[fastest], TARGET))
-    columns = [first, "what", rate.replace("_per_", "/"), "of it making batches", "Thresher over it"]
-    return table(columns, rows), figures(targets)
+    units = [rate.replace("_per_", "/"), "making batches, %", "Thresher over it"]
+    return Table(case, [first, "system"], units, rows), Figures(targets, "training: targets")

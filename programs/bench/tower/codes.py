@@ -11,7 +11,7 @@ import os
 import re
 
 import numpy as np
-from bench.shared.common import mean_of, spread, thresher, unit
+from bench.shared.common import spread, thresher, unit
 from bench.search.faiss_codes import rabitq, rotated
 from bench.tower.sets import LEAST_LABEL
 
@@ -175,12 +175,10 @@ def rows_of(kept, rbe):
         groups.setdefault((train, data), {}).setdefault(name, []).append(figures)
     for (train, data), by_name in groups.items():
         ours = rbe.get((train, data))
+        title = data if train == "own" else f"{data}, all sets together"
         for name in [name for name in CODES if name in by_name]:
-            measured = by_name[name]
-            values = [[m[what] for m in measured] for what in ("recall", "auc")]
-            means = [mean_of([r[what] for r in ours])[0] for what in ("recall", "auc")] if ours else []
-            gains = [f"{mean - mean_of(own)[0]:+.4f}" for mean, own in zip(means, values)] or ["-", "-"]
-            yield [data, train, CODES[name][0], measured[0]["bytes"], *map(spread, values), *gains]
+            values = [spread([m[what] for m in by_name[name]]) for what in ("recall", "auc")]
+            yield [title, CODES[name][0], by_name[name][0]["bytes"], *values]
         if ours:
             texts = [spread([record[what] for record in ours]) for what in ("recall", "auc")]
-            yield [data, train, "rbe*", round(ours[0]["bytes"]), *texts, "", ""]
+            yield [title, "rbe*", round(ours[0]["bytes"]), *texts]

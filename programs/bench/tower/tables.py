@@ -14,7 +14,8 @@ from functools import partial
 
 from bench.tower import codes as tower_codes
 from bench.papers.verdict import chain
-from bench.shared.common import Kept, figure, figures, mean_of, published, spread, table, thresher, whole_machine
+from bench.shared.common import Kept, figure, mean_of, page, published, spread, thresher, whole_machine
+from bench.shared.results import Figures, Table
 from bench.tower.sets import ALL, LEAST_LABEL, part_path
 
 FLOATS = 32
@@ -195,16 +196,22 @@ def bits_cells(model):
     return ["float" if bits == FLOATS else bits for bits in (MODELS[model].query_bits, MODELS[model].item_bits)]
 
 
-def table_2(means, data, rows):
+def called(arguments, data, together):
+    """A data set's name, with what is not usual about its models."""
+    words = [data.name, *["all sets together"] * together, *["the paper's recipe"] * (arguments.recipe == "paper")]
+    return ", ".join([*words, *["one training"] * (arguments.seeds == 1)])
+
+
+def table_2(means, data, name, rows):
     against = "pairs that people called bad" if data.labelled else "sampled items"
     lines = []
     for model in FIRST:
         lift = "-" if model in ("m_1", "m_3") else lift_cell(means.lift(data, model, "m_3"))
         about = [model, MODELS[model].n_dims, *bits_cells(model)]
         lines.append([*about, means.cell(model, data, "loss"), means.cell(model, data), lift])
-    columns = ["model", "dims", "query bits", "item bits", "log loss", "AUC", "lift %"]
+    keys, units = ["system", "dims", "query bits", "item bits"], ["log loss", "AUC", "lift %"]
     gap = means.mean("m_1", data) - means.mean("m_3", data)
-    parts = [f"### Table 2, {data.name}: AUC against {against}\n", table(columns, lines)]
+    parts = [f"AUC against {against}:\n", Table(f"{name}: table 2", keys, units, lines)]
     parts.append(f"From m_3 to m_1, the reference gap: {gap:.4f}.\n")
     held = len(ORDER) - 1
     for i, pair in enumerate(zip(ORDER, ORDER[1:])):
@@ -219,73 +226,63 @@ def table_2(means, data, rows):
     return parts
 
 
-def wide_table(sets, title, first, models, columns, cells):
-    """A table with some columns for every data set: cells(model, data)."""
-    names = [*first, *(f"{data.name}, {column}" for data in sets for column in columns)]
-    rows = [
-        [model, *(bits_cells(model) if len(first) > 1 else []), *(cell for data in sets for cell in cells(model, data))]
-        for model in models
-    ]
-    return [f"### {title}\n", table(names, rows)]
-
-
 def trends():
-    """[table, model whose AUC is more in the paper, model whose is less, the difference there]"""
+    """[table, model whose AUC is more in the paper, model whose is less]"""
     for name in ("4", "5", "6"):
         paper = published("RBE", f"Table {name}")
         for pair in paper.get("pairs") or chain(paper["numbers"]):
             less, more = (next((model.removesuffix(end) + own for end, own in OURS.items() if model.endswith(end)), model)
                           for model in pair)  # fmt: skip
-            yield [name, more, less, f"{paper['numbers'][pair[1]] - paper['numbers'][pair[0]]:+.4f}"]
+            yield [name, more, less]
         if name == "5":
-            yield from ([name, model, f"{model} straight", words] for model, words in STRAIGHT.items())
+            yield from ([name, model, f"{model} straight"] for model in STRAIGHT)
 
 
-def trend_tables(arguments, means, sets):
-    def cells_6(model, data):
-        plain = f"{model} plain"
-        return [means.cell(plain, data), means.cell(model, data), lift_cell(means.lift(data, model, plain))]
-
-    bits, estimators = ["model", "query bits", "item bits"], arguments.estimators
-    wide = {
-        "4": ("Table 4: bits per dimension, log loss and AUC", bits, BITS, ("loss", "AUC"),
-              lambda model, data: [means.cell(model, data, "loss"), means.cell(model, data)]),
-        "5": ("Table 5: how gradients pass signs, AUC", bits[:1], BITS, estimators,
-              lambda model, data: [means.cell(f"{model} {e}".removesuffix(" variant"), data) for e in estimators]),
-        "6": ("Table 6: residuals in full and weighted 1/2, 1/4, ..., AUC", bits[:1], MORE_BITS,
-              ("no weights", "weights", "lift %"), cells_6),
-    }
-    parts = [part for name in wide if name in arguments.tables for part in wide_table(sets, *wide[name])]
-    rows = [[*trend, *(means.apart(data, *trend[1:3]) for data in sets)] for trend in trends() if trend[0] in arguments.tables]
-    rows = [row for row in rows if set(row[4:]) != {"-"}]
+def trend_tables(arguments, means, data, name):
+    """Tables 4 to 6 of a data set, and the paper's trends in them."""
+    estimators, parts = arguments.estimators, []
+    if "4" in arguments.tables:
+        rows = [[model, *bits_cells(model), means.cell(model, data, "loss"), means.cell(model, data)] for model in BITS]
+        parts.append(Table(f"{name}: table 4", ["system", "query bits", "item bits"], ["log loss", "AUC"], rows))
+    if "5" in arguments.tables:
+        rows = [[model, *(means.cell(f"{model} {e}".removesuffix(" variant"), data) for e in estimators)] for model in BITS]
+        parts.append(Table(f"{name}: table 5", ["system"], [(e, "AUC") for e in estimators], rows))
+    if "6" in arguments.tables:
+        rows = [[model, means.cell(f"{model} plain", data), means.cell(model, data),
+                 lift_cell(means.lift(data, model, f"{model} plain"))] for model in MORE_BITS]  # fmt: skip
+        parts.append(Table(f"{name}: table 6", ["system"], [("no weights", "AUC"), ("weights", "AUC"), "lift %"], rows))
+    found = [(trend, means.apart(data, *trend[1:3])) for trend in trends() if trend[0] in arguments.tables]
+    rows = [[more, table, less, cell] for (table, more, less), cell in found if cell != "-"]
     if rows:
-        parts.append("### Trends of the paper: differences of AUC, above 0 where ours has the trend\n")
-        parts.append(table(["table", "model", "less that of", "paper", *(data.name for data in sets)], rows))
+        parts.append("Trends of the paper: differences of AUC, above 0 where ours has the trend:\n")
+        parts.append(Table(f"{name}: trends", ["system", "table", "less that of"], ["difference of AUC"], rows))
     return parts
 
 
-def codes_table(means, sets, rows):
+def codes_table(arguments, means, sets, together, rows):
     lines = []
     for data in sets:
         for words, model, n_bytes, recall, auc in CODE_ROWS:
             size = "256" if n_bytes is None else f"{means.mean(model, data, n_bytes):.1f}"
-            lines.append([data.name, words, size, means.cell(model, data, recall), means.cell(model, data, auc)])
+            lines.append([called(arguments, data, together), words, size, means.cell(model, data, recall), means.cell(model, data, auc)])
         for words, name in (("recall@100", "recall"), ("AUC", "auc")):
             gain = means.mean("rbe*", data, name) - means.mean("m_1", data, f"xfbq2_{name}")
             rows.append(figure(f"{words} of rbe* less that of 2-bit XFBQ on m_1, {data.name}", gain, 0))
-    columns = ["data", "codes", "bytes per item", "recall@100 of the right item", "AUC"]
-    return ["### Codes that are learned, and codes made of m_1's vectors\n", table(columns, lines)]
+    about = "Codes that are learned, and codes made of m_1's vectors; recall@100 is of the right item:\n"
+    return [about, Table("codes", ["data", "system"], ["bytes per item", "recall@100", "AUC"], lines)]
 
 
 def split_table(arguments, sets, together):
-    rows = []
+    rows, bad = [], []
     for data in sets:
         learned, tested = len(data.part(False, LEAST_LABEL)), len(data.part(True))
         options = options_of(arguments, None if together else data)
-        bad = f"{tested - len(data.part(True, LEAST_LABEL))}, by people" if data.labelled else "10 sampled for each"
-        rows.append([data.name, learned, options["n_epochs"], f"{options['word_dropout']:g}", tested, bad])
-    columns = ["data", "pairs to learn from", "epochs", "of words left out", "to test with", "of them bad"]
-    return ["### Pairs, split by query\n", table(columns, rows)]
+        if data.labelled:
+            bad.append(f"of {data.name}'s pairs to test with people called {tested - len(data.part(True, LEAST_LABEL))} bad")
+        rows.append([called(arguments, data, together), learned, options["n_epochs"], f"{options['word_dropout']:g}", tested])
+    about = "Pairs, split by query; " + "; ".join([*bad, "elsewhere bad pairs are sampled, 10 for each"]) + ":\n"
+    units = ["pairs to learn from", "epochs", "share of words left out", "pairs to test with"]
+    return [about, Table("pairs", ["data"], units, rows)]
 
 
 def text(arguments, train_name, sets, measured):
@@ -303,12 +300,14 @@ def text(arguments, train_name, sets, measured):
     ]
     if "2" in arguments.tables:
         for data in sets:
-            parts += table_2(means, data, rows)
+            parts += table_2(means, data, called(arguments, data, together), rows)
         lifted = sum(means.lift(data, "rbe*", "m_3") >= TARGET_LIFT for data in sets)
         if len(sets) > 1:
             rows.append(figure(f"data sets where that lift is {TARGET_LIFT} % or more", lifted, TARGET_LIFT_SETS))
-    parts += trend_tables(arguments, means, [data for data in sets if data.trends])
+    for data in (data for data in sets if data.trends):
+        parts += trend_tables(arguments, means, data, called(arguments, data, together))
     if "codes" in arguments.tables:
-        parts += codes_table(means, sets, rows)
+        parts += codes_table(arguments, means, sets, together, rows)
     parts.append("Mean ± standard deviation over seeds. Lift: of the way from m_3's AUC to m_1's, how much.\n")
-    return "\n".join([*parts, "### Figures and targets\n", figures(rows)] if rows else parts)
+    usual = not together and arguments.recipe != "paper" and arguments.seeds > 1
+    return page(*parts, *[Figures(rows)] * (usual and bool(rows)))

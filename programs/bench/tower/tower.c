@@ -237,11 +237,11 @@ static void measure_long_search(tower_bench *b) {
     bench_unmap(file, size);
     const thr_index_info info = thr_index_get_info(index);
     const double bytes = (double)info.code_bytes / (double)info.n_items, rate = (double)info.n_items / took;
-    bench_print_text(
-        "A search of %s random codes of %.2f bytes, k = %d, one thread: %.1f ms, %.0f M items/s, %.1f GB/s; "
-        "plain read of one of its %u mapped files %.1f GB/s.\n\n",
-        prog_exact(info.n_items).text, bytes, K, took * 1e3, rate * 1e-6, rate * bytes * 1e-9, info.n_segments,
-        read * 1e-9);
+    bench_table *table = bench_table_begin("random codes, k = 1,000", 2,
+                                           "codes | bytes | ms per query | M items/s | GB/s | GB/s plain read");
+    bench_row(table, "%s | %.2f | %.1f | %.0f | %.1f | %.1f", prog_exact(info.n_items).text, bytes, took * 1e3,
+              rate * 1e-6, rate * bytes * 1e-9, read * 1e-9);
+    bench_print(table);
     bench_at_least(rate * bytes / read, TARGET_SHARE, "search of %s codes of 16 bytes, k = 1,000, over plain read",
                    prog_exact(info.n_items).text);
     thr_index_free(index);
@@ -253,9 +253,9 @@ static void sections(void) {
     tower_bench *b = bench_alloc(sizeof *b);
     char names[256], *next = NULL;
     b->table =
-        bench_table_begin("rbe*: training, encoding, and a text query to the best 1,000 of a million codes",
+        bench_table_begin("speed", 1,
                           "data | examples/s learned from | bytes per query | queries/s encoded | bytes per item | "
-                          "items/s encoded | query p50, ms | p99, ms");
+                          "items/s encoded | query p50, ms | query p99, ms");
     b->model = bench_path("speed.safetensors");
     b->dir = bench_path("codes");
     (void)snprintf(names, sizeof names, "%s", bench.values->sets);
@@ -266,7 +266,7 @@ static void sections(void) {
     bench_print_text(
         "Training: batches of %u, the best of %d epochs. Encoding: all texts of a side in one call, the best of "
         "%d. Queries: one after the other, encoded and searched; the codes are those of the items and, to fill "
-        "up, the same with one sign in eight turned.\n\n",
+        "up, the same with one sign in eight turned; the best 1,000 of a million.\n\n",
         b->batch, EPOCHS, PASSES);
     measure_long_search(b);
 }
@@ -280,6 +280,7 @@ static const prog_option options[] = {
      .least = 1000, .most = UINT32_MAX},
     {PROG_FLAG_OPTION("quick", offsetof(bench_values, quick), "fewer codes: to see that it works")},
     BENCH_SCRATCH_OPTION,
+    BENCH_CSV_OPTION,
     PROG_OPTIONS_END,
 };
 

@@ -5,7 +5,7 @@ usage: ./run bench tower [--parts own,together,codes,speed,torch] [--quick] [--a
        ./run bench tower --vectors [OPTION...]: codes of given vectors (vectors.py)
 
 Each part is saved once measured. A later run reuses saved parts unless --again is given.
-Then the report is printed, or with --docs written into docs/benchmarks.md.
+Then the report is printed, or with --docs its figures are written into results/.
 """
 
 import argparse
@@ -17,18 +17,20 @@ import tempfile
 from functools import partial
 
 from bench.shared.common import (  # first: one thread, and numpy is there
-    Kept, called, names_of, need_thresher, page, parser_of, publish, run_main, table,
+    Kept, called, names_of, need_thresher, page, parser_of, publish, run_main,
 )
 
 from bench.search.faiss_exact import faiss_if_there
 from bench.tower import codes as tower_codes, sets as tower_sets, tables as tower_tables, torch_steps as tower_torch
 from bench.tower import vectors as tower_vectors
-from bench.shared import way
+from bench.shared import results, way
+from bench.shared.results import Table, Written
 
 PARTS = ("own", "together", "codes", "speed", "torch")
 FORMAT = 2  # of the results file
 BATCH, NEGATIVES, EPOCHS, DROPOUT = 512, 511, 3, 0.25
 TOLERANCE = 1e-4  # relative; of two losses of a batch: sums of floats in another order, and signs of numbers near 0
+FIGURE = ("case", "system", "setting", "unit", "value", "spread", "target")
 PARTS_TITLES = {"own": "Trained on each data set alone", "together": "Trained on all data sets together"}
 
 
@@ -58,7 +60,7 @@ def measure_tables(arguments, kept, part):
     measured = tower_tables.measure(arguments, part, sets)
     rbe = {data.name: records for (model, name), records in measured.items() for data in sets
            if model == "rbe*" and name == data.name and all("recall" in record for record in records)}  # fmt: skip
-    kept.results[part] = {"text": tower_tables.text(arguments, part, sets, measured), "rbe": rbe}
+    kept.results[part] = {**tower_tables.text(arguments, part, sets, measured).kept(), "rbe": rbe}
 
 
 def measure_speed(arguments):
@@ -66,9 +68,10 @@ def measure_speed(arguments):
     words = [arguments.bench, "tower", arguments.scratch, "--sets", ",".join(data.name for data in sets)]
     words += ["--scratch", arguments.scratch, "--seed", str(arguments.seed)]
     words += ["--quick"] * arguments.quick + (["--codes", str(arguments.codes)] if arguments.codes else [])
-    lines = [line for line in called(*words).splitlines() if not line.startswith("## ")]
-    split = tower_tables.split_table(arguments, sets, False)
-    return {"text": "\n".join([*split, "\n".join(lines).strip(), ""])}
+    path = os.path.join(arguments.scratch, "speed.csv")
+    lines = [line for line in called(*words, "--csv", path).splitlines() if not line.startswith("## ")]
+    figures = [{name: row[name] for name in FIGURE} for row in results.read_measured(path)]
+    return {"text": "\n".join(lines).strip() + "\n", "figures": figures}
 
 
 def measure_codes(arguments, kept):
@@ -159,9 +162,9 @@ def measure_torch(arguments, kept):
 
 def torch_text(measured):
     losses = ", ".join(f"{n}: {a['losses'][0]:.6f} and {a['losses'][1]:.6f}" for n, a in measured["sets"].items())
-    rates, targets = way.tables(measured["sets"], "data", "examples_per_s")
+    rates, targets = way.tables(measured["sets"], "data", "examples_per_s", "training")
     return page(
-        f"### Training beside PyTorch {measured['version']}: rbe*, batches of {BATCH}, {NEGATIVES} negatives, one thread\n",
+        f"Training beside PyTorch {measured['version']}: rbe*, batches of {BATCH}, {NEGATIVES} negatives, one thread.\n",
         rates,
         f"Both compute the same: the loss of a batch of {BATCH} pairs from the same weights, ours and PyTorch's: "
         f"{losses}.\n\n{inspect.cleandoc(tower_torch.Way.__doc__)}\n",
@@ -169,36 +172,30 @@ def torch_text(measured):
     )
 
 
-def codes_text(results):
-    rbe = {(part, name): records for part in PARTS_TITLES for name, records in results.get(part, {}).get("rbe", {}).items()}
-    columns = ["data", "trained on", "codes", "bytes per item", "recall@100", "AUC", "rbe* gains in recall", "in AUC"]
-    rows = tower_codes.rows_of(results["codes"]["measured"], rbe)
-    return f"### Codes of m_1's vectors by Faiss {results['codes']['version']}\n\n" + table(columns, rows)
+def codes_text(found):
+    rbe = {(part, name): records for part in PARTS_TITLES for name, records in found.get(part, {}).get("rbe", {}).items()}
+    rows = tower_codes.rows_of(found["codes"]["measured"], rbe)
+    return page(
+        f"Codes of m_1's vectors by Faiss {found['codes']['version']}:\n",
+        Table("codes by Faiss", ["data", "system"], ["bytes per item", "recall@100", "AUC"], rows),
+    )
 
 
-def text(results, mark="bench tower"):
-    parts = [f"## ./run {mark}\n"]
+def text(found):
+    parts = ["## tower\n"]
     for part, title in PARTS_TITLES.items():
-        if part in results:
-            parts += [f"### {title}\n", results[part]["text"]]
-    if results.get("codes", {}).get("measured"):
-        parts.append(codes_text(results))
-    if "speed" in results:
-        parts += ["### Speed\n", results["speed"]["text"]]
-    if results.get("torch", {}).get("sets"):
-        parts.append(torch_text(results["torch"]))
-    return "\n".join(parts)
+        if part in found:
+            parts += [f"{title}:\n", Written(found[part])]
+    if found.get("codes", {}).get("measured"):
+        parts.append(codes_text(found))
+    if "speed" in found:
+        parts.append(Written(found["speed"]))
+    if found.get("torch", {}).get("sets"):
+        parts.append(torch_text(found["torch"]))
+    return page(*parts)
 
 
 # ---------------------------------------------------------------------------------------------------- all
-
-
-def mark_of(arguments, parser):
-    """A report of another recipe, of other data sets or of other numbers of trainings has a section of its own."""
-    words = {"recipe": arguments.recipe, "sets": ",".join(arguments.sets), "seeds": arguments.seeds}
-    usual = {name: parser.get_default(name) for name in words}
-    usual["sets"] = ",".join(usual["sets"])
-    return " ".join(["bench tower", *(f"--{name} {value}" for name, value in words.items() if value != usual[name])])
 
 
 def parse():
@@ -228,7 +225,6 @@ def parse():
     add("--one-way", nargs=4, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     arguments.seeds = 1 if arguments.quick else arguments.seeds
-    arguments.mark = mark_of(arguments, parser)
     arguments.keep += "-paper" * (arguments.recipe == "paper")
     return arguments
 
@@ -253,7 +249,7 @@ def main():
             else:
                 {"codes": measure_codes, "torch": measure_torch}[part](arguments, kept)
         kept.save()
-    publish(text(kept.results, arguments.mark), arguments.mark, arguments.docs)
+    publish(text(kept.results), "tower", arguments.docs)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,8 @@ import tempfile
 from functools import partial
 
 from bench.shared.common import Kept, called, machine, names_of, need_thresher, parser_of  # first: one thread
-from bench.shared.common import publish, run_main, table, thresher, unit
+from bench.shared.common import page, publish, run_main, thresher, unit
+from bench.shared.results import Table
 
 from bench.search import datasets, sentences
 import numpy as np
@@ -248,26 +249,25 @@ def text(results):
     names = [f"recall@{k}{words}" for k in KS for words in ("", ", refined")]
     older = any(key.endswith("learned") and "batch" not in record for key, record in results["measured"].items())
     about = f"{machine()}; {results.get('epochs')} epochs. {ABOUT}{OLDER * older}\n"
-    parts = ["## ./run bench tower --vectors\n", about]
+    parts = ["## tower-vectors\n", about]
     for name, (n, dims, n_queries) in results.get("sets", {}).items():
         rows, kept = [], dict(results["whole"][name])
         for n_bytes in BYTES:
             some = {way: results["measured"].get(f"{name} {n_bytes} {way}") for way in WAYS}
             some = {way: record for way, record in some.items() if record}
-            most = {c: max(record[c] for record in some.values()) for c in names} if some else {}
             for way, record in some.items():
-                bold = [f"**{record[c]:.3f}**" if record[c] == most[c] else f"{record[c]:.3f}" for c in names]
                 batch = f", batches of {record['batch']}" if "batch" in record else ""
-                rows.append([n_bytes, WAYS[way][0], record["shape"] + batch, f"{record['bytes']:.1f}", *bold])
+                shares = [f"{record[c]:.3f}" for c in names]
+                rows.append([WAYS[way][0], n_bytes, record["shape"] + batch, f"{record['bytes']:.1f}", *shares])
             if "learned" in some:
                 kept[f"learned codes, {some['learned']['shape']}"] = some["learned"]["refined"]
-        parts += [f"### {name}: {n:,} x {dims}, {n_queries:,} queries\n", *[f"{STATIC_NOTE}\n"] * (name == STATIC)]
-        parts.append(table(["bytes", "codes", "dimensions x bits", "bytes per item", *names], rows))
+        parts += [f"{name}: {n:,} x {dims}, {n_queries:,} queries\n", *[f"{STATIC_NOTE}\n"] * (name == STATIC)]
+        parts.append(Table(name, ["system", "bytes", "what"], ["bytes per item", *names], rows))
         parts.append(REFINED_NOTE + "\n")
         by_bytes = sorted(kept.items(), key=lambda item: item[1]["bytes"])
         rows = [[key, f"{r['bytes']:.1f}", f"{r['recall']:.3f}"] for key, r in by_bytes]
-        parts.append(table(["index", "bytes of codes", "recall@10"], rows))
-    return "\n".join(parts)
+        parts.append(Table(f"{name}: float32 kept", ["what"], ["bytes of codes", "recall@10"], rows))
+    return page(*parts)
 
 
 def main():
@@ -287,7 +287,7 @@ def main():
     kept = Kept(out, {"format": FORMAT, "measured": {}}, arguments.again)
     kept.results["epochs"] = arguments.epochs
     measure(arguments, kept)
-    publish(text(kept.results), "bench tower --vectors", arguments.docs)
+    publish(text(kept.results), "tower-vectors", arguments.docs)
 
 
 if __name__ == "__main__":
