@@ -33,7 +33,7 @@ typedef struct comparison {
     bool relative;       /* codes are relative to origins */
     uint32_t cell;       /* of the item, if the segment has cells */
     const float *origin; /* of the item; NULL: 0 */
-    double centre_length;
+    double centre_length, kept_centre_length;
     float *residual;
     float *from_centre; /* the cell's o - c, rotated if residuals are; 0 without cells */
     uint8_t *cells;     /* u of each dimension */
@@ -101,7 +101,8 @@ static void read_residual(const comparison *c, item *i) {
     i->length = sqrt(square);
     i->origin_length = sqrt(origin_square);
     i->along = c->relative || c->origin == NULL ? along : along / c->centre_length;
-    i->slack = kept_error(&c->view->scan, i->number) + ROUNDING * (norm * scale + i->origin_length);
+    i->slack = kept_error(&c->view->scan, i->number) +
+               ROUNDING * ((norm + 2 * c->kept_centre_length) * scale + i->origin_length);
     if (c->quantiser->rotation != NULL)
         thr_code_rotation_apply(c->quantiser->rotation, r);
 }
@@ -256,6 +257,8 @@ thr_status thr_index_verify_code_vectors(const thr_index *index, uint32_t segmen
         return THR_OK;
     if (c.origin != NULL)
         c.centre_length = sqrt(index->context->kernels->sum_squares(c.origin, n_dims));
+    if (m->kept_centre != NULL) /* a kept vector is a sum with it */
+        c.kept_centre_length = sqrt(index->context->kernels->sum_squares(m->kept_centre, n_dims));
     THR_TRY_OUT(thr_alloc(index->context, n_dims, sizeof *c.residual, &c.residual, what, err));
     THR_TRY_OUT(thr_alloc_zero(index->context, n_dims, sizeof *c.from_centre, &c.from_centre, what, err));
     THR_TRY_OUT(thr_alloc(index->context, n_dims, sizeof *c.cells, &c.cells, what, err));
