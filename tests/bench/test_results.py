@@ -64,6 +64,7 @@ class Page(unittest.TestCase):
         for name, picture in page.drawn(figures).items():
             self.assertEqual((page.PAGE.parent / name).read_text(encoding="utf-8"), picture, f"{name} is older{again}")
             self.assertEqual(xml.fromstring(picture).tag, "{http://www.w3.org/2000/svg}svg")
+        self.assertEqual({path.name for path in page.PAGE.parent.glob("*.svg")}, set(page.drawn(figures)))
 
     def test_the_page_is_short(self):
         lines = page.PAGE.read_text(encoding="utf-8").splitlines()
@@ -74,6 +75,11 @@ class Page(unittest.TestCase):
     def test_every_subject_is_on_the_page(self):
         shown = {subject for section in page.SECTIONS for subject in section.commands}
         self.assertEqual({path.stem for path in results.FOLDER.glob("*.csv")} - shown - {"gpu", "papers", "papers-runs"}, set())  # of docs/gpu.md, docs/reproduction.md
+
+    def test_a_case_is_of_the_machine_that_was_measured_last(self):
+        about = [("old", "2026-01-01", "a", "x"), ("new", "2026-01-02", "a", "y"), ("old", "2026-01-01", "b", "x")]
+        rows = [dict(zip(("machine", "date", "case", "system"), row)) for row in about]
+        self.assertEqual([(row["machine"], row["case"]) for row in page.newest(rows)], [("new", "a"), ("old", "b")])
 
     def test_losses_come_first_and_the_worst_before_the_others(self):
         for section in page.SECTIONS:

@@ -11,7 +11,7 @@ from math import inf
 from pathlib import Path
 
 from bench.shared import results
-from bench.shared.common import need_thresher, parser_of, published, table  # first: one thread
+from bench.shared.common import need_thresher, parser_of, published  # first: one thread
 
 from bench.papers import beams, codes, learned, solvers  # noqa: F401  # their functions are ROWS
 from bench.papers.verdict import (
@@ -161,7 +161,9 @@ def count(rows):
         f"in every comparison, {states.count(NOT)} are not reproduced.\n"
     )
     return (
-        table(["verdict", f"of {len(rows)} rows"], [[state, states.count(state)] for state in VERDICTS]) + "\n" + words
+        results.markdown(["verdict", f"of {len(rows)} rows"], [[state, states.count(state)] for state in VERDICTS])
+        + "\n"
+        + words
     )
 
 
@@ -183,8 +185,8 @@ def text(found, papers):
                     ]
                 )
         parts += [f"## {name}\n", f"{paper['title']}.\n", *([f"{paper['note']}\n"] if "note" in paper else [])]
-        parts.append(table(["no.", "what", "paper", "ours", "verdict"], lines))
-    gpu = table(["paper", "row of [results/gpu.csv](../results/gpu.csv)", "ours"], gpu_lines(found, papers))
+        parts.append(results.markdown(["no.", "what", "paper", "ours", "verdict"], lines))
+    gpu = results.markdown(["paper", "row of [results/gpu.csv](../results/gpu.csv)", "ours"], gpu_lines(found, papers))
     return "\n".join([HEAD, count(all_rows), *parts, "## On a GPU\n", "`tools/gpu-check` measures:\n", gpu])
 
 

@@ -63,11 +63,9 @@ class Section:
 
 
 def newest(rows):
-    """The latest of all machines' rows for each figure."""
-    found = {}
-    for row in sorted(rows, key=lambda row: row["date"]):
-        found[tuple(row[name] for name in results.KEY[1:])] = row
-    return list(found.values())
+    """For each case the rows of the machine that was measured last: figures of two machines are not compared."""
+    machines = {row["case"]: row["machine"] for row in sorted(rows, key=lambda row: row["date"])}
+    return [row for row in rows if row["machine"] == machines[row["case"]]]
 
 
 def figure_text(value):

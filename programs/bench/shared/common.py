@@ -27,7 +27,6 @@ except ImportError:  # ./run sets the path
 from bench.results import page as pages
 from bench.shared import results
 
-DOCUMENT, END = "docs/benchmarks.md", "<!-- end -->"
 DTYPES = {"F16": "<f2", "F32": "<f4", "U64": "<u8", "U8": "u1"}
 
 
@@ -47,10 +46,6 @@ def figure(words, measured, least=None, most=None, digits=".4g", of=""):
 
 def page(*parts):
     return results.Report(parts)
-
-
-def table(columns, rows):
-    return results.markdown(columns, rows)
 
 
 def left_out(lines):
@@ -103,14 +98,6 @@ def publish(report, subject, into_docs):
         return
     results.merge(report.rows(subject, thresher.info().isa))
     pages.write()
-
-
-def between(document, begin, words):
-    """document with the text between begin and the next end replaced."""
-    head, found, rest = document.partition(begin)
-    if not found or END not in rest:
-        raise ValueError(f"the document has no {begin} ... {END}")
-    return f"{head}{begin}\n{words}\n{END}{rest.split(END, 1)[1]}"
 
 
 def names_of(known, what):
