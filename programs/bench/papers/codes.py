@@ -116,7 +116,13 @@ def extra_distance(results, paper):
         setting = f"scale {numbers[name]:g}; extra distance {numbers['extra distance']}"
         found = results.get("xfbq", case=f"{DATA}: scale and extra distance", setting=setting, unit="precision@10")
         claims.append(
-            reaches("precision, " + setting.replace(";", ","), found, numbers["precision"], numbers["precision"], "precision@10")
+            reaches(
+                "precision, " + setting.replace(";", ","),
+                found,
+                numbers["precision"],
+                numbers["precision"],
+                "precision@10",
+            )
         )
     return {DATA: claims}
 

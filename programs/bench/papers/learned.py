@@ -185,18 +185,25 @@ def hitmatch_table_1(results, paper):
 PRODUCTS = {"rows of CSR": "rows of CSR", "columns of CSC": "touched columns of CSC"}
 
 
-@hitmatch("Table 2")
-def hitmatch_table_2(results, paper):
+def over_products(results, paper, lists):
+    """Claims that posting lists of a layout are faster than our own loops over CSR and CSC."""
+
     def ms(system):
         return results.get("hits", case="one query", system=system, setting="features 200", unit="ms per query")
 
-    out = {}
-    for name, lists in (("our layout", "Thresher"), ("the published layout", "published blocks of 8-bit ids")):
-        out[name] = [
-            gain(f"over {words}", over(ms(system), ms(lists)), paper["numbers"]["speed-up"])
-            for words, system in PRODUCTS.items()
-        ]
+    published = paper["numbers"]["speed-up"]
+    return [gain(f"over {name}", over(ms(system), ms(lists)), published) for name, system in PRODUCTS.items()]
+
+
+@hitmatch("Table 2")
+def hitmatch_table_2(results, paper):
     build = results.get(
         "hits", case="posting lists", setting=lambda text: text.startswith("items as given"), unit="build, s"
     )
-    return Judged(out, note=f"build {build.value:.2f} s, two threads")
+    claims = over_products(results, paper, "Thresher")
+    return Judged({"synthetic": claims}, note=f"build {build.value:.2f} s, two threads")
+
+
+@hitmatch("Table 2, layout")
+def hitmatch_table_2_layout(results, paper):
+    return {"synthetic": over_products(results, paper, "published blocks of 8-bit ids")}

@@ -48,7 +48,7 @@ Differences of AUC, recall and BLEU have no number to reach, since levels differ
 |---|---|
 | reproduced | all hold, by more than two standard errors, in the paper's setting |
 | partly | more than half hold or are smaller; or verdicts differ between data sets |
-| not reproduced | half or more are reversed |
+| not reproduced | half or more are reversed, or so on half or more of the data sets |
 | no empirical content | a description, or arithmetic: left out of the count |
 | not run | no GPU, no data, or no bench |
 

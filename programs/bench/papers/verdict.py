@@ -144,8 +144,9 @@ class Judged:
 
     def __post_init__(self):
         if not self.verdict:
-            states = {verdict(claims, self.departs) for claims in self.data.values()}
-            self.verdict = states.pop() if len(states) == 1 else PARTLY if states else NOT_RUN
+            states = [verdict(claims, self.departs) for claims in self.data.values()]
+            fails = states and 2 * states.count(NOT) >= len(states)
+            self.verdict = NOT if fails else states[0] if len(set(states)) == 1 else PARTLY if states else NOT_RUN
 
     @property
     def was_run(self):
