@@ -3,7 +3,8 @@
 # What `cmake --install` puts where: library, headers, thresher.pc, CMake package, program, manual, completion.
 include(CMakePackageConfigHelpers)
 
-install(TARGETS thresher EXPORT thresherTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS thresher EXPORT thresherTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 if(TARGET thresher_cuda)
     install(TARGETS thresher_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endif()
@@ -16,21 +17,37 @@ write_basic_package_version_file(thresherConfigVersion.cmake COMPATIBILITY SameM
 install(FILES ${PROJECT_BINARY_DIR}/thresherConfig.cmake ${PROJECT_BINARY_DIR}/thresherConfigVersion.cmake
         DESTINATION ${package_dir})
 
-# thresher.pc is written while installing, because --prefix may name another place than the one configured.
-install(CODE "
-    set(PROJECT_VERSION \"${PROJECT_VERSION}\")
-    set(PROJECT_DESCRIPTION \"${PROJECT_DESCRIPTION}\")
-    set(THR_PC_LIBDIR \"${CMAKE_INSTALL_LIBDIR}\")
-    set(THR_PC_INCLUDEDIR \"${CMAKE_INSTALL_INCLUDEDIR}\")
-    string(REPLACE \" \" \"\\\\ \" THR_PC_PREFIX \"\${CMAKE_INSTALL_PREFIX}\") # a blank would end the word
-    foreach(dir THR_PC_LIBDIR THR_PC_INCLUDEDIR)
-        if(NOT IS_ABSOLUTE \"\${\${dir}}\")
-            set(\${dir} \"\\\${prefix}/\${\${dir}}\")
-        endif()
-    endforeach()
-    configure_file(\"${PROJECT_SOURCE_DIR}/cmake/thresher.pc.in\" \"${PROJECT_BINARY_DIR}/thresher.pc\" @ONLY)
-")
+# thresher.pc finds the library from its own place, so the installed tree may be moved.
+if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
+    set(pc_prefix "${CMAKE_INSTALL_PREFIX}")
+else()
+    file(RELATIVE_PATH pc_prefix "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" /)
+    string(REGEX REPLACE "/$" "" pc_prefix "\${pcfiledir}/${pc_prefix}")
+endif()
+foreach(dir LIBDIR INCLUDEDIR)
+    set(pc_${dir} "${CMAKE_INSTALL_${dir}}")
+    if(NOT IS_ABSOLUTE "${pc_${dir}}")
+        string(PREPEND pc_${dir} "\${prefix}/")
+    endif()
+endforeach()
+set(pc_private "-pthread -lm") # for programs that link libthresher.a
+if(THR_HAS_GZ)
+    string(APPEND pc_private " -lz")
+endif()
+if(THR_HAS_XZ)
+    string(APPEND pc_private " -llzma")
+endif()
+if(THR_HAS_HDF5)
+    list(JOIN HDF5_LINK_LIBRARIES " " hdf5)
+    string(APPEND pc_private " ${hdf5}")
+endif()
+configure_file(cmake/thresher.pc.in thresher.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/thresher.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+if(PROJECT_IS_TOP_LEVEL)
+    add_custom_target(uninstall COMMAND ${CMAKE_COMMAND} -P ${PROJECT_SOURCE_DIR}/cmake/uninstall.cmake
+                      COMMENT "Removing what was last installed from here" VERBATIM)
+endif()
 
 if(NOT TARGET thresher_program)
     return()
