@@ -62,29 +62,38 @@ if(CMAKE_CROSSCOMPILING AND NOT CMAKE_CROSSCOMPILING_EMULATOR)
     message(STATUS "Manual and completion are left out: the program cannot run here")
     return()
 endif()
+# docs/cli.md, which a test compares with the program, has the names of all commands: each has a page of the manual.
 set(generated "")
-foreach(pair "man:thresher.1" "bash-completion:thresher.bash" "zsh-completion:_thresher" "fish-completion:thresher.fish")
-    string(REPLACE ":" ";" pair "${pair}")
-    list(GET pair 0 kind)
-    list(GET pair 1 name)
-    set(path ${PROJECT_BINARY_DIR}/generated/${name})
+set(from ${PROJECT_BINARY_DIR}/generated)
+function(thr_generate name) # and the arguments of the program
     add_custom_command(
-        OUTPUT ${path}
-        COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/generated
-        COMMAND thresher_program --generate ${kind} > ${path}.part
-        COMMAND ${CMAKE_COMMAND} -E rename ${path}.part ${path}
+        OUTPUT ${from}/${name}
+        COMMAND ${CMAKE_COMMAND} -E make_directory ${from}
+        COMMAND thresher_program ${ARGN} > ${from}/${name}.part
+        COMMAND ${CMAKE_COMMAND} -E rename ${from}/${name}.part ${from}/${name}
         DEPENDS thresher_program
         COMMENT "Writing ${name}"
         VERBATIM)
-    list(APPEND generated ${path})
+    set(generated ${generated} ${from}/${name} PARENT_SCOPE)
+endfunction()
+thr_generate(thresher.1 --generate man)
+file(STRINGS docs/cli.md commands REGEX "^## thresher ")
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS docs/cli.md)
+foreach(command IN LISTS commands)
+    string(REPLACE "## thresher " "" words "${command}")
+    string(REPLACE " " "-" page "${words}")
+    string(REPLACE " " ";" words "${words}")
+    thr_generate(thresher-${page}.1 ${words} --generate man)
 endforeach()
+install(FILES ${generated} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+thr_generate(thresher.bash --generate bash-completion)
+thr_generate(_thresher --generate zsh-completion)
+thr_generate(thresher.fish --generate fish-completion)
 add_custom_target(thresher_generated ALL DEPENDS ${generated})
 add_custom_target(thresher_installed DEPENDS thresher thresher_program thresher_generated) # all that is installed
 if(TARGET thresher_cuda)
     add_dependencies(thresher_installed thresher_cuda)
 endif()
-set(from ${PROJECT_BINARY_DIR}/generated)
-install(FILES ${from}/thresher.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES ${from}/thresher.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME thresher)
 install(FILES ${from}/_thresher DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
 install(FILES ${from}/thresher.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)

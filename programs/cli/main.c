@@ -49,12 +49,12 @@ static int run_command(program *run) {
     return rc;
 }
 
-static int generate(size_t generator) {
+static int generate(const program *run) {
     if (prog_self.generate == NULL) {
         prog_error("%s has no manual and no completion", prog_self.name);
         return PROG_WRONG_WORDS;
     }
-    prog_self.generate(generator);
+    prog_self.generate(run->globals.generate, run->command);
     return PROG_DONE;
 }
 
@@ -66,7 +66,7 @@ static int work(program *run, int argc, char **argv) {
     if (rc != PROG_DONE)
         return rc;
     if (run->globals.generate != PROG_NO_CHOICE)
-        rc = generate(run->globals.generate);
+        rc = generate(run);
     else if (run->globals.help)
         prog_help(run);
     else if (run->globals.version)

@@ -77,11 +77,12 @@ typedef struct prog_noun {
 
 /* The identity of a program. */
 typedef struct prog_identity {
-    const char *name;                   /* "thresher": the first word of usages and messages */
-    const char *words;                  /* "NOUN VERB": the words of a usage after the name */
-    const char *about;                  /* a sentence for the help */
-    const prog_noun *elsewhere;         /* first words of another program, and its name; ended by a NULL name */
-    void (*generate)(size_t generator); /* NULL: --generate is refused */
+    const char *name;           /* "thresher": the first word of usages and messages */
+    const char *words;          /* "NOUN VERB": the words of a usage after the name */
+    const char *about;          /* a sentence for the help */
+    const prog_noun *elsewhere; /* first words of another program, and its name; ended by a NULL name */
+    /* Print the manual page of a command or, with NULL, of the program; or another choice. NULL: refused. */
+    void (*generate)(size_t generator, const prog_command *command);
 } prog_identity;
 
 /* commands.c: the program's identity; all commands in the order of the help, ended by NULL; their first words. */

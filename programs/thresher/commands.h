@@ -54,7 +54,7 @@ int prog_print_head(program *run, const char *path);
 int prog_print_translator(program *run, const char *path, bool *is_one);
 
 /* generate.c and complete.c: manual, docs/cli.md and completion on standard output. */
-void prog_generate(size_t generator);
+void prog_generate(size_t generator, const prog_command *command);
 void prog_complete_bash(void);
 void prog_complete_zsh(void);
 void prog_complete_fish(void);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * generate.c - the manual (mdoc) and docs/cli.md, from the tables.
+ * generate.c - the manual (mdoc), a page for each command, and docs/cli.md, from the tables.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -142,7 +142,7 @@ static void roff_usage_word(const char *word, size_t length) {
 
 static void roff_usages(const prog_command *command) {
     for (const char *const *u = command->usages; *u != NULL; u++) {
-        (void)printf(".Nm\n.Cm %s %s\n", command->noun, command->verb);
+        (void)printf(".Nm thresher\n.Cm %s %s\n", command->noun, command->verb);
         for (const char *word = *u; *word != '\0'; word += strspn(word, " ")) {
             const size_t length = strcspn(word, " ");
             roff_usage_word(word, length);
@@ -156,7 +156,7 @@ static void roff_usage(const prog_command *command) {
         roff_usages(command);
         return;
     }
-    (void)printf(".Nm\n.Cm %s%s%s\n", command->noun, command->verb != NULL ? " " : "",
+    (void)printf(".Nm thresher\n.Cm %s%s%s\n", command->noun, command->verb != NULL ? " " : "",
                  command->verb != NULL ? command->verb : "");
     for (const prog_argument *a = command->arguments; a->name != NULL; a++) {
         (void)printf(a->required ? ".Ar " : ".Op Ar ");
@@ -173,28 +173,59 @@ static void roff_usage(const prog_command *command) {
     (void)printf(".Op Ar options\n");
 }
 
-static void roff_command(const prog_command *command) {
-    (void)printf(".Ss %s%s%s\n", command->noun, command->verb != NULL ? " " : "",
-                 command->verb != NULL ? command->verb : "");
-    roff(command->text);
-    if (command->arguments->name != NULL) {
-        (void)printf(".Bl -tag -width Ds\n");
-        for (const prog_argument *a = command->arguments; a->name != NULL; a++) {
-            char text[512];
+static void roff_arguments(const prog_command *command) {
+    if (command->arguments->name == NULL)
+        return;
+    (void)printf(".Bl -tag -width Ds\n");
+    for (const prog_argument *a = command->arguments; a->name != NULL; a++) {
+        char text[512];
 
-            (void)printf(".It Ar ");
-            macro_word(a->name);
-            (void)putchar('\n');
-            (void)snprintf(text, sizeof text, "%s.", a->help);
-            text[0] = (char)toupper((unsigned char)text[0]);
-            roff(text);
-        }
-        (void)printf(".El\n");
+        (void)printf(".It Ar ");
+        macro_word(a->name);
+        (void)putchar('\n');
+        (void)snprintf(text, sizeof text, "%s.", a->help);
+        text[0] = (char)toupper((unsigned char)text[0]);
+        roff(text);
     }
+    (void)printf(".El\n");
+}
+
+/* "index-build" */
+static prog_spelling page_of(const prog_command *command) {
+    prog_spelling name;
+
+    (void)snprintf(name.text, sizeof name.text, "%s%s%s", command->noun, command->verb != NULL ? "-" : "",
+                   command->verb != NULL ? command->verb : "");
+    return name;
+}
+
+static void roff_title(const char *page, const char *summary) {
+    (void)printf(".\\\" SPDX-License-Identifier: Apache-2.0\n.Dd %s\n.Dt THRESHER", PROG_DATE);
+    for (const char *c = page; *c != '\0'; c++)
+        (void)putchar(toupper((unsigned char)*c));
+    (void)printf(" 1\n.Os\n.Sh NAME\n.Nm thresher%s\n.Nd %s\n.Sh SYNOPSIS\n", page, summary);
+}
+
+static void command_page(const prog_command *command) {
+    char page[80];
+
+    (void)snprintf(page, sizeof page, "-%s", page_of(command).text);
+    roff_title(page, command->summary);
+    roff_usage(command);
+    (void)printf(".Sh DESCRIPTION\n");
+    roff(command->text);
+    roff_arguments(command);
     if (prog_option_is(command->options.table)) {
         (void)printf(".Pp\nOptions:\n");
         roff_options(command->options.table);
     }
+    (void)printf(".Pp\nOptions of all commands are in\n.Xr thresher 1 .\n.Sh EXAMPLES\n.Bd -literal -offset indent\n");
+    for (const char *const *e = command->examples; *e != NULL; e++) {
+        for (const char *c = *e; *c != '\0'; c++)
+            roff_char(*c);
+        (void)putchar('\n');
+    }
+    (void)printf(".Ed\n.Sh SEE ALSO\n.Xr thresher 1\n");
 }
 
 /* The environment variables of the library, the programs and the Python package. */
@@ -213,13 +244,9 @@ static const struct {
     {"TMPDIR", "Directory of temporary files of the Python package and of thresher-bench; without it /tmp."},
 };
 
-static void manual(void) {
-    (void)printf(".\\\" SPDX-License-Identifier: Apache-2.0\n"
-                 ".Dd %s\n.Dt THRESHER 1\n.Os\n.Sh NAME\n.Nm thresher\n"
-                 ".Nd find the nearest vectors by scoring all of them\n.Sh SYNOPSIS\n",
-                 PROG_DATE);
-    for (const prog_command *const *c = prog_commands; *c != NULL; c++)
-        roff_usage(*c);
+static void program_page(void) {
+    roff_title("", "find the nearest vectors by scoring all of them");
+    (void)printf(".Nm\n.Ar NOUN VERB\n.Op Ar options\n");
     (void)printf(".Sh DESCRIPTION\n");
     roff("Thresher finds nearest neighbours: it scores items by codes of a few bits per dimension, and the best few by "
          "their exact vectors. Results go to standard output or to the file that -o names, everything else to standard "
@@ -235,9 +262,12 @@ static void manual(void) {
     (void)printf(".Pp\nAll commands take these options:\n");
     roff_options(prog_global_options);
     (void)printf(".Sh COMMANDS\n");
-    for (const prog_command *const *c = prog_commands; *c != NULL; c++)
-        roff_command(*c);
-    (void)printf(".Sh ENVIRONMENT\n.Bl -tag -width Ds\n");
+    (void)printf(".Bl -tag -width Ds\n");
+    for (const prog_command *const *c = prog_commands; *c != NULL; c++) {
+        (void)printf(".It Xr thresher\\-%s 1\n", page_of(*c).text);
+        roff((*c)->summary);
+    }
+    (void)printf(".El\n.Sh ENVIRONMENT\n.Bl -tag -width Ds\n");
     for (size_t i = 0; i < sizeof environment / sizeof *environment; i++) {
         (void)printf(".It Ev %s\n", environment[i].name);
         roff(environment[i].text);
@@ -248,15 +278,7 @@ static void manual(void) {
     roff("Unknown command or option; the closest match is suggested.");
     (void)printf(".It 128 + n\n");
     roff("Stopped by signal n, as 130 by SIGINT; nothing was changed.");
-    (void)printf(".El\n.Sh EXAMPLES\n.Bd -literal -offset indent\n");
-    for (const prog_command *const *c = prog_commands; *c != NULL; c++) {
-        for (const char *const *e = (*c)->examples; *e != NULL; e++) {
-            for (const char *ch = *e; *ch != '\0'; ch++)
-                (void)fputs(*ch == '-' ? "\\-" : (char[]){*ch, '\0'}, stdout);
-            (void)putchar('\n');
-        }
-    }
-    (void)printf(".Ed\n");
+    (void)printf(".El\n");
 }
 
 /* ------------------------------------------------------------------------------------------------ Markdown */
@@ -392,8 +414,12 @@ static void markdown(void) {
         markdown_command(*c);
 }
 
-void prog_generate(size_t generator) {
-    void (*const generators[])(void) = {manual, markdown, prog_complete_bash, prog_complete_zsh, prog_complete_fish};
+void prog_generate(size_t generator, const prog_command *command) {
+    void (*const generators[])(void) = {program_page, markdown, prog_complete_bash, prog_complete_zsh,
+                                        prog_complete_fish};
 
-    generators[generator]();
+    if (generator == 0 && command != NULL)
+        command_page(command);
+    else
+        generators[generator]();
 }

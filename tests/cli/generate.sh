@@ -10,6 +10,16 @@ for what in man markdown bash-completion zsh-completion fish-completion; do
     [ -s out ] || die "--generate $what writes nothing"
     [ ! -s err ] || die "--generate $what prints something"
     cp out "$what"
+    if [ "$what" = man ]; then
+        grep '^## ' "$source_dir/docs/cli.md" | grep thresher >commands
+        while read -r _ _ words; do
+            # shellcheck disable=SC2086 # the command's words
+            works "$THRESHER" $words --generate man
+            cat out >>pages
+            matches "It Xr thresher.-$(echo "$words" | tr ' ' -) 1" man
+        done <commands
+        cp pages out
+    fi
     for option in query-bits segment-items truth-distances; do
         tr -d '\\' <out | grep -q -- "$option" || die "--$option is not in $what"
     done
