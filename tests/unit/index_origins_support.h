@@ -151,11 +151,6 @@ static inline void free_truth(truth *t) {
     free(t->scores);
 }
 
-static inline int descending(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x < y) - (x > y);
-}
-
 /* Bound of the error of a score in float32, for lengths of at most 16 per component. */
 static inline double error_of(const kind *k) {
     if (k->metric != THR_METRIC_COSINE)
@@ -163,12 +158,30 @@ static inline double error_of(const kind *k) {
     return k->keep == THR_DTYPE_F32 ? 2e-6 : k->keep == THR_DTYPE_F16 ? 1e-3 : 1e-2; /* kept lengths are not quite 1 */
 }
 
-static inline void score_all(truth *t, const float *query) {
-    for (uint64_t i = 0; i < t->n; i++)
-        t->scores[i] = naive_score(t->kind->metric, query, t->vectors + i * t->kind->n_dims, t->kind->n_dims);
+static inline double score_of_place(const truth *t, const float *query, uint64_t place) {
+    return naive_score(t->kind->metric, query, t->vectors + place * t->kind->n_dims, t->kind->n_dims);
 }
 
-static inline double score_of_id(const truth *t, uint64_t id) {
+static inline void score_all(truth *t, const float *query) {
+    for (uint64_t i = 0; i < t->n; i++)
+        t->scores[i] = score_of_place(t, query, i);
+}
+
+/* The k best scores of a query's items, best first; fewer if there are fewer items. */
+static inline void best_scores(truth *t, const float *query, uint64_t k, double *best) {
+    score_all(t, query);
+    for (uint64_t i = 0, n = 0; i < t->n; i++) {
+        uint64_t at = n;
+        for (; at > 0 && best[at - 1] < t->scores[i]; at--)
+            if (at < k)
+                best[at] = best[at - 1];
+        if (at < k)
+            best[at] = t->scores[i];
+        n += n < k;
+    }
+}
+
+static inline uint64_t place_of_id(const truth *t, uint64_t id) {
     uint64_t low = 0, high = t->n;
     while (high - low > 1) {
         const uint64_t mid = low + (high - low) / 2;
@@ -178,7 +191,7 @@ static inline double score_of_id(const truth *t, uint64_t id) {
             high = mid;
     }
     assert_true(low < t->n && t->ids[low] == id);
-    return t->scores[low];
+    return low;
 }
 
 typedef struct answer {
@@ -220,11 +233,11 @@ static inline bool same_query(const answer *a, const answer *b, uint64_t q) {
 
 /* Scores are those of the items, best first, no item twice. exact: they are the best of all allowed items. */
 static inline void expect_scores(truth *t, const float *queries, const answer *found, bool exact, const char *what) {
-    double *sorted = test_array(t->n + 1, sizeof *sorted);
+    double *best = test_array(found->k + 1, sizeof *best);
     for (uint64_t q = 0; q < found->n_queries; q++) {
-        score_all(t, queries + q * t->kind->n_dims);
-        memcpy(sorted, t->scores, t->n * sizeof *sorted);
-        qsort(sorted, t->n, sizeof *sorted, descending);
+        const float *query = queries + q * t->kind->n_dims;
+        if (exact)
+            best_scores(t, query, found->k, best);
         for (uint64_t i = 0; i < found->k; i++) {
             const uint64_t at = q * found->k + i, id = found->ids[at];
             if (i >= t->n) {
@@ -233,15 +246,15 @@ static inline void expect_scores(truth *t, const float *queries, const answer *f
             }
             const double score = (double)found->scores[at];
             assert_true(i == 0 || found->scores[at] <= found->scores[at - 1]);
-            assert_case(fabs(score - score_of_id(t, id)) <= error_of(t->kind), "%s, query %d: score %.9g of item %d",
-                        what, (int)q, score, (int)id);
-            assert_case(!exact || fabs(score - sorted[i]) <= error_of(t->kind), "%s, query %d: score %.9g, not %.9g",
-                        what, (int)q, score, sorted[i]);
+            assert_case(fabs(score - score_of_place(t, query, place_of_id(t, id))) <= error_of(t->kind),
+                        "%s, query %d: score %.9g of item %d", what, (int)q, score, (int)id);
+            assert_case(!exact || fabs(score - best[i]) <= error_of(t->kind), "%s, query %d: score %.9g, not %.9g",
+                        what, (int)q, score, best[i]);
             for (uint64_t j = 0; j < i; j++)
                 assert_true(found->ids[at - i + j] != id);
         }
     }
-    free(sorted);
+    free(best);
 }
 
 /* The share of an answer's scores that reach the exact answer's last score. */
@@ -297,7 +310,7 @@ static inline double check_radius(thr_index *index, truth *t, const float *queri
         for (uint64_t i = 0; i < t->n; i++)
             n_sure += t->scores[i] > (double)least + error_of(t->kind);
         for (uint64_t i = 0; i < result->offsets[1]; i++) {
-            const double score = score_of_id(t, result->ids[i]);
+            const double score = t->scores[place_of_id(t, result->ids[i])];
             if (recall < 1 || t->kind->keep == THR_DTYPE_F32) /* else those whose given vectors may be within it, too */
                 assert_true((double)result->scores[i] >= (double)least - error_of(t->kind));
             assert_true(fabs((double)result->scores[i] - score) <= error_of(t->kind));
