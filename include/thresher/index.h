@@ -170,7 +170,7 @@ typedef struct thr_index thr_index;
  * Open an index by mmap. Reads the headers and the model, if there is one; checks sizes and the manifest's checksum.
  * thr_index_verify checks every byte.
  *
- * Returns THR_OK; THR_ENOTFOUND; THR_EFORMAT if the directory is not an index; THR_EVERSION for a newer format;
+ * Returns THR_OK; THR_ENOTFOUND; THR_EFORMAT if the directory is not an index; THR_EVERSION for another format version;
  * THR_ECORRUPT if a file is damaged, cut short or missing; THR_EMISMATCH if the model is not the one the index was
  * built with; THR_EIO; THR_ENOMEM. The caller frees *index.
  */
@@ -186,16 +186,14 @@ typedef struct thr_index_info {
     uint32_t item_bits;
     thr_dtype keep;
     uint32_t n_segments;
-    uint32_t format_version; /* of the MANIFEST */
-    uint64_t code_bytes;     /* planes, factors and offsets of all items, with block padding */
-    uint64_t vector_bytes;   /* stored vectors, which refining reads */
-    uint64_t file_bytes;     /* all files of the index */
-    bool has_ids;            /* ids are stored: given ones, or row numbers of the input that cells reordered */
+    uint64_t code_bytes;   /* planes, factors and offsets of all items, with block padding */
+    uint64_t vector_bytes; /* stored vectors, which refining reads */
+    uint64_t file_bytes;   /* all files of the index */
+    bool has_ids;          /* ids are stored: given ones, or row numbers of the input that cells reordered */
     bool has_names;
-    uint16_t segment_version; /* the newest format of the segments' files; 0 without any */
-    uint32_t lead_bits;       /* leading planes; equal to item_bits: codes are not nested */
-    bool rotated, centred;    /* whether vectors were rotated, and a centre subtracted, before coding */
-    bool relative_codes; /* codes are relative to the centroids of cells; without cells, or in older indexes: false */
+    uint32_t lead_bits;    /* leading planes; equal to item_bits: codes are not nested */
+    bool rotated, centred; /* whether vectors were rotated, and a centre subtracted, before coding */
+    bool relative_codes;   /* codes are relative to the centroids of cells; without cells: false */
     bool has_features;
     uint64_t tuned_queries; /* number of queries of the last calibration; 0: not calibrated */
     /*
@@ -491,7 +489,6 @@ THR_API void thr_radius_result_free(thr_radius_result *result);
  *   THR_EDIM          the queries' n_dims is wrong
  *   THR_ERANGE        a query has NaN or infinity
  *   THR_EUNSUPPORTED  one of these:
- *                     - the index has format 1
  *                     - it is so small that searches are exact
  *                     - it has rows without an item, of removed items or a writer's changes (thr_index_recode leaves
  *                       none)

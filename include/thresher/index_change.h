@@ -12,8 +12,7 @@
  * functions here include the items of its journal.
  *
  * New items are coded by the quantiser of the build. A promised recall holds for them too (thr_search_options), except
- * where the calibration's numbers decide; those are for the items of the build. Changes of an index of format 1 are
- * refused: build it again.
+ * where the calibration's numbers decide; those are for the items of the build.
  *
  * In an index with features, vector, features, multiplier and offset of an item come and go in one commit. Values that
  * thr_hits_set_values has set are not part of it; thr_index_refresh takes them over.
@@ -82,7 +81,6 @@ typedef struct thr_index_change {
  *   THR_EINVAL        names for an index without names, ids for one with names, or neither for one with names; the
  *                     same for features, and numbers where features are words
  *   THR_EMISMATCH     a row is not a code of the index's model, or has another id or name in the table of features
- *   THR_EUNSUPPORTED  the index has format 1
  *   THR_EBUSY         another build or change is running there
  *   and what thr_index_open and the reader return; THR_ENOSPACE, THR_EIO, THR_ECANCELED, THR_ENOMEM
  */
@@ -143,9 +141,9 @@ THR_API thr_status thr_index_rewrite(thr_context *context, const char *dir, thr_
 /*
  * Measure the error of the codes: the distance of some live items to their codes, divided by their distance to their
  * mean, both as root mean squares. *now is the error of the segments' items; *learned is the error when the quantiser
- * was learned. Either is 0 if it is unknown: without kept vectors or codes, for a model's codes, or, *learned only, in
- * an index that an older version changed. If *now exceeds THR_RECODE_PAYS times *learned, thr_index_recode is likely to
- * make searches faster. Returns THR_OK; THR_EINVAL; THR_ECHANGED; THR_ENOMEM.
+ * was learned. Either is 0 if it is unknown: without kept vectors or codes, or for a model's codes. If *now exceeds
+ * THR_RECODE_PAYS times *learned, thr_index_recode is likely to make searches faster. Returns THR_OK; THR_EINVAL;
+ * THR_ECHANGED; THR_ENOMEM.
  */
 #define THR_RECODE_PAYS 1.05
 THR_API thr_status thr_index_code_error(const thr_index *index, float *now, float *learned, thr_error *err);

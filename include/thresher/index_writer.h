@@ -74,8 +74,7 @@ THR_API void thr_index_writer_options_init(thr_index_writer_options *options);
 /*
  * Open an index for writing. options may be NULL. The caller frees *writer.
  *
- * Returns THR_OK; THR_EBUSY while another writer, change or build is at work in dir; THR_EUNSUPPORTED for an index
- * of format 1; and what thr_index_open returns.
+ * Returns THR_OK; THR_EBUSY while another writer, change or build is at work in dir; and what thr_index_open returns.
  */
 THR_API thr_status thr_index_writer_open(thr_context *context, const char *dir, const thr_index_writer_options *options,
                                          thr_index_writer **writer, thr_error *err);

@@ -38,7 +38,7 @@ extern "C" {
     X(-3, EIO, "a file could not be read or written")                                                                  \
     X(-4, EFORMAT, "the file has another format")                                                                      \
     X(-5, ECORRUPT, "the file is damaged or cut short")                                                                \
-    X(-6, EVERSION, "the file was written by a newer version")                                                         \
+    X(-6, EVERSION, "the file is of another format version")                                                           \
     X(-7, EDIM, "dimensions or numbers of rows do not match")                                                          \
     X(-8, ERANGE, "a value is not finite or out of range")                                                             \
     X(-9, ENOTFOUND, "not found")                                                                                      \

@@ -20,8 +20,7 @@ _METRICS = {code: name for name, code in abi.METRIC.items()}
 
 class IndexInfo(NamedTuple):
     """
-    The properties of an index; bytes are those of its files. format_version is that of MANIFEST, and segment_version
-    the newest of the segments' files, 0 without any. lead_bits is the number of leading planes; rotated and
+    The properties of an index; bytes are those of its files. lead_bits is the number of leading planes; rotated and
     centred are whether vectors were, before coding; relative_codes is whether codes are relative to the centroids of
     cells; tuned_queries is the number of queries of the last calibration. n_rows is the number of rows, which filters
     have a bit for: n_items, unless the index was changed; n_commits the number of changes, and n_removed the number of
@@ -38,7 +37,6 @@ class IndexInfo(NamedTuple):
     bits: int
     keep: str
     n_segments: int
-    format_version: int
     code_bytes: int
     vector_bytes: int
     file_bytes: int
@@ -56,7 +54,6 @@ class IndexInfo(NamedTuple):
     n_cells: int
     n_journal_items: int
     journal_bytes: int
-    segment_version: int
     n_zero: int
     kept_recall: float
 

@@ -19,7 +19,6 @@ matches '^codes *4 bits per dimension, 1 of them screened first, .* bytes per it
 matches '^centre *no$' out
 matches '^rotation *yes$' out
 matches '^calibration *[0-9,]* queries$' out
-matches '^format version *2$' out
 works "$THRESHER" index info nested.index --json
 is_json out
 matches '"lead_bits":1,"centred":false,"relative_codes":false,"rotated":true,"tuned_queries":[1-9]' out
@@ -104,10 +103,3 @@ for index in nested shifted codes; do
     same alone some
 done
 
-# Old indexes are of format 1, as info shows.
-works "$THRESHER" index info "${source_dir:?}/tests/golden/v1/cosine-f32-centred"
-matches '^codes *3 bits per dimension, [0-9.]* [kM]*B' out
-matches '^centre *yes' out
-matches '^rotation *no$' out
-matches '^calibration *none$' out
-matches '^format version *1$' out

@@ -221,7 +221,7 @@ works scores --cache
 ln -s victim x.index/MANIFEST.tmp
 works index -o x.index --force
 [ "$(cat victim)" = mine ] || die "a link was followed"
-rm -f users.* rows.svm.thr-cache* new.safetensors
+rm -f users.* rows.svm.thr-cache* new.safetensors x.index/MANIFEST.tmp
 
 # ---------------------------------------------------------------------------------------------------------- two writers
 

@@ -35,7 +35,7 @@ def inner(key, value):
 
 # Numbers, texts and structure: each must be refused when the list is read.
 unreadable = [
-    *(outer(key, value) for key in ("n_dims", "bits", "n_items", "index_format") for value in (
+    *(outer(key, value) for key in ("n_dims", "bits", "n_items") for value in (
         "-0", "-1", "0", "1.0", "8e0", "1E1", "08", "+8", "0x8", "18446744073709551616", "1" + "0" * 5000, "true", "null", '"8"', "[8]",
         "NaN", "Infinity", "8 8", "")),
     *(inner(key, value) for key in ("first_row", "least_id", "greatest_id", "n_items") for value in (
@@ -74,7 +74,7 @@ raw = [text.encode("utf-16"), text.encode().replace(b"cosine", b"cos\xff\xfe"), 
 # Right to read, wrong of these shards: `verify` refuses them.
 wrong = [
     *(outer(key, value) for key, value in (("metric", '"l2"'), ("n_dims", "9"), ("bits", "2"), ("lead_bits", "1"), ("keep", '"float16"'),
-      ("keep", '"none"'), ("quantiser", '"' + "0" * 16 + '"'), ("model", '"' + "1" * 16 + '"'), ("index_format", "1"), ("has_ids", "false"),
+      ("keep", '"none"'), ("quantiser", '"' + "0" * 16 + '"'), ("model", '"' + "1" * 16 + '"'), ("has_ids", "false"),
       ("has_names", "true"))),
     *(inner(key, value) for key, value in (("least_id", "0"), ("least_id", "2"), ("greatest_id", "78"), ("greatest_id", "80"),
       ("directory", '"gone"'), ("checksum", '"' + "0" * 16 + '"'))),

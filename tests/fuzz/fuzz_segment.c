@@ -38,7 +38,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    thr_segment_header header = {.version = THR_SEGMENT_VERSION, .n_items = 1, .n_dims = 1, .bits = 1, .lead = 1};
+    thr_segment_header header = {.n_items = 1, .n_dims = 1, .bits = 1, .lead = 1};
     void *memory = NULL;
     if (posix_memalign(&memory, THR_SECTION_ALIGN, size > 0 ? size : 1) != 0)
         return 0;
@@ -49,19 +49,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size >= sizeof header)
         memcpy(&header, bytes, sizeof header);
     /* A manifest's numbers are in range before a segment is looked at. */
-    const uint32_t lead = header.version == 1 ? header.bits : header.lead;
     if (header.n_items >= 1 && header.n_items <= THR_MAX_SEGMENT_ITEMS && header.n_dims >= 1 &&
-        header.n_dims <= THR_MAX_DIMS && header.bits >= 1 && header.bits <= THR_MAX_BITS && lead >= 1 &&
-        lead <= header.bits && header.version >= 1 && header.version <= THR_ENDS_VERSION &&
-        header.metric <= THR_METRIC_L2 && thr_keep_is_known((thr_dtype)header.keep))
+        header.n_dims <= THR_MAX_DIMS && header.bits >= 1 && header.bits <= THR_MAX_BITS && header.lead >= 1 &&
+        header.lead <= header.bits && (header.metric & THR_METRIC_BITS) <= THR_METRIC_L2 &&
+        thr_keep_is_known((thr_dtype)header.keep))
         for (int flags = 0; flags < 8; flags++) {
-            thr_segment_shape shape = {.version =
-                                           header.version < THR_SEGMENT_VERSION ? header.version : THR_SEGMENT_VERSION,
-                                       .n_items = header.n_items,
+            thr_segment_shape shape = {.n_items = header.n_items,
                                        .n_dims = header.n_dims,
                                        .bits = header.bits,
-                                       .lead = lead,
-                                       .metric = (thr_metric)header.metric,
+                                       .lead = header.lead,
+                                       .metric = (thr_metric)(header.metric & THR_METRIC_BITS),
+                                       .has_origins = (header.metric & THR_RELATIVE_CODES) != 0,
                                        .keep = (thr_dtype)header.keep,
                                        .has_ids = (flags & 1) != 0,
                                        .has_names = (flags & 2) != 0,

@@ -145,8 +145,7 @@ void gcheck_vectors_encode(gcheck *g, const gcheck_vectors *vectors, uint32_t bi
     thr_error err;
     *coded = (gcheck_coded){.code_bytes = 0};
     train(g, vectors, bits, &coded->quantiser);
-    const thr_segment_shape shape = {.version = THR_SEGMENT_VERSION,
-                                     .n_items = (uint32_t)vectors->n_items,
+    const thr_segment_shape shape = {.n_items = (uint32_t)vectors->n_items,
                                      .n_dims = vectors->n_dims,
                                      .bits = bits,
                                      .lead = lead == 0 ? bits : lead,

@@ -34,7 +34,7 @@ typedef struct fixture {
 /* Set the rows of a cell, and its columns. */
 static void set_rows(fixture *f, size_t c, uint64_t first_row, uint64_t end_row) {
     f->cell_rows[c] = (thr_cell_rows){.first_row = first_row, .end_row = end_row};
-    thr_cells_columns_set(&f->columns, c, f->scan.metric, end_row - first_row, &f->cells[c], NULL);
+    thr_cells_columns_set(&f->columns, c, f->scan.metric, end_row - first_row, &f->cells[c], &(thr_cell_ends){0});
 }
 
 /* The VISITED first cells have ROWS rows each, the others n_rows. All centroids but the first are 0. */
@@ -265,7 +265,7 @@ static void begin_various(fixture *f, thr_metric metric, uint64_t *filter) {
                                     .low = {(float)c / CELLS - 0.3F, 0.2F},
                                     .high = {(float)c / CELLS + 0.3F, 0.1F}};
         f->cells[c].square_deviation = (float)thr_rng_below(&seed, 10) / 10;
-        thr_cells_columns_set(&f->columns, c, metric, ROWS, &f->cells[c], c % 3 == 0 ? NULL : &ends);
+        thr_cells_columns_set(&f->columns, c, metric, ROWS, &f->cells[c], &ends);
         f->centroids[c * DIMS] = (float)c / CELLS;
         for (size_t row = c * ROWS; c % 4 != 0 && row < (c + 1) * ROWS; row += c)
             thr_bitmap_set(filter, row);

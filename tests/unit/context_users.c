@@ -18,7 +18,7 @@ static thr_error err;
 
 static void *open_index(thr_context *context) {
     thr_index *index = NULL;
-    assert_ok(thr_index_open(context, GOLDEN "v2/ip-f16-centred-tuned", &index, &err), &err);
+    assert_ok(thr_index_open(context, GOLDEN "index/cosine-f32-centred-tuned", &index, &err), &err);
     return index;
 }
 

@@ -332,7 +332,7 @@ static void a_new_index_brings_its_own_model(void **state) {
     const uint64_t fingerprint = thr_tower_get_info(thr_tower_of_index(index)).fingerprint;
     thr_index_free(index);
     assert_int_equal(count_files(DIR_M, ".safetensors", old), 1);
-    join_path(left, DIR_M, "model-01234567.safetensors.tmp");
+    join_path(left, DIR_M, ".model-01234567.safetensors.0123456789abcdef.tmp");
     test_write_text(left, "of a build that was killed");
     make_model(*state, OTHER, 3, 2, 2);
     const thr_index_build_options options = options_for(OTHER);

@@ -124,7 +124,6 @@ static void check_shape(thr_context *context, thr_metric metric, thr_dtype keep,
     assert_int_equal(info.metric, metric);
     assert_int_equal(info.item_bits, bits);
     assert_int_equal(info.keep, keep);
-    assert_int_equal(info.format_version, 2);
     assert_in_range(info.lead_bits, 1, bits);
     assert_int_equal(info.code_bytes, bytes_of_codes(&info));
     assert_int_equal(info.vector_bytes, n * n_dims * thr_dtype_size(keep));

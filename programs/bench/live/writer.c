@@ -213,7 +213,7 @@ static void measure_refresh(writer_bench *b) {
         (void)bench_normal_rows(&normal, (uint64_t)i * BATCH, BATCH, rows);
         const thr_matrix batch = thr_matrix_f32(rows, BATCH, BATCH_DIMS);
         bench_check(thr_index_writer_add(writer, &batch, NULL, NULL, &change, &bench.err));
-        const bool same = thr_index_get_info(index).format_version == 4;
+        const bool same = thr_index_get_journal(index).n_bytes > 0;
         const uint32_t n_segments = thr_index_get_info(index).n_segments;
         double seconds;
         for (BENCH_BEST(seconds, 1))

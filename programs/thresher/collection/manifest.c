@@ -318,7 +318,6 @@ static int take_document(parser *p) {
         TEXT("keep", s->keep),
         {.key = "quantiser", .kind = FIELD_HEX, .place = &s->quantiser},
         {.key = "model", .kind = FIELD_HEX, .place = &s->model},
-        COUNT("index_format", s->index_format, 1, UINT32_MAX),
         {.key = "has_ids", .kind = FIELD_FLAG, .place = &s->has_ids},
         {.key = "has_names", .kind = FIELD_FLAG, .place = &s->has_names},
         COUNT("n_items", s->n_items, 1, INT64_MAX),

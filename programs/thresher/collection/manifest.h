@@ -24,7 +24,7 @@ typedef struct prog_shards {
     thr_metric metric;
     char keep[17];
     thr_dtype kept; /* of that name */
-    uint64_t n_dims, bits, lead_bits, quantiser, model, index_format;
+    uint64_t n_dims, bits, lead_bits, quantiser, model;
     bool has_ids, has_names;
     bool has_removed; /* items were removed, so rows are not the places of the build */
     uint64_t n_items;

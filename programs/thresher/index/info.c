@@ -65,7 +65,6 @@ static void print_json(const char *dir, const thr_index *index, measures measure
                      {"n_journal_items", thr_index_get_journal(index).n_items},
                      {"journal_bytes", thr_index_get_journal(index).n_bytes}, {"n_without_cell", without_cell(index)});
     prog_json_cells(&json, &measured.cells);
-    PROG_JSON_COUNTS(&json, {"format_version", info.format_version}, {"segment_version", info.segment_version});
     if (thr_tower_of_index(index) != NULL) {
         prog_json_key(&json, "model");
         prog_json_open(&json, '{');
@@ -190,10 +189,6 @@ static void print_text(const char *dir, thr_index *index, measures measured) {
     print_cells(index, &measured.cells);
     (void)printf("files           %s, %.1f bytes per item%s\n", prog_bytes((double)info->file_bytes).text,
                  prog_bytes_per_item(index), prog_model_bytes(index) > 0 ? ", without the model" : "");
-    (void)printf("format version  %" PRIu32, info->format_version);
-    if (info->segment_version != info->format_version && info->n_segments > 0)
-        (void)printf(", of segments up to %d", info->segment_version);
-    (void)printf("\n");
 }
 
 static thr_status measure(thr_index *index, measures *measured, thr_error *err) {

@@ -20,7 +20,6 @@ typedef struct totals {
     uint32_t smallest, largest;   /* items of a cell */
     bool skips;                   /* searches of some shard skip cells */
     bool any_ids, all_names;      /* some shard has given ids; all have names */
-    uint64_t index_format;        /* the newest of a shard */
     double n_read, cost;          /* items that a search reads, and its time, 1 for each item without cells */
     float short_by;               /* of the shard that finds least */
 } totals;
@@ -93,10 +92,7 @@ static thr_status check_ids(const prog_shards *s, uint64_t number, const thr_ind
 
 /* Compare what the list stores of all shards with them. */
 static int check_totals(const prog_shards *s, const totals *all) {
-    const char *wrong = all->any_ids && !s->has_ids            ? "has_ids"
-                        : all->all_names != s->has_names       ? "has_names"
-                        : all->index_format != s->index_format ? "index_format"
-                                                               : NULL;
+    const char *wrong = all->any_ids && !s->has_ids ? "has_ids" : all->all_names != s->has_names ? "has_names" : NULL;
 
     if (wrong == NULL)
         return PROG_DONE;
@@ -125,7 +121,6 @@ static int add_up(program *run, const prog_shards *shards, bool verify, totals *
         all->n_zero += info.n_zero;
         all->any_ids = all->any_ids || (info.has_ids && !info.has_names);
         all->all_names = all->all_names && info.has_names;
-        all->index_format = info.format_version > all->index_format ? info.format_version : all->index_format;
         all->code_bytes += info.code_bytes;
         all->vector_bytes += info.vector_bytes;
         all->file_bytes += info.file_bytes;

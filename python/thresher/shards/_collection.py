@@ -23,7 +23,7 @@ from ._searcher import Searcher
 from ._shard import filter_shard, search_shard_radius, search_shards
 
 _TRIES = 10
-_BY_CHANGES = ("has_ids", "has_names", "index_format")  # also differ in a shard that was changed, as its checksum does
+_BY_CHANGES = ("has_ids", "has_names")  # also differ in a shard that was changed, as its checksum does
 
 
 def open_shard(path: str, manifest: Manifest, number: int, threads: int | None, device: str | None) -> Index:

@@ -53,7 +53,6 @@ class Manifest(NamedTuple):
     keep: str
     quantiser: int
     model: int
-    index_format: int
     has_ids: bool
     has_names: bool
     n_items: int
@@ -103,7 +102,6 @@ def describe(index: Index) -> dict[str, Any]:
         "keep": info.keep,
         "quantiser": index.quantiser_fingerprint,
         "model": 0 if model is None else int(model.fingerprint),
-        "index_format": info.format_version,
         "has_ids": has_given_ids(index),
         "has_names": info.has_names,
     }
@@ -157,7 +155,6 @@ _COLLECTION: dict[str, _Check] = {
     "keep": (lambda value: value in ("none", "float32", "float16", "int8"), "none, float32, float16 or int8"),
     "quantiser": _HEX,
     "model": _HEX,
-    "index_format": _whole(1, 2**32 - 1),
     "has_ids": _FLAG,
     "has_names": _FLAG,
     "n_items": _whole(1, _ROWS),

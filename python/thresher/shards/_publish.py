@@ -109,9 +109,7 @@ def publish(
         has_ids.append(found.pop("has_ids"))
         common = common or found
         for key, value in found.items():
-            if key == "index_format":  # a changed shard's may be newer
-                common[key] = max(value, common[key])
-            elif value != common[key]:
+            if value != common[key]:
                 raise _differ(directory, number, shard, key, common[key], value)
     cells = cells or n_cells or None
     given_ids = given_ids or any(has_ids) or (cells is not None and not common["has_names"])

@@ -44,7 +44,6 @@ def _verify(directory: str, manifest: Manifest, threads: int | None, progress: P
     stored = {
         "has_ids": manifest.has_ids or any(own["has_ids"] for own in found),
         "has_names": all(own["has_names"] for own in found),
-        "index_format": max(own["index_format"] for own in found),
     }
     for key, value in stored.items():
         if getattr(manifest, key) != value:

@@ -88,7 +88,7 @@ bool thr_cells_are_valid(const thr_cell_table *table, uint32_t *wrong) {
         *wrong = i;
         if (!placed || cell->first >= table->n_items || !isfinite(cell->radius) || !isfinite(cell->mean_square) ||
             !isfinite(cell->square_deviation) || cell->radius < 0 || cell->mean_square < 0 ||
-            cell->square_deviation < 0 || (table->ends != NULL && !are_valid_ends(&table->ends[i])))
+            cell->square_deviation < 0 || !are_valid_ends(&table->ends[i]))
             return false;
     }
     return true;

@@ -41,9 +41,9 @@ _Static_assert(sizeof(thr_cell_ends) == 20, "no padding");
 typedef struct thr_cell_table {
     uint32_t n; /* 0: the segment has none */
     uint32_t n_items, n_dims;
-    const thr_cell *cells;     /* by first item */
-    const float *centroids;    /* n x n_dims, row-major */
-    const thr_cell_ends *ends; /* NULL in files of older versions */
+    const thr_cell *cells;  /* by first item */
+    const float *centroids; /* n x n_dims, row-major */
+    const thr_cell_ends *ends;
 } thr_cell_table;
 
 /* The end of a cell, exclusive. */

@@ -34,7 +34,7 @@ static void set_cells(thr_cells_workspace *w, const thr_cells_corpus *corpus) {
             const thr_cell_rows rows = thr_cells_rows_of(corpus, t, c);
             w->cell_rows[at] = rows;
             thr_cells_columns_set(&w->columns, at, corpus->scan->metric, thr_cells_count_rows(&rows, NULL),
-                                  &table->cells[c], table->ends == NULL ? NULL : &table->ends[c]);
+                                  &table->cells[c], &table->ends[c]);
             w->n_rows += w->columns.n_rows[at];
         }
 }

@@ -104,7 +104,7 @@ static void range_print(float range, char out[RANGE_SIZE]) {
 typedef struct parser {
     const char *name;
     const char *next, *end; /* the rest of the text */
-    uint32_t line, version;
+    uint32_t line;
     thr_error *err;
 } parser;
 
@@ -308,13 +308,12 @@ static thr_status hits_line(parser *p, thr_index_file file, thr_manifest_hits *h
 
 /*
  * "commits N", "next ID", "error NUMBER" if the codes' error was measured when they were learned, and "live FILE
- * CHECKSUM" if not every row has an item: the lines of an index that was changed.
+ * CHECKSUM" if not every row has an item.
  */
 static thr_status change_lines(parser *p, thr_manifest *m) {
     static const char expected[] = "'live', a file name and its checksum";
-    const uint64_t least = m->version > 3 ? 0 : 1; /* an index that was created empty may have neither */
-    THR_TRY(number_line(p, "commits", least, UINT64_MAX - 1, &m->n_commits));
-    THR_TRY(number_line(p, "next", least, THR_NO_ID, &m->next_id));
+    THR_TRY(number_line(p, "commits", 0, UINT64_MAX - 1, &m->n_commits));
+    THR_TRY(number_line(p, "next", 0, THR_NO_ID, &m->next_id));
     if (take(p, "error ")) {
         p->line++;
         if (!take_range(p, &m->code_error) || !take(p, "\n"))
@@ -381,7 +380,7 @@ static thr_status segment_line(parser *p, thr_manifest_segment *segment) {
         !take_number(p, &n_items) || !take(p, " ") || !take_number(p, &segment->file_bytes) || !take(p, " ") ||
         !take_hex(p, 16, &segment->header_checksum))
         return wrong(p, expected);
-    segment->has_ids = p->version < 3 || take(p, " ids"); /* before: what the line 'ids' has */
+    segment->has_ids = take(p, " ids");
     if (!segment->has_ids && (!take(p, " from ") || !take_number(p, &segment->first_id)))
         return wrong(p, "'ids', or 'from' and the first id");
     if (!take(p, "\n"))
@@ -405,7 +404,6 @@ bool thr_index_manifest_ids_differ(const thr_manifest *m) {
 /* The lines after "segments N". Memory is allocated only if the file is long enough to hold them. */
 static thr_status segment_lines(thr_context *context, parser *p, thr_manifest *m) {
     uint64_t sum = 0;
-    const bool changed = m->version > 2;
     if (m->n_segments > (size_t)(p->end - p->next) / SEGMENT_LINE_MIN)
         return wrong(p, "as many 'segment' lines as the 'segments' line has");
     THR_TRY(thr_alloc(context, m->n_segments, sizeof *m->segments, &m->segments, "the manifest's segments", p->err));
@@ -414,60 +412,17 @@ static thr_status segment_lines(thr_context *context, parser *p, thr_manifest *m
         THR_TRY(segment_line(p, segment));
         if (i > 0 && segment->number <= segment[-1].number)
             return wrong(p, "segment numbers that ascend");
-        if (!changed && i + 1 < m->n_segments && segment->n_items % THR_BLOCK_ITEMS != 0)
-            return wrong(p, "a multiple of 64 items in every segment but the last");
         m->n_rows = (m->n_rows + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS * THR_BLOCK_ITEMS;
-        if (!changed) {
-            segment->has_ids = m->has_ids;
-            segment->first_id = m->n_rows;
-        }
-        if (changed && !segment->has_ids &&
-            (segment->n_items > m->next_id || segment->first_id > m->next_id - segment->n_items))
+        if (!segment->has_ids && (segment->n_items > m->next_id || segment->first_id > m->next_id - segment->n_items))
             return wrong(p, "ids below that of the 'next' line");
         m->n_rows += segment->n_items; /* at most 10^6 times 2^31 */
         sum += segment->n_items;
     }
-    if (changed && m->has_ids != thr_index_manifest_ids_differ(m))
+    if (m->has_ids != thr_index_manifest_ids_differ(m))
         return wrong(p, "'ids yes' where a segment has ids, or its first id is not its first row, else 'ids no'");
     if (m->live.there ? sum < m->n_items : sum != m->n_items)
         return wrong(p, "segments whose items add up to the 'items' line");
     return m->live.there || m->n_rows == m->n_items ? THR_OK : wrong(p, "'live': some rows have no item");
-}
-
-/* The length of a key, a word of lower-case letters, at the start of a line. */
-static size_t key_length(const char *line, const char *end) {
-    size_t n = 0;
-    while (line + n < end && line[n] >= 'a' && line[n] <= 'z')
-        n++;
-    return line + n < end && (line[n] == ' ' || line[n] == '\n') ? n : 0;
-}
-
-/*
- * After a correct checksum, a line with an unknown key comes from a newer writer, not from damage. Lines that do not
- * begin with a key are left to parse_body.
- */
-static thr_status check_keys(const parser *p) {
-    static const char *const keys[] = {
-        "metric", "dims",   "bits", "lead",    "keep",  "items",   "ranges",   "centre",   "rotation", "errors",
-        "tuning", "recall", "ids",  "names",   "model", "inputs",  "features", "segments", "segment",  "commits",
-        "next",   "error",  "live", "journal", "added", "origins", "zeros",    "kept",     "short"};
-    uint32_t n_lines = p->line;
-    for (const char *line = p->next, *end; line < p->end; line = end + 1) {
-        const size_t n = key_length(line, p->end);
-        bool known = n == 0;
-        for (size_t i = 0; i < sizeof keys / sizeof keys[0] && !known; i++)
-            known = strlen(keys[i]) == n && memcmp(keys[i], line, n) == 0;
-        n_lines++;
-        if (!known)
-            return thr_fail(p->err, THR_EVERSION,
-                            "%s: line %" PRIu32
-                            ": written by a newer Thresher: '%.*s' is unknown here: update Thresher",
-                            p->name, n_lines, n < 40 ? (int)n : 40, line);
-        end = memchr(line, '\n', (size_t)(p->end - line));
-        if (end == NULL)
-            break;
-    }
-    return THR_OK;
 }
 
 static bool next_key_is(const parser *p, const char *key) {
@@ -499,7 +454,7 @@ static thr_status zeros_line(parser *p, uint64_t *n_zero) {
     return next_key_is(p, "zeros") ? number_line(p, "zeros", 1, UINT64_MAX - 1, n_zero) : THR_OK;
 }
 
-/* Optional, and only "yes". Older versions of Thresher refuse it. */
+/* Optional, and only "yes". */
 static thr_status origins_line(parser *p, bool *has_origins) {
     if (!next_key_is(p, "origins"))
         return THR_OK;
@@ -512,36 +467,28 @@ static thr_status parse_body(thr_context *context, parser *p, thr_manifest *m) {
     THR_TRY(metric_line(p, &m->metric));
     THR_TRY(number_line(p, "dims", 1, THR_MAX_DIMS, &n_dims));
     THR_TRY(number_line(p, "bits", 1, THR_MAX_BITS, &bits));
-    lead = bits;
-    if (m->version > 1)
-        THR_TRY(number_line(p, "lead", 1, bits, &lead));
+    THR_TRY(number_line(p, "lead", 1, bits, &lead));
     THR_TRY(keep_line(p, &m->keep));
-    THR_TRY(number_line(p, "items", m->version > 2 ? 0 : 1, UINT64_MAX - 1, &m->n_items));
+    THR_TRY(number_line(p, "items", 0, UINT64_MAX - 1, &m->n_items));
     THR_TRY(zeros_line(p, &m->n_zero));
     THR_TRY(ranges_line(p, m->quantiser.ranges));
     THR_TRY(flag_line(p, "centre", &m->centred));
     THR_TRY(origins_line(p, &m->has_origins));
-    if (m->version > 1) {
-        THR_TRY(rotation_line(p, &m->quantiser.rotation_seed));
-        if (lead < bits)
-            THR_TRY(errors_line(p, &m->errors));
-        THR_TRY(tuning_lines(p, &m->tuning));
-        THR_TRY(kept_line(p, &m->kept_recall));
-        THR_TRY(short_line(p, &m->cells_short));
-    }
+    THR_TRY(rotation_line(p, &m->quantiser.rotation_seed));
+    if (lead < bits)
+        THR_TRY(errors_line(p, &m->errors));
+    THR_TRY(tuning_lines(p, &m->tuning));
+    THR_TRY(kept_line(p, &m->kept_recall));
+    THR_TRY(short_line(p, &m->cells_short));
     THR_TRY(flag_line(p, "ids", &m->has_ids));
     THR_TRY(flag_line(p, "names", &m->has_names));
-    if (m->version > 1) {
-        THR_TRY(model_line(p, &m->model));
-        THR_TRY(inputs_line(p, &m->model));
-        THR_TRY(hits_line(p, THR_INDEX_FILE_HITS, &m->hits));
-    }
-    if (m->version > 2 && m->hits.there)
+    THR_TRY(model_line(p, &m->model));
+    THR_TRY(inputs_line(p, &m->model));
+    THR_TRY(hits_line(p, THR_INDEX_FILE_HITS, &m->hits));
+    if (m->hits.there)
         THR_TRY(hits_line(p, THR_INDEX_FILE_ADDED, &m->added));
-    if (m->version > 2)
-        THR_TRY(change_lines(p, m));
-    if (m->version > 3)
-        THR_TRY(journal_line(p, &m->journal));
+    THR_TRY(change_lines(p, m));
+    THR_TRY(journal_line(p, &m->journal));
     m->quantiser.n_dims = (uint32_t)n_dims;
     m->quantiser.item_bits = (uint32_t)bits;
     m->quantiser.unit = m->metric == THR_METRIC_COSINE || m->model.n_inputs != 0;
@@ -552,17 +499,14 @@ static thr_status parse_body(thr_context *context, parser *p, thr_manifest *m) {
     if (m->model.there && !model_fits(m))
         return wrong(p, "for a model cosine, for a dual one ip; for codes that they are flat, with ranges of 2 and "
                         "without centre, rotation, vectors and tuning; for those of given vectors, these may be kept");
-    THR_TRY(number_line(p, "segments", m->version > 3 ? 0 : 1, THR_MAX_SEGMENTS, &n_segments));
+    THR_TRY(number_line(p, "segments", 0, THR_MAX_SEGMENTS, &n_segments));
     m->n_segments = (uint32_t)n_segments;
     THR_TRY(segment_lines(context, p, m));
     p->line++;
     return p->next == p->end ? THR_OK : wrong(p, "'checksum'");
 }
 
-/*
- * Check the version first, so that a newer format is reported as such whatever else it contains; then the checksum;
- * then parse the lines.
- */
+/* Check the version first, so that another one is reported as such whatever else the file contains. */
 thr_status thr_index_manifest_parse(thr_context *context, const char *name, const void *data, size_t size,
                                     thr_manifest *manifest, thr_error *err) {
     const char *text = data;
@@ -571,11 +515,10 @@ thr_status thr_index_manifest_parse(thr_context *context, const char *name, cons
     if (size == 0)
         return thr_fail(err, THR_ECORRUPT, "%s: the file is empty: restore it or build the index again", name);
     parser p = {.name = name, .next = text, .end = text + size, .line = 1, .err = err};
-    if (!take(&p, FIRST_WORD) || !take_number(&p, &version) || !take(&p, "\n") || version == 0)
+    if (!take(&p, FIRST_WORD) || !take_number(&p, &version) || !take(&p, "\n"))
         return thr_fail(err, THR_EFORMAT, "%s: not the manifest of a Thresher index: its first line is not '%s%d'",
                         name, FIRST_WORD, THR_FORMAT_VERSION);
-    if (version > THR_FORMAT_VERSION)
-        return thr_fail_newer(name, version, THR_FORMAT_VERSION, err);
+    THR_TRY(thr_check_format_version(name, version, err));
 
     bool good = false;
     if (p.end - p.next >= CHECKSUM_LINE) {
@@ -590,8 +533,6 @@ thr_status thr_index_manifest_parse(thr_context *context, const char *name, cons
             "restore it or build the index again",
             name, size);
     p.end -= CHECKSUM_LINE;
-    manifest->version = p.version = (uint32_t)version;
-    THR_TRY(check_keys(&p));
     thr_status status = parse_body(context, &p, manifest);
     if (status != THR_OK)
         thr_index_manifest_free(context, manifest);
@@ -625,7 +566,7 @@ static void add_floats(printer *out, const char *key, const float *values, size_
     add(out, "\n");
 }
 
-static void add_version_2(printer *out, const thr_manifest *m) {
+static void add_coding(printer *out, const thr_manifest *m) {
     if (m->quantiser.rotation_seed == 0)
         add(out, "rotation no\n");
     else
@@ -684,10 +625,9 @@ enum { HEAD_MAX = 4096, SEGMENT_LINE_MAX = 128 };
 
 /* out has HEAD_MAX bytes, and SEGMENT_LINE_MAX a segment. */
 static void print(const thr_manifest *m, printer *out) {
-    add(out, "%s%" PRIu32 "\nmetric %s\ndims %" PRIu32 "\nbits %" PRIu32 "\n", FIRST_WORD, m->version,
+    add(out, "%s%d\nmetric %s\ndims %" PRIu32 "\nbits %" PRIu32 "\n", FIRST_WORD, THR_FORMAT_VERSION,
         thr_metric_name(m->metric), m->quantiser.n_dims, m->quantiser.item_bits);
-    if (m->version > 1)
-        add(out, "lead %" PRIu32 "\n", m->lead);
+    add(out, "lead %" PRIu32 "\n", m->lead);
     add(out, "keep %s\nitems %" PRIu64 "\n", thr_dtype_name(m->keep), m->n_items);
     if (m->n_zero > 0)
         add(out, "zeros %" PRIu64 "\n", m->n_zero);
@@ -695,16 +635,14 @@ static void print(const thr_manifest *m, printer *out) {
     add(out, "centre %s\n", m->centred ? "yes" : "no");
     if (m->has_origins)
         add(out, "origins yes\n");
-    if (m->version > 1)
-        add_version_2(out, m);
+    add_coding(out, m);
     add(out, "ids %s\nnames %s\n", m->has_ids ? "yes" : "no", m->has_names ? "yes" : "no");
     if (m->model.there)
         add_model(out, &m->model);
     add_hits(out, THR_INDEX_FILE_HITS, &m->hits);
     add_hits(out, THR_INDEX_FILE_ADDED, &m->added);
-    if (m->version > 2)
-        add(out, "commits %" PRIu64 "\nnext %" PRIu64 "\n", m->n_commits, m->next_id);
-    if (m->version > 2 && range_is_good(m->code_error))
+    add(out, "commits %" PRIu64 "\nnext %" PRIu64 "\n", m->n_commits, m->next_id);
+    if (range_is_good(m->code_error))
         add_floats(out, "error", &m->code_error, 1);
     if (m->live.there) {
         char name[THR_INDEX_FILE_NAME_SIZE];
@@ -723,9 +661,9 @@ static void print(const thr_manifest *m, printer *out) {
         thr_index_segment_name_print(segment->number, segment->build, name);
         add(out, "segment %s %" PRIu32 " %" PRIu64 " %016" PRIx64, name, segment->n_items, segment->file_bytes,
             segment->header_checksum);
-        if (m->version > 2 && segment->has_ids)
+        if (segment->has_ids)
             add(out, " ids");
-        else if (m->version > 2)
+        else
             add(out, " from %" PRIu64, segment->first_id);
         add(out, "\n");
     }

@@ -13,13 +13,6 @@
 #include <thresher/index.h>
 
 enum {
-    THR_FORMAT_VERSION = 4,  /* the newest; of an index with a journal, or without segments */
-    THR_CHANGED_VERSION = 3, /* of an index that was changed after its build */
-    THR_BUILD_VERSION = 2,
-    THR_SEGMENT_VERSION = 2,
-    THR_CELLS_VERSION = 3,        /* of a segment with cells that lack ends; not written any more */
-    THR_NAMES_VERSION = 4,        /* of one with names and their slots; older ones may have cells */
-    THR_ENDS_VERSION = 5,         /* of one with cells and their ends, and slots if it has names */
     THR_MAX_SEGMENTS = 1000000,   /* six digits */
     THR_SEGMENT_NAME_SIZE = 20,   /* "000000-5f3a91c2.seg" and a zero byte */
     THR_INDEX_FILE_NAME_SIZE = 27 /* the longest name of a thr_index_file, and a zero byte */
@@ -97,7 +90,6 @@ typedef struct thr_tuning {
 } thr_tuning;
 
 typedef struct thr_manifest {
-    uint32_t version; /* of the manifest; a segment's header has its own */
     thr_metric metric;
     thr_dtype keep;
     thr_quantiser quantiser; /* dims, bits, ranges, the rotation's seed; centre and rotation are not owned */
@@ -125,7 +117,7 @@ typedef struct thr_manifest {
     thr_manifest_segment *segments; /* owned */
 } thr_manifest;
 
-/* Whether ids differ from row numbers, by the segments: what the line 'ids' of a changed index has. */
+/* Whether ids differ from row numbers, by the segments: what the line 'ids' has. */
 bool thr_index_manifest_ids_differ(const thr_manifest *m);
 
 /* Dimensions of items and queries as users see them, and of kept vectors. */

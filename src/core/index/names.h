@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * names.h - finds items by name: by the hashes of the tail and of segments, and in one pass over the names of segments
- * that an older version wrote without one.
- */
+/* names.h - finds items by name, by the hashes of the tail and of segments. */
 #pragma once
 
 #include "index/impl.h"
@@ -27,6 +24,6 @@ bool thr_index_segment_name_row(const thr_index *index, const char *name, uint64
 /* Called for a name that the index has: name number `item` is the name of the live row. */
 typedef thr_status thr_name_found(void *arg, uint64_t item, uint64_t row, thr_error *err);
 
-/* Find many names. THR_ENOMEM; and what found returns. */
+/* Find many names. What found returns. */
 thr_status thr_index_find_names(const thr_index *index, const thr_name_list *names, thr_name_found *found, void *arg,
                                 thr_error *err);

@@ -85,7 +85,6 @@ static thr_status map_segment(thr_index *index, const char *dir, const thr_manif
     const thr_manifest *m = &index->manifest;
     thr_mapped *mapped = &index->mapped[index->n_segments];
     thr_segment_shape shape = thr_shape_of_manifest(m);
-    shape.version = m->version < THR_SEGMENT_VERSION ? m->version : THR_SEGMENT_VERSION;
     shape.n_items = listed->n_items;
     shape.has_ids = listed->has_ids;
     char name[THR_SEGMENT_NAME_SIZE];
@@ -154,8 +153,6 @@ static thr_status map_segments(thr_index *index, const char *dir, thr_error *err
         index->cells[i] = view->cells;
         first_row += thr_padded_items(view->shape.n_items);
         index->info.file_bytes += view->file.size;
-        if (view->file.version > index->info.segment_version)
-            index->info.segment_version = (uint16_t)view->file.version;
         static const thr_section_kind code_sections[] = {THR_SECTION_CODES,   THR_SECTION_BLOCK_NORMS,
                                                          THR_SECTION_FACTORS, THR_SECTION_OFFSETS,
                                                          THR_SECTION_LEADS,   THR_SECTION_RECORDS};
@@ -273,7 +270,6 @@ static void set_info(const thr_manifest *m, thr_index_info *info) {
     info->item_bits = m->quantiser.item_bits;
     info->keep = m->keep;
     info->n_segments = m->n_segments;
-    info->format_version = m->version;
     info->lead_bits = m->lead;
     info->rotated = m->quantiser.rotation_seed != 0;
     info->centred = m->centred;

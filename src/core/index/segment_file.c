@@ -16,7 +16,7 @@ static const char *const section_names[THR_SECTION_LAST + 1] = {
 
 const thr_file_kind thr_segment_kind = {.magic = {'T', 'H', 'R', 'S', 'E', 'G', 0, 1},
                                         .oldest = 1,
-                                        .newest = THR_ENDS_VERSION,
+                                        .newest = THR_FORMAT_VERSION,
                                         .last = THR_SECTION_LAST,
                                         .names = section_names,
                                         .foreign_status = THR_ECORRUPT,
@@ -74,10 +74,10 @@ bool thr_index_section_size(const thr_segment_shape *shape, uint32_t kind, uint6
         return shape->n_cells > 0;
     case THR_SECTION_NAME_SLOTS:
         *size = thr_name_slots_count(shape->n_items) * sizeof(thr_name_slot);
-        return shape->has_name_slots;
+        return shape->has_names;
     case THR_SECTION_CELL_ENDS:
         *size = (uint64_t)shape->n_cells * sizeof(thr_cell_ends);
-        return shape->has_cell_ends;
+        return shape->n_cells > 0;
     case THR_SECTION_HALVES:
         return cosine && thr_keep_is_scaled(shape->keep);
     case THR_SECTION_KEPT:
@@ -93,25 +93,18 @@ bool thr_index_section_size(const thr_segment_shape *shape, uint32_t kind, uint6
 
 static thr_status check_header(const thr_section_file *file, const thr_segment_header *h,
                                const thr_segment_shape *shape, const thr_manifest_segment *listed, thr_error *err) {
-    const bool names = h->version == THR_NAMES_VERSION && shape->version == THR_SEGMENT_VERSION && shape->has_names;
     const uint32_t metric = h->metric & THR_METRIC_BITS;
-    const bool cells =
-        (h->version == THR_CELLS_VERSION || h->version == THR_ENDS_VERSION) && shape->version == THR_SEGMENT_VERSION;
-    if (!cells && !names)
-        THR_TRY(thr_section_file_check_known(file, "the reserved field's value", h->n_cells, err));
     THR_TRY(thr_section_file_check_known(file, "metric flags value",
                                          h->metric & ~(uint32_t)(THR_RELATIVE_CODES | THR_METRIC_BITS), err));
     THR_TRY(thr_section_file_check_known(file, "metric", metric > THR_METRIC_L2 ? metric : 0, err));
     THR_TRY(thr_section_file_check_known(file, "type of kept vectors",
                                          thr_keep_is_known((thr_dtype)h->keep) ? 0 : h->keep, err));
-    if ((cells && h->n_cells == 0) || ((cells || names) && h->n_cells > h->n_items))
+    if (h->n_cells > h->n_items || (h->n_cells > 0 && !shape->has_origins))
         return thr_section_file_damaged(file, THR_SECTIONS_VERSION_AT, "the header has an impossible number of cells",
                                         err);
-    if ((h->version != shape->version && !cells && !names) || (h->version == 1 && h->lead != 0))
-        return thr_section_file_damaged(file, THR_SECTIONS_VERSION_AT, "the header has invalid numbers", err);
     if (h->n_items != shape->n_items || h->n_dims != shape->n_dims || h->bits != shape->bits ||
-        (h->version > 1 && h->lead != shape->lead) || h->metric != thr_shape_metric_field(shape) ||
-        h->keep != (uint32_t)shape->keep || h->build != listed->build)
+        h->lead != shape->lead || h->metric != thr_shape_metric_field(shape) || h->keep != (uint32_t)shape->keep ||
+        h->build != listed->build)
         return thr_section_file_damaged(file, THR_SECTIONS_VERSION_AT, "the header does not match the MANIFEST", err);
     return THR_OK;
 }
@@ -170,9 +163,6 @@ static thr_status take_cells(thr_segment_view *view, thr_error *err) {
                                    .cells = thr_section_file_at(&view->file, THR_SECTION_CELLS),
                                    .centroids = thr_section_file_at(&view->file, THR_SECTION_CENTROIDS),
                                    .ends = thr_section_file_at(&view->file, THR_SECTION_CELL_ENDS)};
-    if (view->shape.has_origins && view->cells.n > 0 && view->cells.ends == NULL)
-        return thr_section_file_damaged(&view->file, THR_SECTIONS_VERSION_AT,
-                                        "codes are relative to centroids, whose lengths are missing", err);
     if (!thr_cells_are_valid(&view->cells, &wrong))
         return thr_section_file_damaged(&view->file, thr_section_file_offset(&view->file, &view->cells.cells[wrong]),
                                         "a cell has impossible numbers", err);
@@ -197,8 +187,6 @@ thr_status thr_index_segment_parse(const char *path, const void *data, uint64_t 
     memcpy(&header, data, sizeof header);
     THR_TRY(check_header(&view->file, &header, shape, listed, err));
     view->shape.n_cells = header.n_cells;
-    view->shape.has_cell_ends = header.version == THR_ENDS_VERSION;
-    view->shape.has_name_slots = header.version == THR_NAMES_VERSION || (view->shape.has_cell_ends && shape->has_names);
     THR_TRY(thr_section_file_fit(&view->file, rule_of, &view->shape, err));
     point(view);
     return take_cells(view, err);
@@ -215,15 +203,5 @@ bool thr_index_segment_find_id(const thr_segment_view *view, uint64_t id, uint32
 }
 
 bool thr_index_segment_find_name(const thr_segment_view *view, const char *name, uint64_t key, uint32_t *item) {
-    if (view->name_slots != NULL)
-        return thr_index_name_slots_find(view->name_slots, &view->names, name, key, item);
-    const uint64_t size = strlen(name) + 1;
-    for (*item = 0; *item < view->shape.n_items; (*item)++) {
-        if (view->names.offsets[*item + 1] - view->names.offsets[*item] != size)
-            continue;
-        const char *candidate = thr_index_segment_item_name(view, *item);
-        if (candidate != NULL && memcmp(candidate, name, size) == 0)
-            return true;
-    }
-    return false;
+    return thr_index_name_slots_find(view->name_slots, &view->names, name, key, item);
 }

@@ -49,8 +49,8 @@ typedef struct thr_segment_header {
     uint8_t magic[8];
     uint32_t version, n_items, n_dims, bits, metric, keep, n_sections, build;
     uint64_t table_offset;
-    uint32_t lead;     /* planes in the blocks; 0 in version 1: all planes */
-    uint32_t n_cells;  /* 0 before version 3 */
+    uint32_t lead; /* planes in the blocks */
+    uint32_t n_cells;
     uint64_t checksum; /* of all bytes before it, and of the section table */
 } thr_segment_header;
 
@@ -63,18 +63,16 @@ extern const thr_file_kind thr_segment_kind;
 
 /* The numbers that determine which sections exist and how long they are. */
 typedef struct thr_segment_shape {
-    uint32_t version, n_items, n_dims, bits, lead;
+    uint32_t n_items, n_dims, bits, lead;
     uint32_t n_cells; /* 0: none */
     uint32_t
         n_inputs; /* dimensions of the vectors that a model's codes are of (manifest.h); 0: the vectors have n_dims */
     thr_metric metric;
     thr_dtype keep;
     bool centred, has_origins, has_ids, has_names;
-    bool has_name_slots; /* with names only; not before THR_NAMES_VERSION */
-    bool has_cell_ends;  /* with cells only; not before THR_ENDS_VERSION */
 } thr_segment_shape;
 
-/* The shape of a manifest's segments, without what each has for itself: version, items, cells and ids. */
+/* The shape of a manifest's segments, without what each has for itself: items, cells and ids. */
 static inline thr_segment_shape thr_shape_of_manifest(const thr_manifest *m) {
     return (thr_segment_shape){.n_dims = m->quantiser.n_dims,
                                .n_inputs = m->model.n_inputs,
@@ -144,13 +142,13 @@ typedef struct thr_segment_view {
     const uint64_t *ids;
     const uint32_t *id_order;
     thr_strings names;
-    const thr_name_slot *name_slots; /* NULL: none */
+    const thr_name_slot *name_slots; /* with names */
 } thr_segment_view;
 
 /*
  * Check a file of untrusted bytes against its line of the manifest, and find its sections. data is 64-byte aligned.
- * shape has no cells and no slots of names; the segment's header does. Reads the header, the table and the cells'
- * numbers only. THR_ECORRUPT; THR_EVERSION.
+ * shape has no cells; the segment's header does. Reads the header, the table and the cells' numbers only. THR_ECORRUPT;
+ * THR_EVERSION.
  */
 thr_status thr_index_segment_parse(const char *path, const void *data, uint64_t size, const thr_segment_shape *shape,
                                    const thr_manifest_segment *listed, thr_segment_view *view, thr_error *err);
@@ -164,7 +162,7 @@ thr_status thr_index_segment_check_contents(const thr_segment_view *view, thr_er
 /* The name of an item below n_items; NULL if there are none or the file's offsets are wrong. */
 const char *thr_index_segment_item_name(const thr_segment_view *view, uint32_t item);
 
-/* Find the item with this name and its key: by the slots, or in a pass over the names if there are none. */
+/* Find the item with this name and its key. */
 bool thr_index_segment_find_name(const thr_segment_view *view, const char *name, uint64_t key, uint32_t *item);
 
 /* Find the item with this id by binary search in the order section. */

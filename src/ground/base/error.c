@@ -53,10 +53,12 @@ thr_status thr_fail_errno(thr_error *err, int error_number, const char *verb, co
     return thr_fail(err, status, "%s: cannot %s: %s", path, verb, text);
 }
 
-thr_status thr_fail_newer(const char *path, uint64_t version, uint64_t newest, thr_error *err) {
+thr_status thr_check_format_version(const char *path, uint64_t version, thr_error *err) {
+    if (version == THR_FORMAT_VERSION)
+        return THR_OK;
     return thr_fail(err, THR_EVERSION,
-                    "%s: written by a newer Thresher (format %" PRIu64 "; this one reads %" PRIu64 "): update Thresher",
-                    path, version, newest);
+                    "%s: is of format version %" PRIu64 "; this library reads version %d: build it again", path,
+                    version, THR_FORMAT_VERSION);
 }
 
 thr_status thr_pass_on(thr_status status, const thr_error *why, thr_error *err) {

@@ -16,8 +16,11 @@ __attribute__((format(printf, 3, 4))) thr_status thr_fail(thr_error *err, thr_st
  */
 thr_status thr_fail_errno(thr_error *err, int error_number, const char *verb, const char *path);
 
-/* Return THR_EVERSION: the file's version exceeds the newest supported one. */
-thr_status thr_fail_newer(const char *path, uint64_t version, uint64_t newest, thr_error *err);
+/* The version of every file format (docs/format.md). */
+enum { THR_FORMAT_VERSION = 1 };
+
+/* THR_EVERSION unless the file's version is THR_FORMAT_VERSION. */
+thr_status thr_check_format_version(const char *path, uint64_t version, thr_error *err);
 
 /* Return status. On failure, copy the message of `why` to err. */
 thr_status thr_pass_on(thr_status status, const thr_error *why, thr_error *err);

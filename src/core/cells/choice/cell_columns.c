@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-enum { COLUMNS = 11 };
+enum { COLUMNS = 10 };
 
 thr_status thr_cells_columns_reserve(thr_context *context, size_t n, thr_cells_columns *columns, thr_error *err) {
     const size_t stride = thr_cells_column_stride(n);
@@ -22,8 +22,7 @@ thr_status thr_cells_columns_reserve(thr_context *context, size_t n, thr_cells_c
                                    .low_along = memory + 6 * stride,
                                    .low_across = memory + 7 * stride,
                                    .high_along = memory + 8 * stride,
-                                   .high_across = memory + 9 * stride,
-                                   .has_ends = memory + 10 * stride};
+                                   .high_across = memory + 9 * stride};
     return THR_OK;
 }
 
@@ -34,17 +33,14 @@ void thr_cells_columns_free(thr_context *context, thr_cells_columns *columns) {
 
 void thr_cells_columns_set(const thr_cells_columns *columns, size_t c, thr_metric metric, uint64_t n_rows,
                            const thr_cell *cell, const thr_cell_ends *ends) {
-    static const thr_cell_ends none;
-    const thr_cell_ends *stored = ends == NULL ? &none : ends;
     columns->n_rows[c] = (double)n_rows;
     columns->size[c] = (sqrt((double)cell->mean_square) + (double)cell->radius) / 2;
     columns->mean_square[c] = (double)cell->mean_square;
     columns->deviation[c] = metric == THR_METRIC_L2 ? (double)cell->square_deviation : 0;
-    columns->length[c] = (double)stored->length;
-    columns->inverse_length[c] = stored->length > 0 ? 1 / (double)stored->length : 0;
-    columns->low_along[c] = (double)stored->low.along;
-    columns->low_across[c] = (double)stored->low.across;
-    columns->high_along[c] = (double)stored->high.along;
-    columns->high_across[c] = (double)stored->high.across;
-    columns->has_ends[c] = ends == NULL ? 0 : 1;
+    columns->length[c] = (double)ends->length;
+    columns->inverse_length[c] = ends->length > 0 ? 1 / (double)ends->length : 0;
+    columns->low_along[c] = (double)ends->low.along;
+    columns->low_across[c] = (double)ends->low.across;
+    columns->high_along[c] = (double)ends->high.along;
+    columns->high_across[c] = (double)ends->high.across;
 }

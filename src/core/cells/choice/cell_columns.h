@@ -12,17 +12,16 @@ typedef struct thr_cells_columns {
     double *size; /* score_model.h */
     double *mean_square;
     double *deviation;                                         /* L2: the cell's square_deviation; else 0 */
-    double *length;                                            /* of the centroid; 0 if the ends are not stored */
+    double *length;                                            /* of the centroid */
     double *inverse_length;                                    /* 0 if the length is 0 */
-    double *low_along, *low_across, *high_along, *high_across; /* of the items at the ends; 0 if they are not stored */
-    double *has_ends;                                          /* 1 if the ends are stored, else 0 */
+    double *low_along, *low_across, *high_along, *high_across; /* of the items at the ends */
 } thr_cells_columns;
 
 /* Allocate for n cells. THR_ENOMEM. */
 thr_status thr_cells_columns_reserve(thr_context *context, size_t n, thr_cells_columns *columns, thr_error *err);
 void thr_cells_columns_free(thr_context *context, thr_cells_columns *columns);
 
-/* Set the parameters of cell number c. ends: NULL if they are not stored. */
+/* Set the parameters of cell number c. */
 void thr_cells_columns_set(const thr_cells_columns *columns, size_t c, thr_metric metric, uint64_t n_rows,
                            const thr_cell *cell, const thr_cell_ends *ends);
 

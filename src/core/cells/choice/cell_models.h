@@ -36,14 +36,13 @@ void thr_cells_models_make(const thr_cells_plan *plan, double length, const floa
 /* The model of one cell. */
 static inline thr_cell_score_model thr_cells_models_get(const thr_cells_models *models, uint32_t cell) {
     const thr_cells_columns *columns = models->columns;
-    const double n = models->n[cell], n_rows = columns->n_rows[cell], n_ends = columns->has_ends[cell];
-    return (thr_cell_score_model){.n = n,
-                                  .mean = models->mean[cell],
-                                  .slope = models->slope[cell],
-                                  .deviation = columns->deviation[cell],
-                                  .end = {.n = n == n_rows ? n_ends : n_ends * n / n_rows,
-                                          .mean = models->end_mean[cell],
-                                          .slope = models->end_slope[cell]}};
+    const double n = models->n[cell], n_rows = columns->n_rows[cell];
+    return (thr_cell_score_model){
+        .n = n,
+        .mean = models->mean[cell],
+        .slope = models->slope[cell],
+        .deviation = columns->deviation[cell],
+        .end = {.n = n == n_rows ? 1 : n / n_rows, .mean = models->end_mean[cell], .slope = models->end_slope[cell]}};
 }
 
 /*

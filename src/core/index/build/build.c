@@ -152,7 +152,6 @@ static thr_status take_quantiser(builder *b, thr_index_build_options *o, thr_err
 static thr_status prepare(builder *b, thr_error *err) {
     const thr_index_build_options *o = b->options;
     thr_manifest *m = &b->manifest;
-    m->version = THR_BUILD_VERSION;
     m->lead = thr_index_choose_lead(o, m->quantiser.n_dims);
     m->metric = o->metric;
     m->model.n_inputs = b->model.shape.n_inputs; /* of the segments' shape; the rest when the model is copied */
@@ -261,6 +260,8 @@ thr_status thr_index_build(thr_context *context, const char *dir, thr_reader *ve
     b.manifest.errors = b.stream.gather.errors;
     THR_TRY_OUT(calibrate(&b, err));
     THR_TRY_OUT(make_cells(&b, err));
+    b.manifest.next_id = b.ids.offsets == NULL && b.ids.n > 0 ? 0 : b.manifest.n_rows;
+    thr_index_ids_raise_next(&b.ids, &b.manifest.next_id);
     THR_TRY_OUT(thr_index_build_dir_publish(&b.dir, &b.manifest, err));
 out:
     thr_index_segment_stream_close(&b.stream);

@@ -48,7 +48,7 @@ thr_status thr_index_check_n_cells(uint32_t n_cells, uint64_t n_items, thr_error
 static thr_status write_cells(thr_context *context, const thr_build_dir *dir, uint32_t n_cells,
                               const thr_manifest *manifest, thr_manifest *written, uint64_t *order, thr_error *err) {
     thr_segment_stream stream = {.context = context, .title = "cells", .dir = dir, .manifest = written};
-    thr_segment_copy copy = {.stream = &stream, .n_cells = n_cells};
+    thr_segment_copy copy = {.stream = &stream, .n_cells = n_cells, .stores_ids = true};
     thr_index *index = NULL;
     THR_TRY(thr_index_check_n_cells(n_cells, manifest->n_items, err));
     if (manifest->n_segments + manifest->segments[manifest->n_segments - 1].number >= THR_MAX_SEGMENTS)
@@ -58,15 +58,13 @@ static thr_status write_cells(thr_context *context, const thr_build_dir *dir, ui
     written->segments = NULL;
     written->n_segments = 0;
     written->n_items = written->n_rows = 0;
-    written->has_ids = true;
-    written->has_origins = true;
+    written->has_ids = written->has_origins = true;
     copy.index = index;
     stream.segment_items = largest_segment(index);
     thr_status status = thr_index_segment_copy_open(&copy, stream.segment_items, manifest->n_items, err);
     if (status == THR_OK)
         status = write_all(&copy, n_cells, order, err);
-    if (status == THR_OK && written->has_origins)
-        written->errors = stream.gather.errors;
+    written->errors = stream.gather.errors;
     thr_index_segment_copy_close(&copy);
     thr_index_free(index);
     if (status != THR_OK) {

@@ -28,7 +28,7 @@ typedef struct own_name {
     uint32_t build;
 } own_name;
 
-/* Whether a file name is that of a build. Older versions appended .tmp to the names of files under construction. */
+/* Whether a file name is that of a build. */
 static bool is_ours(const char *name, own_name *own) {
     const char *end;
     char target[256];
@@ -50,8 +50,8 @@ static bool is_ours(const char *name, own_name *own) {
     } else {
         return false;
     }
-    own->temporary = temporary || strcmp(end, ".tmp") == 0;
-    return *end == '\0' ? own->kind != LIST || temporary : own->temporary && !temporary;
+    own->temporary = temporary;
+    return *end == '\0' && (own->kind != LIST || temporary);
 }
 
 /* Call visit for every name but . and .. until it returns false. */
@@ -116,6 +116,10 @@ static thr_status check_old_index(thr_build_dir *dir, bool replace, thr_error *e
         status = thr_fail(err, THR_EEXIST,
                           "%s: holds an index of %" PRIu64 " items: replace it, or choose another directory", dir->path,
                           old.n_items);
+    else if (found == THR_EVERSION && !replace)
+        status = thr_fail(err, THR_EEXIST,
+                          "%s: holds an index of another format version: replace it, or choose another directory",
+                          dir->path);
     else if (found == THR_ECORRUPT && !replace)
         status =
             thr_fail(err, THR_EEXIST, "%s: holds a damaged index: replace it, or choose another directory", dir->path);
@@ -123,7 +127,7 @@ static thr_status check_old_index(thr_build_dir *dir, bool replace, thr_error *e
         status = thr_fail(err, THR_EEXIST,
                           "%s: holds a MANIFEST that is not of a Thresher index: choose an empty or new directory",
                           dir->path);
-    else if (found != THR_OK && found != THR_ECORRUPT)
+    else if (found != THR_OK && found != THR_ECORRUPT && found != THR_EVERSION)
         status = thr_fail(err, found, "%s", why.text);
     thr_index_manifest_free(dir->context, &old);
     thr_release(dir->context, path);

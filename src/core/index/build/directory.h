@@ -25,7 +25,7 @@ typedef struct thr_build_dir {
  * Create the directory if needed, lock it against other builds, and check that an index may be built in it.
  *
  * THR_EEXIST if it holds an index and replace is false, or if it holds anything else; THR_EBUSY if another build or
- * change is running there; THR_EVERSION for an index of a newer format; THR_EIO; THR_ENOMEM.
+ * change is running there; THR_EIO; THR_ENOMEM.
  */
 thr_status thr_index_build_dir_open(thr_context *context, const char *path, bool replace, thr_build_dir *dir,
                                     thr_error *err);

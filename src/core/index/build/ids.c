@@ -229,6 +229,11 @@ void thr_index_ids_close(thr_ids *ids) {
     *ids = (thr_ids){.context = ids->context};
 }
 
+void thr_index_ids_raise_next(const thr_ids *ids, uint64_t *next) {
+    for (uint64_t i = 0; ids->offsets == NULL && i < ids->n; i++)
+        *next = ids->ids[i] >= *next ? ids->ids[i] + 1 : *next;
+}
+
 thr_status thr_index_ids_check_count(const thr_ids *ids, uint64_t n_rows, const char *rows_name, thr_error *err) {
     if ((ids->n == 0 && !ids->given) || ids->n == n_rows)
         return THR_OK;

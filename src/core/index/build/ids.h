@@ -35,6 +35,9 @@ void thr_index_ids_close(thr_ids *ids);
 /* THR_EDUPLICATE if an id or a name occurs twice, THR_ERANGE for the id that means 'none'; THR_ENOMEM. */
 thr_status thr_index_ids_check_unique(const thr_ids *ids, thr_error *err);
 
+/* Raise *next, the id of the next item without one, above the largest given id. */
+void thr_index_ids_raise_next(const thr_ids *ids, uint64_t *next);
+
 /* THR_EDUPLICATE: the index in dir has an item with the id or name of item `item`. */
 thr_status thr_index_ids_fail_present(const thr_ids *ids, uint64_t item, const char *dir, thr_error *err);
 

@@ -32,7 +32,7 @@ void thr_index_segment_copy_close(thr_segment_copy *copy) {
 }
 
 static void take_ids(thr_segment_copy *copy) {
-    bool in_order = copy->stream->manifest->version > THR_BUILD_VERSION;
+    bool in_order = !copy->stores_ids;
     for (uint64_t i = 0; i < copy->n_rows; i++) {
         copy->ids.owned[i] = thr_index_id_of(copy->index, copy->rows[i]);
         in_order = in_order && copy->ids.owned[i] == copy->ids.owned[0] + i;

@@ -14,6 +14,7 @@ typedef struct thr_segment_copy {
     const thr_index *index;     /* has the rows */
     thr_segment_stream *stream; /* writes them; without a source, and its ids are this one's */
     bool recode;                /* by the quantiser of the stream's manifest; index keeps vectors */
+    bool stores_ids;            /* even if they ascend by 1 */
     uint32_t n_cells;           /* of the new segment, at most its rows; below 2: none */
     uint64_t *rows;             /* of the new segment, in any order; the caller fills it */
     uint64_t n_rows;
@@ -27,8 +28,7 @@ thr_status thr_index_segment_copy_open(thr_segment_copy *copy, uint64_t most, ui
 void thr_index_segment_copy_close(thr_segment_copy *copy);
 
 /*
- * Write the rows as segment `number`, reordered if they are to have cells. Ids are left out, with the first in the
- * manifest, if they ascend by 1 and the manifest is of a version that supports that. Statuses as
- * thr_index_segment_stream_write.
+ * Write the rows as segment `number`, reordered if they are to have cells. Unless stores_ids, ids that ascend by 1 are
+ * left out, with the first in the manifest. Statuses as thr_index_segment_stream_write.
  */
 thr_status thr_index_segment_copy_write(thr_segment_copy *copy, uint32_t number, thr_error *err);

@@ -38,7 +38,6 @@ thr_status thr_index_segment_stream_open(thr_segment_stream *s, thr_error *err) 
     if (chunk > n_rows)
         chunk = round_to_blocks(n_rows + THR_BLOCK_ITEMS - 1);
     thr_segment_shape shape = thr_shape_of_manifest(m);
-    shape.version = THR_SEGMENT_VERSION;
     shape.has_ids = s->ids->n != 0 && s->ids->offsets == NULL;
     shape.has_names = s->ids->offsets != NULL;
     s->embedder = (thr_embedder){.context = s->context, .encoder = s->encoder};
@@ -154,9 +153,7 @@ thr_status thr_index_segment_end(thr_segment_stream *s, uint32_t number, uint32_
     thr_segment_shape shape = s->gather.shape;
     const uint64_t first = s->source == NULL ? 0 : m->n_items; /* of the ids */
     shape.n_items = n_items;
-    shape.has_name_slots = shape.has_names;
     shape.n_cells = s->cells == NULL ? 0 : s->cells->n;
-    shape.has_cell_ends = s->cells != NULL;
     if (shape.keep != THR_DTYPE_NONE)
         thr_sections_end(&s->writer);
     THR_TRY(thr_index_gather_write(&s->gather, THR_SECTION_CODES, THR_SECTION_INVERSE_NORMS, &s->writer, err));

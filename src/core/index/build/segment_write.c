@@ -8,10 +8,8 @@
 
 thr_status thr_index_segment_write_finish(thr_section_writer *writer, const thr_segment_shape *shape,
                                           thr_manifest_segment *listed, thr_error *err) {
-    thr_segment_header header = {.version = shape->has_cell_ends    ? THR_ENDS_VERSION
-                                            : shape->has_name_slots ? THR_NAMES_VERSION
-                                                                    : shape->version,
-                                 .lead = shape->version > 1 ? shape->lead : 0,
+    thr_segment_header header = {.version = THR_FORMAT_VERSION,
+                                 .lead = shape->lead,
                                  .n_cells = shape->n_cells,
                                  .n_items = shape->n_items,
                                  .n_dims = shape->n_dims,

@@ -24,10 +24,6 @@ uint64_t thr_index_quantiser_fingerprint(const thr_index *index) {
 
 static thr_status check(const thr_index *index, const thr_quantiser_wanted *wanted, thr_error *err) {
     const thr_manifest *m = &index->manifest;
-    if (m->version < THR_BUILD_VERSION)
-        return thr_fail(err, THR_EUNSUPPORTED,
-                        "%s: the quantiser of an index of format %" PRIu32 " cannot be shared: build that index again",
-                        index->manifest_path, m->version);
     if (m->n_segments == 0)
         return thr_fail(err, THR_EUNSUPPORTED, "%s: has no quantiser yet, for it has too few items: add some",
                         index->manifest_path);

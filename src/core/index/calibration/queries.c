@@ -91,9 +91,6 @@ thr_status thr_index_tune(thr_index *index, const thr_matrix *queries, thr_error
         return thr_fail(err, THR_EINVAL,
                         "%" PRIu64 " queries are too few to calibrate with: give at least %d, better a thousand",
                         queries->n_rows, (int)THR_TUNE_LEAST_QUERIES);
-    if (index->manifest.version < 2)
-        return thr_fail(err, THR_EUNSUPPORTED, "%s: format 1 has no place for a calibration: build the index again",
-                        index->manifest_path);
     if (index->manifest.model.codes && index->vectors.keep == THR_DTYPE_NONE)
         return thr_fail(err, THR_EUNSUPPORTED,
                         "%s: holds a model's codes, all of which a search reads: there is nothing to calibrate",

@@ -9,19 +9,6 @@
 #include <assert.h>
 #include <string.h>
 
-/* One more than the largest id, of an index that has ids of its own. */
-static thr_status find_next_id(const thr_index *index, uint64_t *next, thr_error *err) {
-    *next = 0;
-    for (uint32_t i = 0; i < index->n_segments; i++) {
-        const thr_segment_view *view = &index->mapped[i].view;
-        const uint32_t last = view->id_order[view->shape.n_items - 1];
-        if (last >= view->shape.n_items || view->ids[last] == THR_NO_ID)
-            return thr_section_file_damaged(&view->file, 0, "the order of ids is wrong", err);
-        *next = view->ids[last] >= *next ? view->ids[last] + 1 : *next;
-    }
-    return THR_OK;
-}
-
 static thr_status copy_manifest(thr_commit *c, thr_error *err) {
     const thr_manifest *old = &c->index->manifest;
     thr_manifest *m = &c->manifest;
@@ -31,12 +18,9 @@ static thr_status copy_manifest(thr_commit *c, thr_error *err) {
     if (old->n_segments > 0)
         memcpy(m->segments, old->segments, old->n_segments * sizeof *m->segments);
     m->n_commits++;
-    if (old->n_commits > 0)
-        return THR_OK;
-    m->next_id = old->n_rows;
-    if (old->keep != THR_DTYPE_NONE)
+    if (old->n_commits == 0 && old->keep != THR_DTYPE_NONE)
         THR_TRY(thr_index_code_error(c->index, &m->code_error, &m->code_error, err));
-    return old->has_ids ? find_next_id(c->index, &m->next_id, err) : THR_OK;
+    return THR_OK;
 }
 
 thr_status thr_index_commit_begin(thr_context *context, const char *dir, const thr_build_dir *held, thr_commit *c,
@@ -46,8 +30,6 @@ thr_status thr_index_commit_begin(thr_context *context, const char *dir, const t
     THR_TRY(held != NULL ? thr_index_build_dir_share(held, &c->dir, err)
                          : thr_index_build_dir_change(context, dir, &c->dir, err));
     THR_TRY(thr_index_open(context, dir, &c->index, err));
-    if (c->index->manifest.version < 2)
-        return thr_fail(err, THR_EUNSUPPORTED, "%s: an index of format 1 cannot be changed: build it again", dir);
     THR_TRY(copy_manifest(c, err));
     THR_TRY(thr_index_commit_resize_live(c, c->manifest.n_rows, err));
     if (c->index->live.words != NULL)
@@ -108,7 +90,6 @@ thr_status thr_index_commit_append(thr_commit *c, const thr_manifest_segment *se
 thr_status thr_index_commit_publish(thr_commit *c, thr_error *err) {
     thr_manifest *m = &c->manifest;
     assert(c->folded || c->keeps_journal || !thr_index_snapshot_has_changes(c->index));
-    m->version = m->journal.there || m->n_segments == 0 ? THR_FORMAT_VERSION : THR_CHANGED_VERSION;
     THR_TRY(thr_index_check_after(c->index, THR_OK, err)); /* bytes copied from its files are right */
     if (c->learned)
         THR_TRY(thr_index_commit_calibrate(c, err));

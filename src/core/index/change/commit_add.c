@@ -64,13 +64,6 @@ static thr_status find_replaced(adder *a, thr_error *err) {
 
 /* ------------------------------------------------------------------------------------------------ commit */
 
-/* Raise next_id above the largest given id. */
-static void raise_next_id(adder *a) {
-    uint64_t *next = &a->commit.manifest.next_id;
-    for (uint64_t i = 0; a->ids->offsets == NULL && i < a->ids->n; i++)
-        *next = a->ids->ids[i] >= *next ? a->ids->ids[i] + 1 : *next;
-}
-
 /* Items too few to learn a quantiser from are carried over to a new journal, with those of the old one. */
 static thr_status add_few(adder *a, thr_appended *added, thr_error *err) {
     thr_commit *c = &a->commit;
@@ -159,7 +152,7 @@ static thr_status add(adder *a, thr_index_change *change, thr_error *err) {
         THR_TRY(thr_index_hits_check_count(a->added_features.items.n_items, added.n, a->source->name, err));
     THR_TRY(thr_index_commit_write_features(&a->commit, a->commit.live, a->commit.index->manifest.n_rows, NULL,
                                             &a->added_features, err));
-    raise_next_id(a);
+    thr_index_ids_raise_next(a->ids, &a->commit.manifest.next_id);
     THR_TRY(thr_index_commit_publish(&a->commit, err));
     *change = (thr_index_change){.n_added = added.n,
                                  .n_removed = a->n_replaced,

@@ -37,8 +37,7 @@ thr_status thr_index_create(thr_context *context, const char *dir, const thr_ind
         o = *options;
     THR_TRY(check_options(&o, err));
     const thr_index_build_options like = {.item_bits = o.item_bits, .lead_bits = o.lead_bits};
-    thr_manifest m = {.version = THR_FORMAT_VERSION,
-                      .metric = o.metric,
+    thr_manifest m = {.metric = o.metric,
                       .keep = o.keep,
                       .lead = thr_index_choose_lead(&like, o.n_dims),
                       .errors = {LEAST_ERROR, LEAST_ERROR, LEAST_ERROR, LEAST_ERROR},

@@ -20,9 +20,6 @@ static thr_status read_settings(thr_index_writer *w, uint32_t journal_rows, thr_
     thr_index *index = NULL;
     THR_TRY(thr_index_open(w->context, w->dir, &index, err));
     const thr_manifest *m = &index->manifest;
-    thr_status status = THR_OK;
-    if (m->version < 2)
-        status = thr_fail(err, THR_EUNSUPPORTED, "%s: an index of format 1 cannot be changed: build it again", w->dir);
     w->n_dims = thr_manifest_vector_dims(m);
     w->has_names = m->has_names;
     w->has_journal = thr_manifest_takes_journal(m);
@@ -30,7 +27,7 @@ static thr_status read_settings(thr_index_writer *w, uint32_t journal_rows, thr_
     if (journal_rows > 0 && journal_rows < w->most_rows)
         w->most_rows = journal_rows;
     thr_index_free(index);
-    return status;
+    return THR_OK;
 }
 
 thr_status thr_index_writer_open(thr_context *context, const char *dir, const thr_index_writer_options *options,

@@ -27,7 +27,7 @@ typedef struct header {
 _Static_assert(sizeof(header) == THR_JOURNAL_HEADER, "no padding");
 
 static header make_header(const thr_journal_kind *kind, uint64_t least_end) {
-    header h = {.version = THR_JOURNAL_VERSION,
+    header h = {.version = THR_FORMAT_VERSION,
                 .n_dims = kind->n_dims,
                 .has_names = kind->has_names,
                 .build = kind->build,
@@ -61,13 +61,13 @@ static thr_status read_header(thr_journal *j, thr_error *err) {
         j->least_end = h.least_end;
         return THR_OK;
     }
-    /* A whole header is of another index or of a newer version; the bytes after it are not read. */
+    /* A whole header is of another index or of another version; the bytes after it are not read. */
     if (got == sizeof h && h.checksum != thr_checksum_of(&h, offsetof(header, checksum)))
         THR_TRY(thr_index_journal_follows(j, first.checksum, &j->header_damaged, err));
     if (j->header_damaged)
         return THR_OK;
-    if (got >= offsetof(header, n_dims) && memcmp(h.magic, MAGIC, sizeof MAGIC) == 0 && h.version > THR_JOURNAL_VERSION)
-        return thr_fail_newer(j->path, h.version, THR_JOURNAL_VERSION, err);
+    if (got >= offsetof(header, n_dims) && memcmp(h.magic, MAGIC, sizeof MAGIC) == 0)
+        THR_TRY(thr_check_format_version(j->path, h.version, err));
     return thr_fail(err, THR_ECORRUPT,
                     "%s: its header is not that of this index's journal: restore the file, or build the index again",
                     j->path);

@@ -12,7 +12,7 @@
 
 #include "base/memory.h"
 
-enum { THR_JOURNAL_VERSION = 2, THR_JOURNAL_HEADER = 64, THR_FRAME_HEADER = 48 };
+enum { THR_JOURNAL_HEADER = 64, THR_FRAME_HEADER = 48 };
 
 /* The largest end of a frame, and of the zeros after it. A writer makes a segment of a journal that would be larger. */
 enum { THR_JOURNAL_MOST_BYTES = 64 << 20, THR_JOURNAL_MOST_ROOM = 1 << 20 };

@@ -57,7 +57,7 @@ thr_status thr_index_verify_cells(const thr_index *index, uint32_t segment, thr_
         const double scale = (double)measured.radius + (double)ends.length;
         THR_TRY_OUT(thr_file_sum_step(sum, err));
         if (!is_cell(&table->cells[c], &measured, table->centroids + (size_t)c * table->n_dims, mean, table->n_dims) ||
-            (table->ends != NULL && !are_ends(&table->ends[c], &ends, scale)))
+            !are_ends(&table->ends[c], &ends, scale))
             THR_TRY_OUT(thr_fail(err, THR_ECORRUPT,
                                  "%s: section cells: cell %" PRIu32 " is not what its items are: build the index again",
                                  index->mapped[segment].view.file.path, c));

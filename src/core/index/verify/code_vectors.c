@@ -252,8 +252,7 @@ thr_status thr_index_verify_code_vectors(const thr_index *index, uint32_t segmen
                     .relative = m->has_origins,
                     .origin = m->quantiser.centre};
     thr_status status = THR_OK;
-    /* Version 1 has other factors. A model's codes are not of the vectors. */
-    if (m->keep == THR_DTYPE_NONE || m->model.codes || view->shape.version < THR_SEGMENT_VERSION)
+    if (m->keep == THR_DTYPE_NONE || m->model.codes) /* a model's codes are not of the vectors */
         return THR_OK;
     if (c.origin != NULL)
         c.centre_length = sqrt(index->context->kernels->sum_squares(c.origin, n_dims));

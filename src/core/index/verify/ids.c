@@ -54,9 +54,9 @@ static thr_status fail_twice(const thr_index *index, const cursor *a, const curs
                     index->mapped[a->segment].path);
 }
 
-/* Items that are added get ids from the MANIFEST's next on. Older versions do not have it. */
+/* Items that are added get ids from the MANIFEST's next on. */
 static thr_status check_next(const thr_index *index, thr_error *err) {
-    for (uint32_t i = 0; i < index->n_segments && index->manifest.version > 2; i++) {
+    for (uint32_t i = 0; i < index->n_segments; i++) {
         const thr_segment_view *view = &index->mapped[i].view;
         if (view->ids == NULL)
             continue;

@@ -41,16 +41,9 @@ thr_status thr_section_file_damaged(const thr_section_file *file, uint64_t offse
 
 static thr_status check_version(const thr_section_file *file, thr_error *err) {
     const thr_file_kind *kind = file->kind;
-    if (file->version > kind->newest)
-        return thr_fail_newer(file->path, file->version, kind->newest, err);
-    if (file->version == 0)
-        return thr_section_file_damaged(file, THR_SECTIONS_VERSION_AT, "there is no version 0", err);
-    if (file->version < kind->oldest)
-        return thr_fail(err, THR_EVERSION,
-                        "%s: written by an older Thresher (format %" PRIu32 "; this one reads %" PRIu32 "): build it "
-                        "again",
-                        file->path, file->version, kind->newest);
-    return THR_OK;
+    if (file->version >= kind->oldest && file->version <= kind->newest)
+        return THR_OK;
+    return thr_check_format_version(file->path, file->version, err);
 }
 
 /* The table ends the file. The comparison adds nothing, because a sum might overflow. */
