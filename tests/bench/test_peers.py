@@ -8,7 +8,6 @@ import subprocess
 import sys
 import tempfile
 import unittest
-import xml.etree.ElementTree as xml
 
 from bench.shared import common
 from bench.search import datasets

@@ -52,7 +52,14 @@ class Figures(unittest.TestCase):
 
 class Targets(unittest.TestCase):
     def test_a_value_on_its_bound_meets_it(self):
-        for target, value, missed in ((">= 2", "2", 0), (">= 2", "1.9", 1), ("<= 2", "2", 0), ("<= 2", "2.1", 1), ("", "0", 0), (">= 2", "", 0)):
+        for target, value, missed in (
+            (">= 2", "2", 0),
+            (">= 2", "1.9", 1),
+            ("<= 2", "2", 0),
+            ("<= 2", "2.1", 1),
+            ("", "0", 0),
+            (">= 2", "", 0),
+        ):
             self.assertEqual(results.missed({"target": target, "value": value}), bool(missed), (target, value))
 
 
@@ -60,7 +67,9 @@ class Page(unittest.TestCase):
     def test_the_page_and_its_pictures_are_those_of_the_figures(self):
         figures = page.all_figures()
         again = "; call python3 programs/bench/results/page.py with PYTHONPATH=programs"
-        self.assertEqual(page.PAGE.read_text(encoding="utf-8"), page.text(figures), f"{page.PAGE} is older than results/{again}")
+        self.assertEqual(
+            page.PAGE.read_text(encoding="utf-8"), page.text(figures), f"{page.PAGE} is older than results/{again}"
+        )
         for name, picture in page.drawn(figures).items():
             self.assertEqual((page.PAGE.parent / name).read_text(encoding="utf-8"), picture, f"{name} is older{again}")
             self.assertEqual(xml.fromstring(picture).tag, "{http://www.w3.org/2000/svg}svg")
@@ -74,7 +83,9 @@ class Page(unittest.TestCase):
 
     def test_every_subject_is_on_the_page(self):
         shown = {subject for section in page.SECTIONS for subject in section.commands}
-        self.assertEqual({path.stem for path in results.FOLDER.glob("*.csv")} - shown - {"gpu", "papers", "papers-runs"}, set())  # of docs/gpu.md, docs/reproduction.md
+        self.assertEqual(
+            {path.stem for path in results.FOLDER.glob("*.csv")} - shown - {"gpu", "papers", "papers-runs"}, set()
+        )  # of docs/gpu.md, docs/reproduction.md
 
     def test_a_case_is_of_the_machine_that_was_measured_last(self):
         about = [("old", "2026-01-01", "a", "x"), ("new", "2026-01-02", "a", "y"), ("old", "2026-01-01", "b", "x")]
@@ -112,7 +123,9 @@ class Tables(unittest.TestCase):
         found = self.figures("speed", keys, units, [["books", "Faiss", "exact", 10, "1.50", "12,345"]])
         about = {**self.ABOUT, "case": "books: speed", "system": "Faiss"}
         self.assertEqual(found[0], {**about, "setting": "exact; k 10", "unit": "ms", "value": "1.50"})
-        self.assertEqual(found[1], {**about, "setting": "exact; k 10; batches of 64", "unit": "queries/s", "value": "12345"})
+        self.assertEqual(
+            found[1], {**about, "setting": "exact; k 10; batches of 64", "unit": "queries/s", "value": "12345"}
+        )
 
     def test_cells_without_a_number_are_no_figures(self):
         found = self.figures("c", ["what"], ["a", "b", "c"], [["-", "", "-", "0.97 ± 0.01"]])
@@ -128,8 +141,10 @@ class Tables(unittest.TestCase):
         self.assertEqual([figure["target"] for figure in table.figures()], ["<= 1.5"])
         closing = results.Figures([["speed", results.Goal("2", least=2), "8 bits"], ["size", "3", ""]])
         self.assertIn("| speed | >= 2 | 2 | yes | 8 bits |", str(closing))
-        self.assertEqual([(f["unit"], f["setting"], f["target"]) for f in closing.figures()],
-                         [("speed", "8 bits", ">= 2"), ("size", "", "")])
+        self.assertEqual(
+            [(f["unit"], f["setting"], f["target"]) for f in closing.figures()],
+            [("speed", "8 bits", ">= 2"), ("size", "", "")],
+        )
 
     def test_a_report_is_text_and_rows(self):
         report = results.Report(["words\n", results.Report([results.Table("c", [], ["ms"], [["2"]])])])
@@ -154,7 +169,12 @@ class Merging(unittest.TestCase):
             self.assertRegex(rows[1]["date"], r"^\d{4}-")
 
     def test_cores_have_their_names(self):
-        for fields, name in (((25, 1, 1), "Zen 3"), ((25, 17, 1), "Zen 4"), ((26, 2, 1), "Zen 5"), ((23, 49, 0), "Zen 2")):
+        for fields, name in (
+            ((25, 1, 1), "Zen 3"),
+            ((25, 17, 1), "Zen 4"),
+            ((26, 2, 1), "Zen 5"),
+            ((23, 49, 0), "Zen 2"),
+        ):
             about = dict(zip(("cpu family", "model", "stepping"), map(str, fields)), vendor_id="AuthenticAMD")
             self.assertEqual(results.core_of(about), name)
         intel = {"vendor_id": "GenuineIntel", "cpu family": "6", "model": "85", "stepping": "7", "model name": "x"}

@@ -24,6 +24,7 @@ from bench.shared.common import (  # first: one thread, and numpy is there
 
 from bench.search import datasets, measure
 from bench.live import peers as live_peers
+from bench.shared.results import Figures, Table
 import numpy as np
 
 K, BATCH, TURNOVERS, SEED = measure.K, 1000, 10, 1

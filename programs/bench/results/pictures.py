@@ -10,7 +10,9 @@ LEVELS = ("1e-2", "1e-4", "1e-8")  # of rank-convergence
 
 def values(rows, unit, **wanted):
     """[(row, value)] of a unit, of the rows whose columns begin with what is wanted."""
-    own = (row for row in rows if row["unit"] == unit and all(row[name].startswith(word) for name, word in wanted.items()))
+    own = (
+        row for row in rows if row["unit"] == unit and all(row[name].startswith(word) for name, word in wanted.items())
+    )
     return [(row, float(row["value"])) for row in own]
 
 
@@ -54,9 +56,14 @@ def cells(figures):
 def scan(figures):
     series = []
     for bits in ("2", "3", "4"):
-        points = pairs(figures["scan"], "recall@10", "queries/s", case=f"{DATA}: recall and speed", setting=f"bits {bits}")
+        points = pairs(
+            figures["scan"], "recall@10", "queries/s", case=f"{DATA}: recall and speed", setting=f"bits {bits}"
+        )
         series += [(f"{bits} bits per dimension", own) for own in points.values()]
-    exact = [(1.0, 1e3 / ms) for _, ms in values(figures["scan"], "ms per query, one at a time", case=f"{DATA}: exact", system="Thresher")]
+    exact = [
+        (1.0, 1e3 / ms)
+        for _, ms in values(figures["scan"], "ms per query, one at a time", case=f"{DATA}: exact", system="Thresher")
+    ]
     panels = [("queries per second, one at a time", [*series, ("exact scan of floats", exact)])]
     return svg.curves(f"{DATA}: codes of 2 to 4 bits, refined; one thread", panels)
 
@@ -64,11 +71,16 @@ def scan(figures):
 def promise(figures):
     series = {}
     for row, value in values(figures["promise"], "lowest recall", case=f"{DATA}, cosine"):
-        series.setdefault(row["case"].split(", ", 2)[2], {}).setdefault(number_after(row["setting"], "promised"), []).append(value)
+        series.setdefault(row["case"].split(", ", 2)[2], {}).setdefault(
+            number_after(row["setting"], "promised"), []
+        ).append(value)
     drawn = [(name, sorted((asked, min(found)) for asked, found in own.items())) for name, own in series.items()]
     drawn.append(("what is promised", sorted({(asked, asked) for _, points in drawn for asked, _ in points})))
     title, y_title = f"{DATA}: the lowest recall of all kinds of queries", "recall measured"
-    axes = svg.Axis("recall promised", (0.89, 0.92, 0.95, 0.98, 1)), svg.Axis("", (0.88, 0.9, 0.92, 0.94, 0.96, 0.98, 1))
+    axes = (
+        svg.Axis("recall promised", (0.89, 0.92, 0.95, 0.98, 1)),
+        svg.Axis("", (0.88, 0.9, 0.92, 0.94, 0.96, 0.98, 1)),
+    )
     return svg.picture(title, [(y_title, drawn, *axes)])
 
 
@@ -134,7 +146,10 @@ def translation(figures):
 
 
 def tower(figures):
-    groups = [("pairs/s", figures["tower"], "examples/s", "debian: training"), ("requests/s", figures["ads-peers"], "requests/s", "Beauty")]
+    groups = [
+        ("pairs/s", figures["tower"], "examples/s", "debian: training"),
+        ("requests/s", figures["ads-peers"], "requests/s", "Beauty"),
+    ]
     drawn = []
     for words, rows, unit, case in groups:
         best = {}
@@ -147,7 +162,12 @@ def tower(figures):
 
 def kernels(figures):
     groups = {}
-    for kernel, shape in (("dot_f32", "1000 rows"), ("distance_table", "200 d"), ("distance_tile", "200 d, 3 x 4 bits, 64"), ("matmul", "1024x288x64")):
+    for kernel, shape in (
+        ("dot_f32", "1000 rows"),
+        ("distance_table", "200 d"),
+        ("distance_tile", "200 d, 3 x 4 bits, 64"),
+        ("matmul", "1024x288x64"),
+    ):
         for row, ns in values(figures["kernels"], "ns/item", setting=shape):
             if row["case"] == kernel:
                 groups.setdefault(f"{kernel}, {row['setting']}", []).append((row["system"], ns))

@@ -131,7 +131,12 @@ def text(results, cells=False):
             parts.append(Table(name, ["system", "recall", "setting", "what"], PEER_UNITS, peer_rows(points)))
     for title, keys, units, rows_by in (
         ("promised recall", ["data", "bits", "promised"], ["recall@10", "queries/s"], promise_rows),
-        ("large k and filters", ["data", "what"], ["ms per query", "ms per query, batches of 64", "recall"], scaling_rows),
+        (
+            "large k and filters",
+            ["data", "what"],
+            ["ms per query", "ms per query, batches of 64", "recall"],
+            scaling_rows,
+        ),
     ):
         rows = [row for name, peers in results["results"].items() for row in rows_by(name, peers)]
         parts += [Table(title, keys, units, rows)] if rows else []

@@ -16,7 +16,6 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
-from bench.shared import common
 from bench.shared.common import Timer, figure, seconds_of
 from bench.shared.results import Figures, Goal, Table
 import numpy as np

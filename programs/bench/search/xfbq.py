@@ -258,7 +258,8 @@ def speed_text(data, kept):
 
 def sweep_text(data, kept):
     paper = published("XFBQ", "5, extra distance")["numbers"]
-    rows = [["XFBQ", f"scale {scale:g}" if scale else "searched scale", distance, f"{share:.1f}" if share else "", f"{found:.4f}",
+    rows = [["XFBQ", f"scale {scale:g}" if scale else "searched scale", distance,
+             f"{share:.1f}" if share and not distance else "", f"{found:.4f}",
              f"{speed:,.0f}"] for scale, share, distance, found, speed in kept["rows"]]  # fmt: skip
     units = ["components within 1 / scale, %", f"precision@{SWEEP_K}", "queries/s"]
     yield Table(f"{data}: scale and extra distance", ["system", "what", "extra distance"], units, rows)

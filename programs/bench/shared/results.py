@@ -79,7 +79,9 @@ def merge(rows, folder=FOLDER):
     for subject in subjects:
         own = [row for row in new if row["subject"] == subject]
         again = {(row["machine"], row["case"]) for row in own}
-        write(subject, [row for row in read(subject, folder) if (row["machine"], row["case"]) not in again] + own, folder)
+        write(
+            subject, [row for row in read(subject, folder) if (row["machine"], row["case"]) not in again] + own, folder
+        )
     return subjects
 
 
@@ -152,7 +154,9 @@ class Table:
         for row in self.rows:
             keys = dict(zip(self.keys, row))
             data, system = (keys.pop(name, other) for name, other in (("data", ""), ("system", OURS)))
-            settings = [f"{'' if key in NAMELESS else key + ' '}{text}" for key, text in keys.items() if text not in ("", "-")]
+            settings = [
+                f"{'' if key in NAMELESS else key + ' '}{text}" for key, text in keys.items() if text not in ("", "-")
+            ]
             for unit, cell in zip(self.units, row[len(self.keys) :]):
                 more, unit = ([], unit) if isinstance(unit, str) else ([unit[0]], unit[1])
                 found = number(cell.cell if isinstance(cell, Goal) else cell)
