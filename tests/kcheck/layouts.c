@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * kcheck --layouts: the same codes laid out in three ways, each scanned by the kernel that suits it. The first is the
- * library's; docs/kernels.md has the costs of the others. All three must give the same sum of distances.
+ * library's; results/kernels.csv has the speed of each. All three must give the same sum of distances.
  */
 #include "layouts.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* layouts.h - the comparison in the table of layouts of docs/kernels.md. */
+/* layouts.h - the comparison of layouts in results/kernels.csv. */
 #pragma once
 
 /* Print the table. 0; 1 when two layouts disagree; 77 without AVX-512. */

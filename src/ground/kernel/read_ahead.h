@@ -5,7 +5,7 @@
  * A scan alternates between the distances of a tile and the scores of its items. On some processors memory is idle
  * during the scores without requests, and the kernel waits for memory during the distances; on others the processor's
  * own prefetcher reads on, and requests only hinder it. Many queries at once compute long enough to need requests
- * everywhere. docs/kernels.md has the speeds with and without.
+ * everywhere (docs/kernels.md).
  */
 #pragma once
 
