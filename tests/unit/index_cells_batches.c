@@ -13,6 +13,13 @@ static const char PLACE[] = "index-cells-batches";
 
 enum { N = 8000, MANY = 100000, CELLS = 60, QUERIES = 300, MOST_RESULTS = QUERIES * 40 };
 
+/* Sanitizers see every way of a batch with fewer of them; other builds compare them all. */
+#ifdef THR_SANITIZED
+enum { KINDS_STEP = 3, THREADS_STEP = 2 };
+#else
+enum { KINDS_STEP = 1, THREADS_STEP = 1 };
+#endif
+
 static float *rows, *queries;
 static uint64_t some[MANY / 64 + 1], few[N / 64 + 1]; /* filters */
 
@@ -87,7 +94,7 @@ static void expect_equal_batches(const request *requests, size_t n_requests) {
         thr_context *context = NULL;
         thr_index *index = open_index(1, &context);
         search(index, &requests[r], 1, alone);
-        for (uint32_t t = 1; t <= 3; t++) {
+        for (uint32_t t = 1; t <= 3; t += THREADS_STEP) {
             thr_index_free(index);
             thr_context_free(context);
             index = open_index(t, &context);
@@ -107,7 +114,7 @@ static void expect_equal_batches(const request *requests, size_t n_requests) {
 
 static void batches_have_the_bits_of_single_queries(void **state) {
     (void)state;
-    for (size_t i = 0; i < N_KINDS; i++) {
+    for (size_t i = 0; i < N_KINDS; i += KINDS_STEP) {
         const request requests[] = {{QUERIES, 10, 0.9f, NULL}, {QUERIES, 1, 0.99f, some}};
         build(&KINDS[i], N);
         expect_equal_batches(requests, i < 3 ? 2 : 1);
