@@ -168,6 +168,18 @@ class Merging(unittest.TestCase):
             self.assertRegex(rows[1]["machine"], r"AVX2, \d+ CPUs$")
             self.assertRegex(rows[1]["date"], r"^\d{4}-")
 
+    def test_rows_of_programs_in_c_have_no_header(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = f"{folder}/rows.csv"
+            with open(path, "w", encoding="utf-8") as file:
+                file.write('"avx512",,,"s","a, b","Thresher","k 1; t = 2","ms",1.50,,<= 2\n')
+            self.assertEqual(results.merge(results.read_measured(path), folder), ["s"])
+            row = results.read("s", folder)[0]
+            self.assertEqual(
+                (row["case"], row["setting"], row["value"], row["target"]), ("a, b", "k 1; t = 2", "1.50", "<= 2")
+            )
+            self.assertIn("AVX-512", row["machine"])
+
     def test_cores_have_their_names(self):
         for fields, name in (
             ((25, 1, 1), "Zen 3"),
