@@ -112,7 +112,7 @@ typedef struct thr_index_build_options {
     const char *quantiser_from;
     /*
      * Store items in about this many cells of neighbours, up to 65,536 and the number of items. Searches with a recall
-     * of at most 0.999 then read only cells that are likely to hold answers. Those with features, extra, n_candidates
+     * of at most 0.999 then read only cells that are likely to hold answers. Those with features, n_candidates
      * or n_survivors read all cells. 0 or 1: no cells. THR_CELLS_AUTO: the build makes cells if it expects searches to
      * be clearly faster with them; never with features. Cells need kept vectors, and codes that a quantiser made of
      * them. Rows are then in the order of cells, so the rows of items without given ids differ from their ids: make
@@ -328,15 +328,13 @@ typedef struct thr_search_options {
      */
     uint32_t query_bits;
     uint64_t n_candidates;  /* candidates refined with exact vectors; 0: as many as recall requires */
-    float extra;            /* if >= 0, replaces n_candidates: refine every item whose estimate is within extra of the
-                               k-th best estimate (XFBQ 3.6), in units of the score. Negative: off */
     bool exact;             /* score every stored vector exactly, without codes, but for those of cells in which
                                certainly none is in the answer */
     const uint64_t *filter; /* rows that may be returned: bit (row % 64) of word row / 64. NULL: all rows */
     uint64_t filter_bits;   /* thr_index_n_rows, if filter is given */
     /*
      * The share of the true best k to find, in (0, 1], on average over queries. Values above 0.999 run the exact scan
-     * if vectors are kept and neither n_candidates nor extra is given. Otherwise the errors of estimates are measured,
+     * if vectors are kept and n_candidates is not given. Otherwise the errors of estimates are measured,
      * for each query or, in a rotated index, once; a search drops an item only if it is unlikely enough to be among the
      * best k. So the recall holds for queries unlike the items, too, and the calibration affects only the time. A query
      * of few effective dimensions, such as a unit vector, is scored against all vectors: its errors on a few rows do
@@ -347,7 +345,7 @@ typedef struct thr_search_options {
      *   without kept vectors; recall is then the share of the best k by the estimates of all codes
      *   by cosine, of codes that are not nested and have no centre
      *   of codes of a model of vectors
-     *   with n_candidates, extra, extra_distance or n_survivors given; recall then only chooses those not given
+     *   with n_candidates or n_survivors given; recall then only chooses those not given
      * The calibrated numbers reach the recall only for queries like those of the calibration.
      *
      * In an index with cells a recall below 0.9 may be missed by far, because misses in unread cells are estimated.
@@ -375,7 +373,7 @@ typedef struct thr_search_options {
      * Feature weights of each query, one entry per query row; NULL: score vectors only. Items are then ranked by value,
      * which is computed from s = vector score + the sum of the weights of the item's features, and from the item's
      * multiplier and offset (hits.h). The screen computes both in one pass. The numbers of survivors and candidates are
-     * those calibrated without features. extra must be negative. Only exact searches are certified.
+     * those calibrated without features. Only exact searches are certified.
      */
     const thr_hits_queries *features;
     thr_hits_value value;
@@ -392,17 +390,9 @@ typedef struct thr_search_options {
     const float *least_scores;
     /* NULL, or n_queries places: items whose records or vectors were read, after the leading planes. */
     uint64_t *n_read;
-    /*
-     * If not 0, extra in the XFBQ paper's unit, the integer distance of codes (8), for cosine. By (7)
-     *
-     *     extra = extra_distance x 2 r(b_item) r(b_query) / 2^(b_item + b_query),  r(b) = 1 / scale of codes of b bits
-     *
-     * For estimates the unit is approximate, because each item has its own factor.
-     */
-    uint64_t extra_distance;
 } thr_search_options;
 
-/* Defaults: recall 0.99, extra -1 (off); all other fields 0, NULL or false. A struct of zeros is not valid. */
+/* Defaults: recall 0.99; all other fields 0, NULL or false. A struct of zeros is not valid. */
 THR_API void thr_search_options_init(thr_search_options *options);
 
 /*
@@ -418,7 +408,7 @@ THR_API uint64_t thr_search_candidates(uint64_t k);
  * Row q holds the best items of query q, best first. If fewer than k items exist or pass the filter, the rest of the
  * row is THR_NO_ID with score -infinity. An index of codes only returns estimated scores, or cosines of a model's
  * codes. Answers do not depend on the number of threads or the CPU level. A second search of the same shape allocates
- * nothing, with two exceptions: extra, if its answer is larger than any before; and a model's encoding of queries.
+ * nothing, except for a model's encoding of queries.
  *
  * Returns THR_OK, or
  *   THR_EINVAL        k is 0, options are out of range, the filter has the wrong length, a least score is NaN or
@@ -426,8 +416,7 @@ THR_API uint64_t thr_search_candidates(uint64_t k);
  *   THR_EDIM          the queries' n_dims, or the number of feature queries, is wrong
  *   THR_ERANGE        a query has NaN or infinity, or a length that a build refuses (err names the row);
  *                     feature weights sum to 2^100 or more; a value is not finite
- *   THR_EUNSUPPORTED  exact on an index of codes only; features on an index without; extra for codes of a model of
- *                     vectors, which do not estimate the vectors' scores; extra_distance for ip and l2
+ *   THR_EUNSUPPORTED  exact on an index of codes only; features on an index without
  *   THR_EMISMATCH     the feature weights come from another model
  *   THR_ECHANGED      a file was changed or cut after it was opened
  *   THR_ENOMEM

@@ -156,7 +156,7 @@ class Index(Opened):
         sample_rows   rows from which the quantiser learns its ranges
         segment_rows  most items in one segment file
         cells         store items in about so many cells of neighbours: searches with a recall of at most 0.999 then
-                      read only cells that are likely to hold answers. Those with features, extra, n_candidates or
+                      read only cells that are likely to hold answers. Those with features, n_candidates or
                       n_survivors read all cells. Needs kept vectors.
                       Rows are then in the order of cells; the id of an item without one is still its row in vectors.
                       None or 1: no cells; "auto": cells where the build expects faster searches with them, else none,
@@ -244,8 +244,6 @@ class Index(Opened):
         certified: bool = False,
         n_candidates: int | None = None,
         n_survivors: int | None = None,
-        extra: float | None = None,
-        extra_distance: int | None = None,
         query_bits: int | None = None,
         features: Any = None,
         value: str = "sum",
@@ -273,9 +271,6 @@ class Index(Opened):
         n_candidates  items that get exact scores, instead of what recall requires
         n_survivors   items that pass the leading planes and have their other planes read, instead of what recall
                       requires
-        extra         instead of n_candidates: refine every item whose estimate is within extra of the k-th best
-                      estimate
-        extra_distance   extra in the unit of the XFBQ paper, the integer distance of codes; cosine only
         query_bits    bits per dimension of the query's code, 1 to 8; None: 4, or those of a model's queries
         features      in an index with features: feature weights of each query, {"category=12": 1.5, ...} as for
                       Hits.search, or a list of them, one a query. Items are ranked by value: the multipliers and offsets
@@ -302,8 +297,6 @@ class Index(Opened):
         if (
             n_candidates is None
             and n_survivors is None
-            and extra is None
-            and extra_distance is None
             and query_bits is None
             and filter is None
             and features is None
@@ -318,9 +311,7 @@ class Index(Opened):
             if type(queries) is np.ndarray and not handle.encodes_vectors:
                 return search(handle, queries, k, options, False, ids_out, scores_out)
         else:
-            options = search_options(handle.n_rows, recall, n_candidates, n_survivors, extra, exact, query_bits, filter)
-            if extra_distance is not None:
-                options.extra_distance = whole(extra_distance, "extra_distance", 1, 2**48)
+            options = search_options(handle.n_rows, recall, n_candidates, n_survivors, exact, query_bits, filter)
             options.kept_least, options.kept_read = least_scores, n_read_out
         by_model = features is None
         if handle.encodes_vectors and not are_texts(queries):
@@ -331,7 +322,7 @@ class Index(Opened):
             queries = self._encoded(handle, queries)
         if features is not None or target is not None:
             if options is None or options.is_shared:
-                options = search_options(handle.n_rows, recall, None, None, None, False, None, None)
+                options = search_options(handle.n_rows, recall, None, None, False, None, None)
             self._ask_for_features(handle, options, features, value, target, by_model)
         if features is None and value != "sum":
             raise _errors.ArgumentError(
@@ -383,7 +374,7 @@ class Index(Opened):
         handle = self.handle()
         note_radius(self._info.metric, least_score)
         filter = self._allow(handle, filter)
-        options = search_options(handle.n_rows, recall, None, None, None, exact, query_bits, filter)
+        options = search_options(handle.n_rows, recall, None, None, exact, query_bits, filter)
         if handle.encodes_vectors or are_texts(queries):
             queries = self._encoded(handle, queries)
         return search_radius(handle, queries, least_score, options, certified)

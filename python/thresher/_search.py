@@ -42,8 +42,6 @@ class Effort(TypedDict, total=False):
     exact: bool
     n_candidates: int | None
     n_survivors: int | None
-    extra: float | None
-    extra_distance: int | None
     query_bits: int | None
 
 
@@ -87,7 +85,6 @@ def search_options(
     recall: float | None,
     n_candidates: int | None,
     n_survivors: int | None,
-    extra: float | None,
     exact: bool,
     query_bits: int | None,
     allowed: Any,
@@ -103,10 +100,6 @@ def search_options(
         options.n_candidates = whole(n_candidates, "n_candidates", 1, 2**48)
     if n_survivors is not None:
         options.n_survivors = whole(n_survivors, "n_survivors", 1, 2**48)
-    if extra is not None:
-        options.extra = number(extra, "extra")
-        if not options.extra >= 0:
-            raise _errors.ArgumentError(f"extra is {extra}: expected a number of at least 0")
     if query_bits is not None:
         options.query_bits = whole(query_bits, "query_bits", 1, 8)
     if allowed is not None:
@@ -126,7 +119,7 @@ def options_of_recall(recall: float) -> abi.SearchOptions:
     known = type(recall) is float  # others may have no hash
     options = _of_recall.get(recall) if known else None
     if options is None:
-        options = search_options(0, recall, None, None, None, False, None, None)
+        options = search_options(0, recall, None, None, False, None, None)
         options.is_shared = True
         if known and len(_of_recall) < _MOST_OF_RECALL:
             _of_recall[recall] = options

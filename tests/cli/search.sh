@@ -118,13 +118,6 @@ same fbin.ivecs result.ivecs
 # more candidates find at least as much; all of them find everything
 works "$THRESHER" index search plain.index queries.fvecs -k 10 --candidates 1000 -o all.ivecs
 same all.ivecs truth.ivecs
-works "$THRESHER" index search plain.index queries.fvecs -k 10 --extra 2.5 -o extra.ivecs
-same extra.ivecs truth.ivecs
-works "$THRESHER" index search plain.index queries.fvecs -k 10 --extra-distance 1000000 -o extra.ivecs
-same extra.ivecs truth.ivecs
-works "$THRESHER" index build base.fvecs --scale 3 -o scaled.index
-works "$THRESHER" index search scaled.index queries.fvecs -k 10 --extra-distance 1000000 -o extra.ivecs
-same extra.ivecs truth.ivecs
 works "$THRESHER" index search plain.index queries.fvecs -k 10 --query-bits 8 --candidates 1000 -o bits.ivecs
 same bits.ivecs truth.ivecs
 

@@ -136,7 +136,6 @@ done <<END
 1|more lines than there are queries|--features too_many.txt
 1|--features takes a file here|--features late:0.5
 1|need --features: queries are vectors alone|--explain
-2|--extra-distance do not work with --features|--features users.txt --extra 0.1
 2|--rank needs --rank-columns|--rank rank.model
 1|queries.npy has 20 rows, the collection has 600 items|--rank rank.model --rank-columns 1,score,2 --rank-features queries.npy
 1|--target|--target (late

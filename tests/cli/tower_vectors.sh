@@ -111,7 +111,6 @@ works "$THRESHER" index build many.fvecs --model m.safetensors --codes-only -o b
 fails 1 'holds codes only' "$THRESHER" index search bare.index queries.fvecs -k 5 --exact
 fails 1 'holds codes only' "$THRESHER" index search bare.index --like 17 -k 5
 fails 1 'narrow.fvecs has 8 dimensions, kept.index has 24' "$THRESHER" index search kept.index narrow.fvecs -k 5
-fails 1 'extra is in units of scores' "$THRESHER" index search kept.index queries.fvecs -k 5 --extra 0.1
 fails 1 'cells of a model' "$THRESHER" index build many.fvecs --model m.safetensors --cells 8 -o x.index
 fails 2 'which are stored as they are' "$THRESHER" index build many.fvecs --model m.safetensors --bits 2 -o x.index
 works "$THRESHER" tower encode m.safetensors many.fvecs -o many.npy

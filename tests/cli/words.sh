@@ -57,9 +57,9 @@ for bad in 0 -5 ten 1k 18446744073709551616; do
     fails 2 '-k takes a whole number, 1 or more' "$THRESHER" index search d q.npy -k "$bad"
     fails 2 '-k takes a whole number, 1 or more' "$THRESHER" index search d q.npy "-k$bad"
 done
-for bad in -0.5 x nan inf 1e999 '' 0x1p3 1,5; do
-    fails 2 '--extra takes a number, 0 or more' "$THRESHER" index search d q.npy -k 5 --extra "$bad"
-    fails 2 '--extra takes a number, 0 or more' "$THRESHER" index search d q.npy -k 5 --extra="$bad"
+for bad in 0.5 x nan inf 1e999 '' 0x1p3 1,5; do
+    fails 2 '--scale takes a number, 1 or more' "$THRESHER" index build x.npy -o y --scale "$bad"
+    fails 2 '--scale takes a number, 1 or more' "$THRESHER" index build x.npy -o y --scale="$bad"
 done
 for bad in 0 -0.5 1.0001 2 99 x nan inf '' 0.99x; do
     fails 2 "--recall takes a number above 0 and up to 1, not \"$bad\"" \
@@ -84,7 +84,7 @@ fails 2 '--radius needs a value' "$THRESHER" index search d q.npy --radius
 for bad in x nan inf 1e999; do
     fails 2 '--radius takes a number, not' "$THRESHER" index search d q.npy --radius $bad
 done
-for more in --candidates=5 --survivors=5 --extra=0.1 --extra-distance=9; do
+for more in --candidates=5 --survivors=5; do
     fails 2 'are for the best -k, not for --radius' "$THRESHER" index search d q.npy --radius 0.5 $more
 done
 fails 2 'QUERIES, --like NAME or --text TEXT is missing' "$THRESHER" index search d -k 3
@@ -94,9 +94,7 @@ fails 2 'DIR is missing' "$THRESHER" index info
 fails 2 '"c" is one argument too many' "$THRESHER" index search a b c -k 3
 fails 2 '"b" is one argument too many' "$THRESHER" info a -- b
 fails 2 'DIR is empty' "$THRESHER" index info ''
-fails 2 '--exact and --extra exclude each other' "$THRESHER" index search d q.npy -k 3 --exact --extra 1
 fails 2 '--candidates and --exact exclude each other' "$THRESHER" index search d q.npy -k 3 --candidates 5 --exact
-fails 2 '--extra and --extra-distance exclude' "$THRESHER" index search d q.npy -k 3 --extra 1 --extra-distance 9
 fails 2 '--scale takes a number, 1 or more' "$THRESHER" index build x.npy -o y --scale 0.5
 fails 2 '--keep and --codes-only exclude each other' "$THRESHER" index build x.npy -o y --keep f16 --codes-only
 fails 2 '--rotate and --no-rotate exclude each other' "$THRESHER" index build x.npy -o y --rotate --no-rotate

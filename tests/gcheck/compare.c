@@ -121,7 +121,7 @@ static uint64_t draw_k(uint64_t *rng, uint64_t most) {
 }
 
 /*
- * One query, batches, extra, a filter; on devices by each of the ways to distances, or by the one they choose.
+ * One query, batches, a filter; on devices by each of the ways to distances, or by the one they choose.
  */
 static void search_all_ways(gcheck *g, const limits *sizes, const thr_scan_corpus *corpus, uint64_t *rng,
                             const char *what) {
@@ -141,8 +141,6 @@ static void search_all_ways(gcheck *g, const limits *sizes, const thr_scan_corpu
         options.query_bits = 1 + (uint32_t)thr_rng_below(rng, 8);
         options.n_survivors = spread(rng, 1, sizes->most_k);
         options.n_candidates = spread(rng, 1, sizes->most_k / 4);
-        if (way == 2 && corpus->keep != THR_DTYPE_NONE)
-            options.extra = corpus->metric == THR_METRIC_COSINE ? 0.05f : (float)n_dims / 20;
         if (way == 3) {
             options.filter = filter;
             options.filter_bits = corpus->n_rows;

@@ -41,10 +41,6 @@ void test_all_searches(thr_context *context, const test_corpus *corpus, uint64_t
     test_search_equals_naive(context, corpus, queries, n_queries, 5, &options, "a batch");
     test_search_equals_naive(context, corpus, queries, 2, 1 + thr_rng_below(rng, n), &options, "any k");
     test_search_equals_naive(context, corpus, queries, 2, n + 3, &options, "k > n");
-    options.extra = corpus->shape.metric == THR_METRIC_COSINE ? 0.05f : (float)n_dims / 20;
-    test_search_equals_naive(context, corpus, queries, n_queries, 4, &options, "extra");
-    options.extra = INFINITY;
-    test_search_equals_naive(context, corpus, queries, 1, 4, &options, "extra without end");
     options = test_counts(20, 10);
     options.filter = filter;
     options.filter_bits = n;

@@ -254,17 +254,7 @@ double test_exact_double(const test_corpus *corpus, const test_query *query, uin
     }
 }
 
-/* How many of n sorted items are at least as good as the wanted-th less a margin. */
-static size_t within(const thr_candidate *items, size_t n, uint64_t wanted, float margin) {
-    if (wanted >= n || !(margin > 0))
-        return wanted < n ? (size_t)wanted : n;
-    size_t kept = (size_t)wanted;
-    while (kept < n && items[kept].score >= items[wanted - 1].score - margin)
-        kept++;
-    return kept;
-}
-
-/* The candidates in order, as many as are refined or returned; XFBQ 3.6 for extra. */
+/* The candidates in order, as many as are refined or returned. */
 static size_t screen(const test_corpus *corpus, const test_query *query, uint64_t k, const thr_search_options *options,
                      bool exact, thr_candidate *items) {
     size_t n = 0;
@@ -279,18 +269,16 @@ static size_t screen(const test_corpus *corpus, const test_query *query, uint64_
     if (exact)
         return n;
     uint64_t wanted = options->n_candidates > k ? options->n_candidates : k;
-    if (options->extra >= 0 || corpus->shape.keep == THR_DTYPE_NONE)
+    if (corpus->shape.keep == THR_DTYPE_NONE)
         wanted = k;
-    float margin = corpus->shape.keep == THR_DTYPE_NONE ? 0 : options->extra;
-    if (!nested && !test_has_factors(corpus))
-        margin /= query->code_gain;
     if (!nested)
-        return within(items, n, wanted, margin);
-    n = within(items, n, options->n_survivors > wanted ? options->n_survivors : wanted, margin);
+        return wanted < n ? wanted : n;
+    const uint64_t survivors = options->n_survivors > wanted ? options->n_survivors : wanted;
+    n = survivors < n ? survivors : n;
     for (size_t i = 0; i < n; i++)
         items[i].score = test_estimate(corpus, query, items[i].row);
     qsort(items, n, sizeof *items, test_candidate_order);
-    return within(items, n, wanted, margin);
+    return wanted < n ? wanted : n;
 }
 
 static float shown(const test_corpus *corpus, const test_query *query, float score) {
@@ -346,11 +334,11 @@ void test_search_equals_naive(thr_context *context, const test_corpus *corpus, c
             if (rows[q * k + i] != wanted_rows[i] || scores[q * k + i] != wanted_scores[i])
                 fail_msg(
                     "%s: seed %llu: %u items x %u dims, %u bits x %u, metric %s, keep %s, k %llu, candidates %llu, "
-                    "extra %g, exact %d: query %llu place %llu is row %llu score %.9g, not row %llu score %.9g",
+                    "exact %d: query %llu place %llu is row %llu score %.9g, not row %llu score %.9g",
                     what, (unsigned long long)test_seed(), shape->n_items, shape->n_dims, shape->bits,
                     options->query_bits, thr_metric_name(shape->metric), thr_dtype_name(shape->keep),
-                    (unsigned long long)k, (unsigned long long)options->n_candidates, (double)options->extra,
-                    options->exact, (unsigned long long)q, (unsigned long long)i, (unsigned long long)rows[q * k + i],
+                    (unsigned long long)k, (unsigned long long)options->n_candidates, options->exact,
+                    (unsigned long long)q, (unsigned long long)i, (unsigned long long)rows[q * k + i],
                     (double)scores[q * k + i], (unsigned long long)wanted_rows[i], (double)wanted_scores[i]);
     }
     free(rows);

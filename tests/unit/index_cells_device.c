@@ -220,7 +220,6 @@ static void check_all_cells(thr_index *cpu, thr_index *gpu) {
             thr_search_options_init(&options);
             options.recall = way == 0 || (way == 1 && ranges) ? 1 : way == 3 ? options.recall : 0.9f;
             options.certified = way == 1 ? certified[i] : NULL;
-            options.extra = way == 2 ? 0.1f : options.extra;
             options.n_survivors = way == 3 ? 200 : 0;
             options.n_candidates = way == 3 ? 50 : 0;
             expect_ok(thr_index_search(indexes[i], &matrix, K, &options, ids[i], scores[i], &error));

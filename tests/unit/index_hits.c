@@ -286,9 +286,6 @@ static void wrong_options_and_weights_are_refused(void **state) {
     f.options.features = &few;
     expect_status(search(&f, NULL), THR_EDIM);
     f.options.features = &f.a.queries;
-    f.options.extra = 0.1f;
-    expect_status(search(&f, NULL), THR_EINVAL);
-    f.options.extra = -1;
     f.options.value = (thr_hits_value)7;
     expect_status(search(&f, NULL), THR_EINVAL);
     f.options.value = THR_HITS_VALUE_SUM;

@@ -343,8 +343,6 @@ static void what_does_not_fit_is_refused(void **state) {
     thr_search_options search = candidates(20);
     answer out;
     expect_status(thr_index_search(index, &narrow, K, &search, out.ids, out.scores, &error), THR_EDIM);
-    search.extra = 0.5f;
-    expect_status(thr_index_search(index, &wide, K, &search, out.ids, out.scores, &error), THR_EUNSUPPORTED);
     rows[3] = INFINITY;
     expect_status(thr_index_search(index, &wide, K, NULL, out.ids, out.scores, &error), THR_ERANGE);
     thr_index_free(index);

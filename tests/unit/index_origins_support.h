@@ -341,23 +341,18 @@ static inline size_t check_searches(thr_index *index, truth *t, const float *que
     options.n_survivors = options.n_candidates = t->n + 1;
     search(index, t->kind, queries, options, &found);
     assert_true(same_answer(&exact, &found));
-    options = default_options();
-    options.extra = INFINITY;
-    search(index, t->kind, queries, options, &found);
-    assert_true(same_answer(&exact, &found));
-    for (int way = 0; way < 7; way++) {
-        static const char *const names[] = {"defaults", "recall .9", "recall .999", "few", "some", "extra", "8 bits"};
+    for (int way = 0; way < 6; way++) {
+        static const char *const names[] = {"defaults", "recall .9", "recall .999", "few", "some", "8 bits"};
         options = default_options();
         options.recall = way == 1 ? 0.9f : way == 2 ? 0.999f : 0.99f;
         options.n_candidates = way == 3 ? 2 * K : way == 4 ? 8 * K : 0;
-        options.n_survivors = way == 3 ? 5 * K : way == 4 ? 20 * K : way == 5 ? 30 * K : 0;
-        options.extra = way == 5 ? 0.05f : -1;
-        options.query_bits = way == 6 ? 8 : 0;
+        options.n_survivors = way == 3 ? 5 * K : way == 4 ? 20 * K : 0;
+        options.query_bits = way == 5 ? 8 : 0;
         search(index, t->kind, queries, options, &found);
         expect_scores(t, queries, &found, false, names[way]);
         n_certified += expect_certified_exact(&exact, &found, names[way]);
         const double recall = recall_of(&exact, &found);
-        const bool promised = way < 3 || way == 6;
+        const bool promised = way < 3 || way == 5;
         assert_case(!promised || recall >= (way == 1 ? 0.8 : 0.95), "%s, %u of %u bits, %s: recall %g",
                     thr_metric_name(t->kind->metric), t->kind->lead, t->kind->bits, names[way], recall);
     }

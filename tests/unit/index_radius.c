@@ -165,7 +165,6 @@ static void options_that_a_radius_search_does_not_have_are_refused(void **state)
     thr_index *index = build_and_open(context, rows, &build);
     refuse_options(o.n_candidates = 10, "for the best k");
     refuse_options(o.n_survivors = 10, "for the best k");
-    refuse_options(o.extra = 0, "for the best k");
     refuse_options(o.recall = 0, "");
     refuse_options(o.query_bits = 9, "");
     refuse_options((o.filter = filter, o.filter_bits = N - 1), "");

@@ -156,9 +156,8 @@ static void expect_same_answers(thr_index *a, thr_index *b, const thr_matrix *qu
     float scores_a[N_QUERIES * K], scores_b[N_QUERIES * K];
     thr_search_options options;
     thr_search_options_init(&options);
-    for (int mode = 0; mode < 3; mode++) {
+    for (int mode = 0; mode < 2; mode++) {
         options.n_candidates = mode == 0 ? 0 : 20;
-        options.extra = mode == 2 ? 0.1f : -1;
         memset(ids_a, 0, sizeof ids_a);
         expect_ok(thr_index_search(a, queries, K, &options, ids_a, scores_a, &error));
         expect_ok(thr_index_search(b, queries, K, &options, ids_b, scores_b, &error));
@@ -320,9 +319,6 @@ static void wrong_questions_are_refused(void **state) {
     bad = good;
     bad.query_bits = 9;
     expect_status(thr_index_search(index, &query, K, &bad, ids, scores, &error), THR_EINVAL);
-    bad = good;
-    bad.extra = NAN;
-    expect_status(thr_index_search(index, &query, K, &bad, ids, scores, &error), THR_EINVAL);
     other = thr_matrix_f32(rows, 1, DIMS - 1);
     expect_status(thr_index_search(index, &other, K, &good, ids, scores, &error), THR_EDIM);
     other = query;
@@ -335,59 +331,6 @@ static void wrong_questions_are_refused(void **state) {
     expect_status(thr_index_search(index, &query, K, &good, ids, scores, &error), THR_ERANGE);
     rows[3] = INFINITY;
     expect_status(thr_index_search(index, &query, K, &good, ids, scores, &error), THR_ERANGE);
-    thr_index_free(index);
-    free(rows);
-}
-
-/* At this scale a distance of 1 is 2 / (scale^2 x 2^(3 + 4)) of a cosine: XFBQ (7). */
-static void an_extra_distance_is_extra_by_the_scale(void **state) {
-    enum { N = 3000, DIMS = 32, DISTANCE = 100 };
-    float *rows = random_rows(N, DIMS, 1), *queries = random_rows(N_QUERIES, DIMS, 2);
-    const float scale = 2.5f, extra = 2.0f * DISTANCE / (scale * scale * 128);
-    const thr_matrix matrix = thr_matrix_f32(queries, N_QUERIES, DIMS);
-    uint64_t ids[2][N_QUERIES * K], n_read[2][N_QUERIES], n_best[N_QUERIES];
-    float scores[2][N_QUERIES * K];
-    thr_index_build_options options = build_options(THR_METRIC_COSINE, THR_DTYPE_F32, 3);
-    thr_search_options search;
-    options.scale = scale;
-    options.lead_bits = 3; /* all planes are screened, so only candidates are read */
-    test_remove_directory(DIR_A);
-    expect_ok(build_rows(*state, DIR_A, rows, N, DIMS, &options, &error));
-    thr_index *index = open_index(*state, DIR_A);
-    thr_search_options_init(&search);
-    search.n_read = n_best;
-    search.extra = 0;
-    expect_ok(thr_index_search(index, &matrix, K, &search, ids[0], scores[0], &error));
-    search.n_read = n_read[0];
-    search.extra = extra;
-    expect_ok(thr_index_search(index, &matrix, K, &search, ids[0], scores[0], &error));
-    search.n_read = n_read[1];
-    search.extra = -1;
-    search.extra_distance = DISTANCE;
-    expect_ok(thr_index_search(index, &matrix, K, &search, ids[1], scores[1], &error));
-    assert_memory_equal(ids[0], ids[1], sizeof ids[0]);
-    assert_memory_equal(n_read[0], n_read[1], sizeof n_read[0]);
-    for (int q = 0; q < N_QUERIES; q++)
-        assert_true(n_best[q] < n_read[1][q] && n_read[1][q] < N);
-    search.extra = 0.5f;
-    expect_status(thr_index_search(index, &matrix, K, &search, ids[0], scores[0], &error), THR_EINVAL);
-    thr_index_free(index);
-    free(rows);
-    free(queries);
-}
-
-static void an_extra_distance_is_of_cosines(void **state) {
-    float *rows = random_rows(100, 8, 1), scores[K];
-    const thr_matrix query = thr_matrix_f32(rows, 1, 8);
-    thr_index_build_options options = build_options(THR_METRIC_L2, THR_DTYPE_F32, 3);
-    thr_search_options search;
-    uint64_t ids[K];
-    test_remove_directory(DIR_A);
-    expect_ok(build_rows(*state, DIR_A, rows, 100, 8, &options, &error));
-    thr_index *index = open_index(*state, DIR_A);
-    thr_search_options_init(&search);
-    search.extra_distance = 1;
-    expect_status(thr_index_search(index, &query, K, &search, ids, scores, &error), THR_EUNSUPPORTED);
     thr_index_free(index);
     free(rows);
 }
@@ -477,7 +420,6 @@ static void names_of_metrics_and_defaults_are_as_documented(void **state) {
     assert_int_equal(build.sample_rows, 4096);
     thr_search_options_init(&search);
     assert_int_equal(search.query_bits, 0);
-    assert_true(search.extra < 0);
     for (uint64_t k = 1; k != 0; k <<= 1)
         assert_true(thr_search_candidates(k) >= k);
     assert_true(thr_search_candidates(UINT64_MAX) == UINT64_MAX);
@@ -504,8 +446,6 @@ int main(void) {
         cmocka_unit_test(every_type_of_rows_can_be_indexed),
         cmocka_unit_test(a_filter_is_obeyed),
         cmocka_unit_test(wrong_questions_are_refused),
-        cmocka_unit_test(an_extra_distance_is_extra_by_the_scale),
-        cmocka_unit_test(an_extra_distance_is_of_cosines),
         cmocka_unit_test(a_second_search_allocates_nothing),
         cmocka_unit_test(searches_at_the_same_time_agree),
         cmocka_unit_test(names_of_metrics_and_defaults_are_as_documented),

@@ -189,7 +189,6 @@ static size_t check_answers(bench *b, const float *queries, size_t n_queries, ui
     for (uint64_t candidates = k; candidates <= 8 * k; candidates *= 2) {
         options.n_candidates = candidates;
         options.n_survivors = 3 * candidates;
-        options.extra = candidates == 8 * k ? 0.1f : -1;
         memset(certified, 7, n_queries);
         assert_ok(thr_store_search(scan, &b->corpus.scan, &matrix, &options, &found, &err), &err);
         n += count_certified(&found, &exact, n_queries, shape, candidates);
@@ -302,9 +301,6 @@ static void check_certain(bench *b, float *query, bool one_bit) {
     options.n_candidates = options.n_survivors = ITEMS;
     assert_int_equal(certified_one(b, query, &options), 1);
     options.n_candidates = options.n_survivors = 8;
-    options.extra = INFINITY;
-    assert_int_equal(certified_one(b, query, &options), 1);
-    options.extra = -1;
     options.exact = true;
     assert_int_equal(certified_one(b, query, &options), 1);
     options.exact = false;

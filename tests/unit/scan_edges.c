@@ -149,8 +149,6 @@ static void filters_of_none_one_few_and_all_items_hold(void **state) {
                     options.filter_bits = ITEMS;
                     test_search_equals_naive(context, &corpus, queries, 3, 20, &options, "filter");
                     test_search_equals_naive(context, &corpus, queries, 1, ITEMS + 5, &options, "filter, k > n");
-                    options.extra = 0.05f;
-                    test_search_equals_naive(context, &corpus, queries, 1, 20, &options, "filter, extra");
                 }
             test_target_free(&corpus);
         }
@@ -448,7 +446,7 @@ static void contexts_of_different_levels_search_at_once(void **state) {
 
 enum { AGAIN_DIMS = 33, AGAIN_QUERIES = 7, AGAIN_K = 10 };
 
-/* Once one query and a group were searched, further searches allocate nothing; with extra, a few times at most. */
+/* Once one query and a group were searched, further searches allocate nothing. */
 static void check_second_searches(const test_corpus *corpus, const float *queries, uint32_t n_threads) {
     test_memory memory = {0};
     thr_context *context = test_context(n_threads, THR_ISA_BEST, &memory);
@@ -468,12 +466,6 @@ static void check_second_searches(const test_corpus *corpus, const float *querie
         options.exact = round == 0 && corpus->shape.keep != THR_DTYPE_NONE;
     }
     assert_int_equal(memory.calls, calls);
-    /* How many rows are within extra of the k-th best is known only after the screen, but buffers do not grow on. */
-    options.extra = 0.5f;
-    options.exact = false;
-    for (int round = 0; round < 20; round++)
-        search(scan, corpus, queries, 1, AGAIN_K, &options, found, scores);
-    assert_true(memory.calls <= calls + 8 * n_threads);
     thr_scan_free(scan);
     assert_int_equal(memory.live, live);
     thr_context_free(context);
@@ -542,7 +534,6 @@ static void every_failing_allocation_is_enomem_and_the_next_search_is_right(void
     test_corpus corpus;
     test_target_make(&corpus, &shape, rows);
     thr_search_options options = defaults();
-    options.extra = 1e6f; /* no item is dropped, so buffers grow during the search */
     uint64_t wanted[OOM_K];
     float scores[OOM_K];
     test_naive_search(&corpus, query, OOM_K, &options, wanted, scores);

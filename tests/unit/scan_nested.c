@@ -67,9 +67,6 @@ static void check_corpus(contexts *c, const test_corpus *corpus, uint64_t *rng) 
     test_search_equals_naive(next(c), corpus, queries, 1, n + 1, &options, "all of them");
     options = defaults(10, 40);
     test_search_equals_naive(next(c), corpus, queries, n_queries, 2, &options, "fewer survivors than candidates");
-    options = defaults(25, 0);
-    options.extra = corpus->shape.metric == THR_METRIC_COSINE ? 0.05f : (float)n_dims / 20;
-    test_search_equals_naive(next(c), corpus, queries, n_queries, 4, &options, "extra");
     uint64_t *filter = test_filter(rng, corpus->shape.n_items, 3);
     options = defaults(20, 10);
     options.filter = filter;
@@ -161,9 +158,6 @@ static void large_collections_equal_the_naive_answer(void **state) {
         options.filter = filter;
         options.filter_bits = MANY;
         test_search_equals_naive(next(c), &corpus, queries, GROUP, 10, &options, "large, filter");
-        options = defaults(200, 0);
-        options.extra = m == 0 ? 0.02f : 0.1f;
-        test_search_equals_naive(next(c), &corpus, queries, GROUP, 10, &options, "large, extra");
         options = defaults(15000, 9000);
         test_search_equals_naive(next(c), &corpus, queries, 1, 500, &options, "large, most of them");
         test_target_free(&corpus);

@@ -41,8 +41,6 @@ static void large_collections_equal_the_naive_answer(void **state) {
         test_search_equals_naive(context, &corpus, queries, 1, 10, &options, "large, one query");
         options.n_candidates = 30000;
         test_search_equals_naive(context, &corpus, queries, 1, 500, &options, "large, many candidates");
-        options.extra = metric == THR_METRIC_COSINE ? 0.02f : 0.3f;
-        test_search_equals_naive(context, &corpus, queries, 1, 10, &options, "large, extra");
         options = defaults();
         for (uint64_t one_in = 3; one_in <= 3000; one_in *= 31) {
             memset(filter, 0, (ITEMS + 63) / 64 * sizeof *filter);
@@ -84,8 +82,6 @@ static void a_sample_of_only_high_scores_does_not_lose_rows(void **state) {
             options.n_candidates = candidates[c];
             test_search_equals_naive(context, &corpus, query, 1, 20, &options, "high sample");
         }
-        options.extra = metric == THR_METRIC_COSINE ? 0.1f : 0.5f;
-        test_search_equals_naive(context, &corpus, query, 1, 2000, &options, "high sample, extra");
         test_target_free(&corpus);
     }
     free(rows);

@@ -36,12 +36,6 @@ static void check_corpus(thr_context *context, const test_corpus *corpus, uint32
     test_search_equals_naive(context, corpus, queries, QUERIES, n + 3, &options, "k > n");
     options.n_candidates = n;
     test_search_equals_naive(context, corpus, queries, 1, 1 + n / 3, &options, "all candidates");
-    const float unit = corpus->shape.metric == THR_METRIC_COSINE ? 0.1f : (float)corpus->shape.n_dims / 10;
-    const float extras[] = {0, unit, 10 * unit, INFINITY};
-    for (size_t e = 0; e < sizeof extras / sizeof *extras; e++) {
-        options.extra = extras[e];
-        test_search_equals_naive(context, corpus, queries, 1, 3, &options, "extra");
-    }
     options = defaults(query_bits);
     uint64_t *filter = test_filter(rng, corpus->shape.n_items, 5);
     options.filter = filter;
@@ -203,8 +197,8 @@ static void exact_scores_and_order_hold_in_double_within_the_bound(void **state)
     thr_context_free(context);
 }
 
-/* The naive answers to different values of extra differ, so the searches above do depend on the set that is refined. */
-static void more_extra_refines_more_until_the_answer_is_the_exact_one(void **state) {
+/* The naive answers to different numbers of candidates differ, so searches do depend on the set that is refined. */
+static void more_candidates_refine_more_until_the_answer_is_the_exact_one(void **state) {
     (void)state;
     enum { ITEMS = 2000, DIMS = 24, K = 10 };
     uint64_t rng = test_seed();
@@ -219,10 +213,9 @@ static void more_extra_refines_more_until_the_answer_is_the_exact_one(void **sta
         uint64_t answers[2][K], exact[K];
         float scores[K];
         thr_search_options options = defaults(2);
-        const float all = shape.metric == THR_METRIC_COSINE ? 3 : 300;
         for (int step = 0; step <= 60; step++) {
-            options.extra = all * (float)step / 60;
-            test_search_equals_naive(context, &corpus, query, 1, K, &options, "extra");
+            options.n_candidates = step == 60 ? ITEMS : K + (uint64_t)step;
+            test_search_equals_naive(context, &corpus, query, 1, K, &options, "candidates");
             if (step == 0 || step == 60)
                 test_naive_search(&corpus, query, K, &options, answers[step == 60], scores);
         }
@@ -241,7 +234,7 @@ int main(void) {
         cmocka_unit_test(all_kinds_of_targets_and_searches_equal_the_naive_answer),
         cmocka_unit_test(estimates_of_eight_bit_codes_are_near_the_true_scores),
         cmocka_unit_test(exact_scores_and_order_hold_in_double_within_the_bound),
-        cmocka_unit_test(more_extra_refines_more_until_the_answer_is_the_exact_one),
+        cmocka_unit_test(more_candidates_refine_more_until_the_answer_is_the_exact_one),
     };
     return test_run_group(tests);
 }

@@ -167,9 +167,8 @@ static void free_setting(setting *s) {
 
 static void start(const setting *s, size_t i) {
     thr_error err;
-    assert_ok(
-        thr_select_collector_start(s->lists[i].collector, s->job.context, s->job.corpus->n_rows, 0, -INFINITY, &err),
-        &err);
+    assert_ok(thr_select_collector_start(s->lists[i].collector, s->job.context, s->job.corpus->n_rows, -INFINITY, &err),
+              &err);
 }
 
 /* The rows that the CPU finds, sorted; to be freed. */

@@ -162,8 +162,6 @@ static void check_late(const test_gpus *f, const thr_devices *devices, uint64_t 
     options.filter = filter;
     options.filter_bits = shape.n_items;
     test_search_equals_naive(f->contexts[0], &corpus, queries, GROUP, 5, &options, "late, filter");
-    options.extra = 0.05f;
-    test_search_equals_naive(f->contexts[0], &corpus, queries, 1, 5, &options, "late, extra");
     assert_true(test_late_overtakings() > 20);
     test_target_take(&corpus);
     free(filter);

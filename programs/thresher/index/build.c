@@ -110,7 +110,7 @@ static const prog_option options[] = {
          "cells", "N|auto", offsetof(build_values, cells),
          "store items in about N cells of neighbours; searches with a recall of at most 0.999 then read "
          "only cells that are likely to hold answers. Faster where vectors form clusters. Not with --codes-only or "
-         "codes of a model. Searches with features, --extra, --survivors or --candidates read all cells. auto: the "
+         "codes of a model. Searches with features, --survivors or --candidates read all cells. auto: the "
          "build measures searches and makes cells only if they are clearly faster; never with features (default: 1, "
          "no cells)"),
      .least = 1, .most = 65536, .word = "auto"},

@@ -16,7 +16,7 @@ static const prog_argument arguments[] = {
 static const prog_option options[] = {
     PROG_WANTED_OPTIONS(offsetof(prog_index_values, common), "an index"),
     PROG_QUERY_OPTIONS(offsetof(prog_index_values, common), "index"),
-    PROG_SCREEN_OPTIONS(offsetof(prog_index_values, common), "an index", "", "", ""),
+    PROG_SCREEN_OPTIONS(offsetof(prog_index_values, common), "an index", "", ""),
     PROG_FILTER_OPTIONS(offsetof(prog_index_values, common)),
     PROG_FUSED_OPTIONS(offsetof(prog_index_values, common), "index"),
     {PROG_FLAG_OPTION(

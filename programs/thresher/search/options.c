@@ -32,9 +32,6 @@ static int check_fused(const program *run, const prog_search_values *values) {
         prog_error("--features and --target are for the best -k, not for --radius; %s", prog_see_help(run));
     else if (radius && (values->rerank.model != NULL || values->rerank.columns != NULL))
         prog_error("--rank and --rank-columns are for the best -k, not for --radius; %s", prog_see_help(run));
-    else if (values->features != NULL && (!isnan(values->extra) || values->extra_distance != 0))
-        prog_error("--extra and --extra-distance do not work with --features: give --recall or --candidates; %s",
-                   prog_see_help(run));
     else if (values->features == NULL && values->text.n == 0 && values->queries == NULL &&
              (with->multipliers != NULL || with->offsets != NULL || with->explain || with->value != 0))
         prog_error("--value, --multipliers, --offsets and --explain need --features, or users in words; %s",
@@ -53,10 +50,8 @@ int prog_search_values_check(const program *run, const prog_search_values *value
         prog_error("--skip-missing needs --filter; %s", prog_see_help(run));
         return PROG_WRONG_WORDS;
     }
-    if (!isnan(values->radius) &&
-        (values->candidates != 0 || values->survivors != 0 || !isnan(values->extra) || values->extra_distance != 0)) {
-        prog_error("--candidates, --survivors, --extra and --extra-distance are for the best -k, not for --radius; %s",
-                   prog_see_help(run));
+    if (!isnan(values->radius) && (values->candidates != 0 || values->survivors != 0)) {
+        prog_error("--candidates and --survivors are for the best -k, not for --radius; %s", prog_see_help(run));
         return PROG_WRONG_WORDS;
     }
     if (values->exact)
@@ -74,9 +69,6 @@ void prog_search_values_set(const prog_search_values *values, uint64_t n_items, 
     options->n_survivors = at_most(values->survivors, n_items);
     options->n_candidates = at_most(values->candidates, n_items);
     options->exact = values->exact;
-    if (!isnan(values->extra))
-        options->extra = (float)values->extra;
-    options->extra_distance = values->extra_distance;
     options->value = (thr_hits_value)values->with.value;
 }
 
@@ -112,8 +104,7 @@ int prog_search_values_words(const prog_search_values *values, const prog_items 
 
 /* Whether certifying makes the search read cells that it skips otherwise, or would skip without a journal. */
 static bool certifying_reads_more(const prog_search_values *values, const prog_search *s) {
-    const bool counted =
-        values->candidates != 0 || values->survivors != 0 || !isnan(values->extra) || values->extra_distance != 0;
+    const bool counted = values->candidates != 0 || values->survivors != 0;
 
     return s->has_cells && isnan(values->radius) && !values->exact && values->features == NULL && !counted &&
            values->recall <= LARGEST_ESTIMATED_RECALL;

@@ -20,8 +20,6 @@ typedef struct prog_search_values {
     double recall;
     uint64_t survivors;
     uint64_t candidates;
-    double extra; /* NaN: not given */
-    uint64_t extra_distance;
     bool exact;
     bool certify;
     uint64_t query_bits;
@@ -67,8 +65,8 @@ enum { PROG_GROUP_CANDIDATES = 1, PROG_GROUP_WANTED };
             .least_real = -INFINITY, .group = PROG_GROUP_WANTED                                                        \
     }
 
-/* The help of counts: "" or " of all shards", " of a shard", " of its shard". */
-#define PROG_SCREEN_OPTIONS(at, where, of_all, of_one, of_its)                                                         \
+/* The help of counts: "" or " of all shards", " of a shard". */
+#define PROG_SCREEN_OPTIONS(at, where, of_all, of_one)                                                                 \
     {PROG_REAL_OPTION("recall", "R", (at) + offsetof(prog_search_values, recall),                                      \
                       "the share of the true k best" of_all " to find, on average over queries, above 0 "              \
                       "and up to 1; above 0.999 the search is exact. Without kept vectors recall is "                  \
@@ -82,13 +80,6 @@ enum { PROG_GROUP_CANDIDATES = 1, PROG_GROUP_WANTED };
          .least = 1},                                                                                                  \
         {PROG_COUNT_OPTION("candidates", "N", (at) + offsetof(prog_search_values, candidates),                         \
                            "number of items" of_one " that get exact scores (default: what the recall requires)"),     \
-         .least = 1, .group = PROG_GROUP_CANDIDATES},                                                                  \
-        {PROG_REAL_OPTION("extra", "E", (at) + offsetof(prog_search_values, extra),                                    \
-                          "instead of --candidates: every item whose estimated score is within E of the k-th best "    \
-                          "estimate" of_its " gets an exact score"),                                                   \
-         .group = PROG_GROUP_CANDIDATES},                                                                              \
-        {PROG_COUNT_OPTION("extra-distance", "D", (at) + offsetof(prog_search_values, extra_distance),                 \
-                           "--extra in the unit of the XFBQ paper, the integer distance of codes; cosine only"),       \
          .least = 1, .group = PROG_GROUP_CANDIDATES},                                                                  \
         {PROG_FLAG_OPTION("exact", (at) + offsetof(prog_search_values, exact),                                         \
                           "score stored vectors exactly, without codes"),                                              \

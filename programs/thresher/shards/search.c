@@ -13,7 +13,7 @@ static const prog_argument arguments[] = {
 static const prog_option options[] = {
     PROG_WANTED_OPTIONS(0, "a collection"),
     PROG_QUERY_OPTIONS(0, "collection"),
-    PROG_SCREEN_OPTIONS(0, "a collection", " of all shards", " of a shard", " of its shard"),
+    PROG_SCREEN_OPTIONS(0, "a collection", " of all shards", " of a shard"),
     PROG_FILTER_OPTIONS(0),
     PROG_FUSED_OPTIONS(0, "collection"),
     PROG_FOUND_OPTION(0),

@@ -130,11 +130,6 @@ class Search(VectorCase):
         self.assertLess(few, many)
         coarse = thresher.recall(truth, self.index.search(self.queries, n_candidates=10, query_bits=1)[0])
         self.assertLess(coarse, few)
-        self.assertEqual(thresher.recall(truth, self.index.search(self.queries, extra=10.0)[0]), 1.0)
-        near = thresher.recall(truth, self.index.search(self.queries, extra_distance=1, n_survivors=1000)[0])
-        far = thresher.recall(truth, self.index.search(self.queries, extra_distance=10**6)[0])
-        self.assertLess(near, far)
-        self.assertEqual(far, 1.0)
 
     def test_recall_of_1_is_exact(self) -> None:
         truth = self.index.search(self.queries, exact=True)
@@ -189,9 +184,6 @@ class Search(VectorCase):
             ({"recall": 1.01}, "recall is 1.01"),
             ({"recall": 99}, "recall is 99"),
             ({"recall": float("nan")}, "recall is nan"),
-            ({"extra": -1.0}, "extra is -1.0"),
-            ({"extra": float("nan")}, "extra is nan"),
-            ({"extra_distance": 0}, "extra_distance is 0"),
         ):
             with self.subTest(arguments), self.assertRaisesRegex(ValueError, message):
                 self.index.search(q, **arguments)  # type: ignore[arg-type]
@@ -200,7 +192,6 @@ class Search(VectorCase):
             {"k": "10"},
             {"n_candidates": 1.5},
             {"query_bits": "4"},
-            {"extra": "much"},
             {"recall": "all"},
             {"recall": "0.9"},
             {"recall": [0.9]},

@@ -133,11 +133,6 @@ class SameBits(Case):
                 for index, collection, queries in self.both(**options):
                     self.same(index.search(queries, K, n_survivors=N), collection.search(queries, K, n_survivors=N))
 
-    def test_extra(self) -> None:
-        for index, collection, queries in self.both():
-            for extra in ({"extra": 2.0}, {"extra_distance": 1 << 20}):  # all items
-                self.same(index.search(queries, K, exact=True), collection.search(queries, K, **extra))
-
     def test_radius(self) -> None:
         for metric, least in (("cosine", 0.5), ("ip", 9.0), ("l2", -30.0)):
             for keep in ("float32", None):

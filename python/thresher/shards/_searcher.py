@@ -106,7 +106,7 @@ class Searcher:
                       ids a Roaring bitmap of row numbers
         certified     also return bool [n]: whether every shard's answer is proven to be the exact one; never with
                       vectors kept as float16 or int8
-        exact, n_candidates, n_survivors, extra, extra_distance, query_bits   of every shard
+        exact, n_candidates, n_survivors, query_bits   of every shard
         features, value, target   in a collection with features, as for Index.search; with them a promised recall holds
                       for queries like those of the calibration
         """

@@ -135,7 +135,7 @@ def search_shard(
     """
     The best k items of one shard for each of queries [n, n_dims], as ids of the collection: (ids [n, m], scores [n, m],
     certified [n] or None), where m is k, or the shard's items if there are fewer. options are those of Index.search:
-    recall, exact, n_candidates, n_survivors, extra, extra_distance, query_bits, features, value, target, least_scores,
+    recall, exact, n_candidates, n_survivors, query_bits, features, value, target, least_scores,
     and filter over the shard's own rows (filter_shard).
     """
     rows = arrays.vectors(queries, "queries", one_row=False)
@@ -199,7 +199,7 @@ def search_shards(
     rows = arrays.vectors(queries, "queries", one_row=False)
     opened = list(shards)
     by_recall = not options.get("exact") and (options.get("recall") or 0) <= EXACT_RECALL
-    counts = ("n_candidates", "n_survivors", "extra", "extra_distance")
+    counts = ("n_candidates", "n_survivors")
     by_recall = by_recall and all(options.get(name) is None for name in counts)
     n_items = sum(len(index) for index, _, _ in opened)
     k = min(k, n_items)

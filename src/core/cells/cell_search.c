@@ -26,7 +26,7 @@ static const double ORDER_SHARE = 0.05, ORDER_MISSES = 0.1, LARGEST_ORDER_SHARE 
 bool thr_cells_may_be_skipped(const thr_cells_corpus *corpus, const thr_search_options *options,
                               const thr_answers *answers) {
     return thr_cells_count(corpus) > 0 && !options->exact && answers->certified == NULL && options->recall > 0 &&
-           options->recall < 1 && thr_scan_has_margins(corpus->scan, options);
+           options->recall < 1 && thr_scan_has_margins(corpus->scan);
 }
 
 /*

@@ -14,7 +14,7 @@ static thr_status prepare_best(thr_cells_visit *s, thr_cells_pass *pass, thr_err
     pass->threshold = thr_scan_first_threshold(&s->job, &pass->query, s->lane);
     pass->most = s->job.n_survivors;
     pass->waits = true;
-    return thr_select_collector_start(&s->lane->collector, s->job.context, pass->most, 0, pass->threshold, err);
+    return thr_select_collector_start(&s->lane->collector, s->job.context, pass->most, pass->threshold, err);
 }
 
 /* Prepare a pass for the rows that reach s->least. If it scores all vectors instead, pass->waits stays false. */

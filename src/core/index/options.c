@@ -31,7 +31,6 @@ void thr_index_build_options_init(thr_index_build_options *options) {
 
 void thr_search_options_init(thr_search_options *options) {
     memset(options, 0, sizeof *options);
-    options->extra = -1;
     options->recall = DEFAULT_RECALL;
 }
 

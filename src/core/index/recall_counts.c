@@ -79,7 +79,7 @@ void thr_index_resolve_recall(const thr_index *index, uint64_t k, thr_search_opt
         candidates = filtered ? count_of_share(c, k, share) : count_for(c, k);
     }
     const bool tiny = tuning->n_queries == 0 && n_items < THR_TUNE_LEAST_ITEMS;
-    const bool counted = options->n_candidates != 0 || options->extra >= 0;
+    const bool counted = options->n_candidates != 0;
     const bool many =
         !filtered && n_items >= LEAST_TO_CHOOSE && exact_is_cheaper(index, (double)survivors, (double)candidates);
     if (kept && !counted && (r == THR_TUNED_RECALLS || tiny || survivors >= n_items / 2 || many))

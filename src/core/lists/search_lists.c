@@ -169,7 +169,7 @@ static thr_status start(thr_lists_search *search, size_t k, thr_error *err) {
     for (uint32_t i = 0; i < context->n_threads; i++) {
         worker *w = &search->workers[i];
         w->bad_row = UINT64_MAX;
-        THR_TRY(thr_select_collector_start(&w->collector, context, k, 0, -INFINITY, err));
+        THR_TRY(thr_select_collector_start(&w->collector, context, k, -INFINITY, err));
         THR_TRY(thr_lists_pass_start(context, &w->pass, &search->query, err));
     }
     return THR_OK;
@@ -191,9 +191,7 @@ static thr_status gather(thr_lists_search *search, thr_error *err) {
             thr_select_collector_merge(all, &w->collector);
     }
     thr_select_collector_finish(all);
-    if (bad_row != UINT64_MAX)
-        return thr_lists_fail_not_finite(bad_row, err);
-    return all->status == THR_OK ? THR_OK : thr_fail(err, all->status, "no memory for the best items");
+    return bad_row == UINT64_MAX ? THR_OK : thr_lists_fail_not_finite(bad_row, err);
 }
 
 thr_status thr_lists_search_run(thr_lists_search *search, const thr_lists_corpus *corpus,

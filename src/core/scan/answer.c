@@ -14,23 +14,6 @@ void thr_scan_answer_note_left_out(const thr_job *job, const thr_scan_query *que
         thr_scan_left_out_note_screened(job, lane->collector.items, lane->collector.n, &lane->left_out);
 }
 
-/* Keep the best `wanted` items by all planes, or, with options.extra, all within extra of the k-th best one. */
-static size_t choose_candidates(const thr_job *job, thr_candidate *items, size_t n) {
-    if (n <= job->n_candidates)
-        return n;
-    if (!(job->options->extra > 0) || job->corpus->keep == THR_DTYPE_NONE)
-        return thr_select_candidates_keep(items, n, job->n_candidates);
-    thr_select_candidates_split(items, n, job->n_candidates);
-    float worst = items[0].score;
-    for (size_t i = 1; i < job->n_candidates; i++)
-        worst = items[i].score < worst ? items[i].score : worst;
-    size_t kept = job->n_candidates;
-    for (size_t i = job->n_candidates; i < n; i++)
-        if (items[i].score >= worst - job->options->extra)
-            items[kept++] = items[i];
-    return kept;
-}
-
 void thr_scan_answer_choose_candidates(const thr_job *job, const thr_scan_query *query, thr_lane *lane) {
     thr_candidate *items = lane->collector.items;
     const size_t n = lane->collector.n;
@@ -38,7 +21,7 @@ void thr_scan_answer_choose_candidates(const thr_job *job, const thr_scan_query 
         const bool needs_bounds = thr_answer_needs_bounds(job, query);
         if (needs_bounds)
             thr_scan_left_out_note_factors(job, items, n, &lane->left_out);
-        lane->collector.n = choose_candidates(job, items, n);
+        lane->collector.n = thr_select_candidates_keep(items, n, job->n_candidates);
         if (needs_bounds)
             thr_scan_left_out_note_refined(items, lane->collector.n, n, &lane->left_out);
         lane->n_read += n;

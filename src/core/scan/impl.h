@@ -218,7 +218,7 @@ thr_job thr_scan_job_make(thr_context *context, const thr_scan_corpus *corpus, c
                           const thr_answers *answers);
 
 /* Whether margins can keep the recall of a search with these options, if it is below 1 (margin.h). */
-bool thr_scan_has_margins(const thr_scan_corpus *corpus, const thr_search_options *options);
+bool thr_scan_has_margins(const thr_scan_corpus *corpus);
 
 /*
  * The job of a search over part of another job's corpus, with the same margins. corpus, options and answers are those
@@ -258,12 +258,6 @@ float thr_scan_first_threshold(const thr_job *job, const thr_scan_query *query, 
  * 0.
  */
 thr_status thr_scan_collect_first(const thr_job *job, const thr_scan_query *query, thr_lane *lane, thr_error *err);
-
-/*
- * options->extra in the collector's units: the collector keeps rows whose estimate is within it of the k-th best one. 0
- * without vectors, since no row is refined then.
- */
-float thr_scan_collector_extra(const thr_job *job, const thr_scan_query *query);
 
 /* Offer all rows of the blocks to each query's lane; its collector keeps those whose estimate reaches the threshold. */
 void thr_scan_screen_blocks(const thr_scan_group *group, thr_lane *lanes, thr_block_range blocks);

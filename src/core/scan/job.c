@@ -19,8 +19,8 @@ uint64_t thr_scan_count_allowed(const thr_scan_corpus *corpus, const uint64_t *f
  * Margins need factors, because errors of estimates are proportional to them, and vectors, to measure the errors. They
  * hold for scores of codes alone, without sums of posting lists.
  */
-bool thr_scan_has_margins(const thr_scan_corpus *corpus, const thr_search_options *options) {
-    return thr_has_factors(corpus) && corpus->keep != THR_DTYPE_NONE && corpus->hits == NULL && !(options->extra >= 0);
+bool thr_scan_has_margins(const thr_scan_corpus *corpus) {
+    return thr_has_factors(corpus) && corpus->keep != THR_DTYPE_NONE && corpus->hits == NULL;
 }
 
 /* The job without margins: the numbers of survivors and candidates, and whether to score vectors. */
@@ -34,10 +34,9 @@ static thr_job make_without_margins(thr_context *context, const thr_scan_corpus 
     job.n_blocks = (corpus->n_rows + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS;
     job.n_allowed = thr_scan_count_allowed(corpus, options->filter);
     job.exact = options->exact || thr_scan_rows_are_cheaper(corpus, options->filter, job.n_allowed);
-    /* extra is relative to the k-th best estimate, so k rows are wanted; without vectors no more than k are of use. */
     uint64_t wanted = options->n_candidates > k ? options->n_candidates : k;
-    if (job.exact || options->extra >= 0 || corpus->keep == THR_DTYPE_NONE)
-        wanted = k;
+    if (job.exact || corpus->keep == THR_DTYPE_NONE)
+        wanted = k; /* without vectors no more are of use */
     wanted = wanted < job.n_allowed ? wanted : job.n_allowed;
     uint64_t survivors = options->n_survivors > wanted ? options->n_survivors : wanted;
     if (job.exact || !thr_is_nested(corpus))
@@ -57,8 +56,7 @@ static void choose_measures(thr_job *job) {
 thr_job thr_scan_job_make(thr_context *context, const thr_scan_corpus *corpus, const thr_search_options *options,
                           const thr_answers *answers) {
     thr_job job = make_without_margins(context, corpus, options, answers);
-    if (thr_answer_refines(&job) && options->recall > 0 && options->recall < 1 &&
-        thr_scan_has_margins(corpus, options)) {
+    if (thr_answer_refines(&job) && options->recall > 0 && options->recall < 1 && thr_scan_has_margins(corpus)) {
         const thr_radius radius = thr_scan_radius_make(0, (double)options->recall);
         job.screen_z = radius.screen_z;
         job.rescore_z = radius.rescore_z;

@@ -18,8 +18,7 @@ enum { FIRST_BLOCKS = 4 }; /* give a threshold if no sample does */
  * Compute a first threshold for each query from the scores of evenly spaced blocks. With hits there is no sample: each
  * block would be in another window, and the sums of a whole window are computed at once.
  */
-static void first_thresholds(const thr_job *job, const thr_scan_group *group, thr_lane *lanes, const float *extras,
-                             float *thresholds) {
+static void first_thresholds(const thr_job *job, const thr_scan_group *group, thr_lane *lanes, float *thresholds) {
     const uint64_t n_sampled = job->corpus->hits != NULL ? 0 : thr_sample_blocks(job->n_blocks);
     size_t n[THR_GROUP] = {0};
     for (uint64_t i = 0; i < n_sampled; i++) {
@@ -35,14 +34,13 @@ static void first_thresholds(const thr_job *job, const thr_scan_group *group, th
                 lanes[q].sample[n[q]++] = lanes[q].collector.items[j].score;
     }
     for (uint32_t q = 0; q < group->n; q++)
-        thresholds[q] =
-            fmaxf(thr_select_sampled_threshold(lanes[q].sample, n[q], job->n_allowed, job->n_survivors) - extras[q],
-                  lanes[q].floor);
+        thresholds[q] = fmaxf(thr_select_sampled_threshold(lanes[q].sample, n[q], job->n_allowed, job->n_survivors),
+                              lanes[q].floor);
 }
 
 /* Rows of sparse blocks wait in a queue (refine.c), so with a filter rows do not ascend. */
-static thr_status start_collector(const thr_job *job, thr_lane *lane, float extra, float threshold, thr_error *err) {
-    THR_TRY(thr_select_collector_start(&lane->collector, job->context, job->n_survivors, extra, threshold, err));
+static thr_status start_collector(const thr_job *job, thr_lane *lane, float threshold, thr_error *err) {
+    THR_TRY(thr_select_collector_start(&lane->collector, job->context, job->n_survivors, threshold, err));
     lane->collector.ascending = job->options->filter == NULL;
     return THR_OK;
 }
@@ -79,14 +77,6 @@ static void run_piece(void *arg, size_t piece, uint32_t worker) {
     pass_blocks(p->job, p->group, &p->lanes[worker], blocks);
 }
 
-static thr_status finish(thr_collector *collector, thr_error *err) {
-    thr_select_collector_finish(collector);
-    return collector->status == THR_OK
-               ? THR_OK
-               : thr_fail(err, collector->status,
-                          "no memory for all rows within extra of the k-th best estimate: lower extra");
-}
-
 /*
  * Pass over all blocks on one lane without a first threshold: in a small corpus, with hits, or after a sampled
  * threshold that was too high. The first few blocks give a threshold that most rows of the others do not reach.
@@ -100,9 +90,9 @@ static void pass_without_threshold(const thr_job *job, const thr_scan_group *gro
 
 /* Run a group of one query over all blocks; the merged and finished result is in the first lane's collector. */
 static thr_status pass_one(const thr_job *job, const thr_scan_group *group, thr_lane *lanes, uint32_t n_lanes,
-                           float extra, float threshold, thr_error *err) {
+                           float threshold, thr_error *err) {
     for (uint32_t i = 0; i < n_lanes; i++)
-        THR_TRY(start_collector(job, &lanes[i], extra, threshold, err));
+        THR_TRY(start_collector(job, &lanes[i], threshold, err));
     block_pass p = {job, group, lanes};
     const size_t n_pieces = (size_t)((job->n_blocks + THR_PIECE_BLOCKS - 1) / THR_PIECE_BLOCKS);
     if (n_lanes > 1)
@@ -114,38 +104,26 @@ static thr_status pass_one(const thr_job *job, const thr_scan_group *group, thr_
     lanes[0].collector.ascending = false;
     for (uint32_t i = 1; i < n_lanes; i++)
         thr_select_collector_merge(&lanes[0].collector, &lanes[i].collector);
-    return finish(&lanes[0].collector, err);
+    thr_select_collector_finish(&lanes[0].collector);
+    return THR_OK;
 }
 
 /*
- * Whether enough rows reach a sampled threshold plus extra. If not, the threshold was too high, unless it is the lane's
- * floor, below which no row is wanted. score - extra is computed as in the collector, so that rounding cannot push
- * the wanted-th best score less extra below the threshold.
+ * Whether enough rows reach a sampled threshold. If not, it was too high, unless it is the lane's floor, below which no
+ * row is wanted.
  */
-static bool enough(const thr_collector *collector, float extra, float threshold, float floor) {
-    if (threshold <= floor)
-        return true;
-    size_t n = 0;
-    for (size_t i = 0; i < collector->n; i++)
-        n += collector->items[i].score - extra >= threshold;
-    return n >= collector->wanted;
+static bool enough(const thr_collector *collector, float threshold, float floor) {
+    return threshold <= floor || collector->n >= collector->wanted;
 }
 
 thr_status thr_scan_collect_first(const thr_job *job, const thr_scan_query *query, thr_lane *lane, thr_error *err) {
-    THR_TRY(thr_select_collector_start(&lane->collector, job->context, job->n_candidates, 0, -INFINITY, err));
+    THR_TRY(thr_select_collector_start(&lane->collector, job->context, job->n_candidates, -INFINITY, err));
     for (uint64_t row = 0; row < job->corpus->n_rows && lane->collector.n < job->n_candidates; row++)
         if (query->filter == NULL || (query->filter[row / 64] >> row % 64 & 1) != 0) {
             thr_select_collector_reserve(&lane->collector);
             thr_collector_push(&lane->collector, row, 0.0f, 0);
         }
     return THR_OK;
-}
-
-float thr_scan_collector_extra(const thr_job *job, const thr_scan_query *query) {
-    if (job->exact || job->corpus->keep == THR_DTYPE_NONE || !(job->options->extra > 0))
-        return 0;
-    /* Without factors the collector's scores are not divided by the query code's length. */
-    return job->options->extra / (thr_has_factors(job->corpus) ? 1 : query->code.gain);
 }
 
 thr_scan_group thr_scan_group_make(const thr_job *job, const thr_scan_query *queries, uint32_t n, thr_lane *lanes) {
@@ -164,44 +142,42 @@ thr_scan_group thr_scan_group_make(const thr_job *job, const thr_scan_query *que
 
 float thr_scan_first_threshold(const thr_job *job, const thr_scan_query *query, thr_lane *lane) {
     const thr_scan_group alone = thr_scan_group_make(job, query, 1, lane);
-    const float extra = 0;
     float threshold;
-    first_thresholds(job, &alone, lane, &extra, &threshold);
+    first_thresholds(job, &alone, lane, &threshold);
     return threshold;
 }
 
 /* One query on all lanes; once more from the lane's floor if the sampled threshold was too high. */
 static thr_status collect_one(const thr_job *job, const thr_scan_group *group, thr_lane *lanes, uint32_t n_lanes,
-                              float extra, float threshold, thr_error *err) {
-    THR_TRY(pass_one(job, group, lanes, n_lanes, extra, threshold, err));
-    return enough(&lanes->collector, extra, threshold, lanes->floor)
-               ? THR_OK
-               : pass_one(job, group, lanes, n_lanes, extra, lanes->floor, err);
+                              float threshold, thr_error *err) {
+    THR_TRY(pass_one(job, group, lanes, n_lanes, threshold, err));
+    return enough(&lanes->collector, threshold, lanes->floor) ? THR_OK
+                                                              : pass_one(job, group, lanes, n_lanes, lanes->floor, err);
 }
 
 /* Several queries, each with a lane. A query whose sampled threshold was too high passes once more, alone. */
-static thr_status collect_group(const thr_job *job, const thr_scan_group *group, thr_lane *lanes, const float *extras,
+static thr_status collect_group(const thr_job *job, const thr_scan_group *group, thr_lane *lanes,
                                 const float *thresholds, thr_error *err) {
     const thr_scan_query *queries = group->queries;
     for (uint32_t i = 0; i < group->n; i++)
         if (!queries[i].skips_screen)
-            THR_TRY(start_collector(job, &lanes[i], extras[i], thresholds[i], err));
+            THR_TRY(start_collector(job, &lanes[i], thresholds[i], err));
     pass_blocks(job, group, lanes, (thr_block_range){0, job->n_blocks});
     for (uint32_t i = 0; i < group->n; i++) {
         if (queries[i].skips_screen)
             continue;
-        THR_TRY(finish(&lanes[i].collector, err));
-        if (enough(&lanes[i].collector, extras[i], thresholds[i], lanes[i].floor))
+        thr_select_collector_finish(&lanes[i].collector);
+        if (enough(&lanes[i].collector, thresholds[i], lanes[i].floor))
             continue;
         const thr_scan_group alone = thr_scan_group_make(job, &queries[i], 1, &lanes[i]);
-        THR_TRY(pass_one(job, &alone, &lanes[i], 1, extras[i], lanes[i].floor, err));
+        THR_TRY(pass_one(job, &alone, &lanes[i], 1, lanes[i].floor, err));
     }
     return THR_OK;
 }
 
 thr_status thr_scan_collect(const thr_job *job, thr_scan_query *queries, size_t n, thr_lane *lanes, uint32_t n_lanes,
                             thr_error *err) {
-    float extras[THR_GROUP] = {0}, thresholds[THR_GROUP];
+    float thresholds[THR_GROUP];
     bool all_skip_screen = true;
     for (size_t i = 0; i < n; i++) {
         queries[i].skips_screen =
@@ -210,14 +186,12 @@ thr_status thr_scan_collect(const thr_job *job, thr_scan_query *queries, size_t 
         thresholds[i] = lanes[i].floor;
         if (queries[i].skips_screen)
             THR_TRY(thr_scan_collect_first(job, &queries[i], &lanes[i], err));
-        else
-            extras[i] = thr_scan_collector_extra(job, &queries[i]);
     }
     if (all_skip_screen)
         return THR_OK;
     const thr_scan_group group = thr_scan_group_make(job, queries, (uint32_t)n, lanes);
     if (!job->exact)
-        first_thresholds(job, &group, lanes, extras, thresholds);
-    return n == 1 ? collect_one(job, &group, lanes, n_lanes, extras[0], thresholds[0], err)
-                  : collect_group(job, &group, lanes, extras, thresholds, err);
+        first_thresholds(job, &group, lanes, thresholds);
+    return n == 1 ? collect_one(job, &group, lanes, n_lanes, thresholds[0], err)
+                  : collect_group(job, &group, lanes, thresholds, err);
 }

@@ -151,7 +151,7 @@ static thr_status run_piece(void *arg, size_t piece, uint32_t worker, thr_error 
  */
 static thr_status start_lanes(const radius_search *s, thr_lane *lanes, size_t n, float threshold, thr_error *err) {
     for (size_t i = 0; i < n; i++)
-        THR_TRY(thr_select_collector_start(&lanes[i].collector, s->job->context, THR_RADIUS_ROWS + THR_BLOCK_ITEMS, 0,
+        THR_TRY(thr_select_collector_start(&lanes[i].collector, s->job->context, THR_RADIUS_ROWS + THR_BLOCK_ITEMS,
                                            threshold, err));
     return THR_OK;
 }

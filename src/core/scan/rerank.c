@@ -17,7 +17,7 @@ static thr_status rerank_one(void *arg, size_t row, uint32_t worker, thr_error *
     thr_lane *lane = &r->scan->lanes[worker];
     thr_scan_query query;
     thr_scan_query_prepare(r->job, r->queries, row, lane, &query);
-    THR_TRY(thr_select_collector_start(&lane->collector, r->scan->context, r->n, 0, -INFINITY, err));
+    THR_TRY(thr_select_collector_start(&lane->collector, r->scan->context, r->n, -INFINITY, err));
     const uint64_t *rows = r->rows + row * r->n;
     for (size_t i = 0; i < r->n && rows[i] != THR_NO_ID; i++)
         thr_collector_push(&lane->collector, rows[i], 0, 0);

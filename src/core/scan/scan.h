@@ -77,7 +77,7 @@ thr_status thr_scan_measure_noise(thr_scan *scan, const thr_scan_corpus *corpus,
  * query_bits in 0..8, k >= 1, a filter of n_rows bits, exact only with vectors.
  *
  * n_survivors rows pass the screen and n_candidates are refined, at least k each. Margins keep the recall (margin.h) if
- * 0 < recall < 1, the corpus has vectors and factors but no hits, and extra is not used. The two numbers then affect
+ * 0 < recall < 1, the corpus has vectors and factors but no hits. The two numbers then affect
  * only the time.
  *
  * The ids written to answers are row numbers of the index. answers->certified is written, options->certified ignored.

@@ -85,7 +85,7 @@ thr_status thr_scan_make_room(thr_scan *scan, const thr_scan_corpus *corpus, siz
                              sizeof *lane->origins, "a query", err));
         if (lane->group_capacity < wanted)
             THR_TRY(alloc_group(scan->context, lane, scan->n_dims, wanted, err));
-        THR_TRY(thr_select_collector_start(&lane->collector, scan->context, survivors, 0, -INFINITY, err));
+        THR_TRY(thr_select_collector_start(&lane->collector, scan->context, survivors, -INFINITY, err));
     }
     return THR_OK;
 }

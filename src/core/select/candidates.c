@@ -172,15 +172,13 @@ void thr_select_collector_free(thr_collector *collector) {
     *collector = (thr_collector){0};
 }
 
-thr_status thr_select_collector_start(thr_collector *collector, thr_context *context, size_t wanted, float extra,
-                                      float threshold, thr_error *err) {
+thr_status thr_select_collector_start(thr_collector *collector, thr_context *context, size_t wanted, float threshold,
+                                      thr_error *err) {
     collector->context = context;
     collector->n = 0;
     collector->wanted = wanted;
-    collector->extra = extra;
     collector->ascending = false;
     collector->threshold = threshold;
-    collector->status = THR_OK;
     if (collector->capacity / 2 >= wanted && collector->capacity >= 4 * BLOCK)
         return THR_OK;
     if (wanted > SIZE_MAX / 4)
@@ -193,37 +191,17 @@ thr_status thr_select_collector_start(thr_collector *collector, thr_context *con
 static void prune(thr_collector *collector) {
     if (collector->n <= collector->wanted)
         return;
-    if (collector->extra == 0)
-        collector->n = thr_select_candidates_keep(collector->items, collector->n, collector->wanted);
-    else
-        thr_select_candidates_split(collector->items, collector->n, collector->wanted);
+    collector->n = thr_select_candidates_keep(collector->items, collector->n, collector->wanted);
     float worst = collector->items[0].score;
     for (size_t i = 1; i < collector->wanted; i++)
         worst = collector->items[i].score < worst ? collector->items[i].score : worst;
-    if (collector->extra == 0) {
-        worst = collector->ascending ? nextafterf(worst, INFINITY) : worst;
-        collector->threshold = worst > collector->threshold ? worst : collector->threshold;
-        return;
-    }
-    const float threshold = worst - collector->extra;
-    collector->threshold = threshold > collector->threshold ? threshold : collector->threshold;
-    size_t n = 0;
-    for (size_t i = 0; i < collector->n; i++)
-        if (collector->items[i].score >= collector->threshold)
-            collector->items[n++] = collector->items[i];
-    collector->n = n;
+    worst = collector->ascending ? nextafterf(worst, INFINITY) : worst;
+    collector->threshold = worst > collector->threshold ? worst : collector->threshold;
 }
 
 void thr_select_collector_reserve(thr_collector *collector) {
-    if (collector->n + BLOCK <= collector->capacity)
-        return;
-    prune(collector);
-    /* If extra is not 0, most items may stay. Double the capacity then, so that the amortised cost stays linear. */
-    if (collector->extra > 0 && collector->n > collector->capacity / 2 && collector->status == THR_OK)
-        collector->status = thr_grow(collector->context, &collector->items, &collector->capacity,
-                                     2 * collector->n + 4 * BLOCK, sizeof *collector->items, "candidates", NULL);
     if (collector->n + BLOCK > collector->capacity)
-        collector->n = 0; /* out of memory: the answer is lost, and status reports it */
+        prune(collector); /* to half of the capacity or less */
 }
 
 void thr_select_collector_push_block(thr_collector *collector, uint64_t first, uint64_t mask, const float *scores,
@@ -237,8 +215,6 @@ void thr_select_collector_push_block(thr_collector *collector, uint64_t first, u
 }
 
 void thr_select_collector_merge(thr_collector *collector, const thr_collector *other) {
-    if (other->status != THR_OK)
-        collector->status = other->status;
     for (size_t i = 0; i < other->n; i++) {
         if (i % BLOCK == 0)
             thr_select_collector_reserve(collector);

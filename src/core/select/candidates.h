@@ -3,9 +3,8 @@
  * candidates.h - keep the top k of a stream of scored rows.
  *
  * There is one order everywhere: descending score, and ascending row among equal scores. A collector keeps the best
- * `wanted` rows or, if extra is not 0, all rows that score at least (the wanted-th best score) - extra (XFBQ 3.6). It
- * collects into a buffer a few times larger, and prunes the buffer whenever it is full, which raises the threshold
- * for new rows.
+ * `wanted` rows. It collects into a buffer a few times larger, and prunes the buffer whenever it is full, which raises
+ * the threshold for new rows.
  */
 #pragma once
 
@@ -40,18 +39,16 @@ typedef struct thr_collector {
     thr_candidate *items;
     size_t capacity, n;
     size_t wanted;
-    float extra;       /* 0: exactly the best `wanted` */
-    bool ascending;    /* the caller pushes rows in ascending order; set it after start */
-    float threshold;   /* rows that score below it need not be pushed */
-    thr_status status; /* THR_ENOMEM after a buffer could not grow */
+    bool ascending;  /* the caller pushes rows in ascending order; set it after start */
+    float threshold; /* rows that score below it need not be pushed */
 } thr_collector;
 
 /* Free the buffers, which are reused between streams. Initialise a collector with zeros. */
 void thr_select_collector_free(thr_collector *collector);
 
-/* Begin a stream with an initial threshold (-INFINITY: none). wanted >= 1, extra >= 0. THR_OK; THR_ENOMEM. */
-thr_status thr_select_collector_start(thr_collector *collector, thr_context *context, size_t wanted, float extra,
-                                      float threshold, thr_error *err);
+/* Begin a stream with an initial threshold (-INFINITY: none). wanted >= 1. THR_OK; THR_ENOMEM. */
+thr_status thr_select_collector_start(thr_collector *collector, thr_context *context, size_t wanted, float threshold,
+                                      thr_error *err);
 
 /* Make room for 64 more rows, pruning and raising the threshold if necessary. */
 void thr_select_collector_reserve(thr_collector *collector);

@@ -2,7 +2,7 @@
 /*
  * collect.c - the screen on devices. A sample of tiles gives every query a threshold; one pass over all codes emits the
  * rows that reach it; the best of them return to the host. If the sampled threshold was wrong, histograms of the keys
- * yield one that at least the wanted rows reach, and at most capacity. options->extra needs another pass (extra.h).
+ * yield one that at least the wanted rows reach, and at most capacity.
  *
  * Each device returns the best rows of its slice; merging them gives the overall best. The steps of slices whose codes
  * come in chunks are enqueued in turn over all slices, so that no device waits while another's queue is full.
@@ -12,7 +12,6 @@
 #include "base/error.h"
 #include "scan/impl.h"
 #include "store/chunks.h"
-#include "store/extra.h"
 #include "store/screen_slice.h"
 #include "store/search_memory.h"
 #include "select/bitmap.h"
@@ -172,8 +171,8 @@ static thr_status pass_all(const thr_collecting *c, const thr_slice_plan *plans,
 static thr_status collect_batch(const thr_collecting *c, const thr_slice_plan *plans, thr_error *err) {
     thr_slice_memory memories[THR_MAX_DEVICES] = {{0}};
     for (uint32_t q = 0; q < c->n; q++)
-        THR_TRY(thr_select_collector_start(&c->lanes[q]->collector, c->job->context, c->job->n_survivors, 0, -INFINITY,
-                                           err));
+        THR_TRY(
+            thr_select_collector_start(&c->lanes[q]->collector, c->job->context, c->job->n_survivors, -INFINITY, err));
     for (uint32_t i = 0; i < c->store->n_slices; i++)
         THR_TRY(start_slice(c, &c->store->slices[i], &plans[i], &memories[i], err));
     THR_TRY(pass_all(c, plans, memories, err));
@@ -209,15 +208,12 @@ static thr_status collect(void *arg, thr_error *err) {
         if (plans[i].wanted > 0)
             THR_TRY(thr_store_send_filter(&c, &store->slices[i], err));
     }
-    const bool has_extra = thr_scan_collector_extra(job, queries[0]) > 0;
-    const uint32_t size = has_extra ? 1 : batch_size(store, plans);
+    const uint32_t size = batch_size(store, plans);
     for (uint32_t first = 0; first < n; first += size) {
         c.queries = queries + first;
         c.lanes = lanes + first;
         c.n = n - first < size ? n - first : size;
         THR_TRY(collect_batch(&c, plans, err));
-        if (has_extra)
-            THR_TRY(thr_store_collect_within(&c, plans, thr_scan_collector_extra(job, queries[first]), err));
     }
     return THR_OK;
 }

@@ -75,7 +75,7 @@ thr_status thr_store_collect_values(thr_store *store, const thr_job *job, thr_sc
     for (size_t i = 0; i < n; i++) {
         queries[i].skips_screen = false;
         pointers[i] = &queries[i];
-        THR_TRY(thr_select_collector_start(&lanes[i].collector, job->context, job->n_survivors, 0, -INFINITY, err));
+        THR_TRY(thr_select_collector_start(&lanes[i].collector, job->context, job->n_survivors, -INFINITY, err));
     }
     hits_screen s = {.c = {store, &unfiltered, pointers, NULL, (uint32_t)n},
                      .slice = &store->slices[0],

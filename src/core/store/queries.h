@@ -11,7 +11,7 @@ typedef struct thr_collecting {
     const thr_job *job;
     thr_scan_query *const *queries; /* only queries that have a direction */
     thr_lane *const *lanes;
-    uint32_t n; /* queries in the batch; 1 with options->extra */
+    uint32_t n; /* queries in the batch */
 } thr_collecting;
 
 /*

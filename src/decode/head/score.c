@@ -160,8 +160,7 @@ static double normaliser_of(const scoring *s, size_t state) {
 static thr_status start_collectors(const scoring *s, thr_error *err) {
     const size_t n_threads = s->workspace->context->n_threads;
     for (size_t i = 0; i < n_threads * THR_HEAD_ROUND; i++)
-        THR_TRY(
-            thr_select_collector_start(&s->workspace->collectors[i], s->workspace->context, s->k, 0, -INFINITY, err));
+        THR_TRY(thr_select_collector_start(&s->workspace->collectors[i], s->workspace->context, s->k, -INFINITY, err));
     return THR_OK;
 }
 

@@ -81,8 +81,6 @@ thr_status thr_index_feature_scores_check(const thr_hits *hits, const char *path
         return thr_fail(err, THR_EINVAL, "%s: the target was made for other posting lists", path);
     if (o->features == NULL)
         return THR_OK;
-    if (o->extra >= 0)
-        return thr_fail(err, THR_EINVAL, "extra applies to scores alone: with features give a recall or candidates");
     if (o->value != THR_HITS_VALUE_SUM && o->value != THR_HITS_VALUE_SIGMOID)
         return thr_fail(err, THR_EINVAL, "the value %d of items is unknown", (int)o->value);
     THR_TRY(thr_hits_check_model(hits, o->features_model, err));

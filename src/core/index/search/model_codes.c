@@ -112,10 +112,6 @@ static thr_status search_codes(thr_index *index, thr_scan *scan, const thr_matri
 thr_status thr_index_search_model_codes(thr_index *index, thr_scan *scan, const thr_matrix *queries,
                                         const thr_search_options *options, thr_scan_hits *hits,
                                         const thr_answers *answers, thr_error *err) {
-    if (options->extra >= 0)
-        return thr_fail(err, THR_EUNSUPPORTED,
-                        "%s: extra is in units of scores, which a model's codes do not estimate: give n_candidates",
-                        index->dir);
     THR_TRY(thr_scan_check_queries(scan, &index->vectors, queries, err));
     if (index->vectors.keep == THR_DTYPE_NONE)
         return search_codes(index, scan, queries, options, hits, answers, err);

@@ -41,10 +41,9 @@ static thr_status check(const thr_index *index, const thr_matrix *queries, float
                         "within a distance of %g give %g",
                         (double)least_score, (double)least_score, -(double)least_score * (double)least_score);
     THR_TRY(thr_index_check_options(index, options, 1, err));
-    if (options->n_candidates != 0 || options->n_survivors != 0 || options->extra >= 0 || options->extra_distance != 0)
+    if (options->n_candidates != 0 || options->n_survivors != 0)
         return thr_fail(err, THR_EINVAL,
-                        "n_candidates, n_survivors, extra and extra_distance are for the best k, not for all within a "
-                        "radius: leave them as thr_search_options_init sets them");
+                        "n_candidates and n_survivors are for the best k, not for all within a radius");
     if (options->features != NULL || options->target != NULL)
         return thr_fail(err, THR_EINVAL, "features and targets are for the best k, not for all within a radius");
     if (options->least_scores != NULL || options->n_read != NULL)

@@ -22,8 +22,6 @@ thr_status thr_index_check_options(const thr_index *index, const thr_search_opti
     if (o->query_bits > THR_MAX_BITS)
         return thr_fail(err, THR_EINVAL, "%" PRIu32 " query bits: 1 to %d are possible, or 0 for what fits the index",
                         o->query_bits, THR_MAX_BITS);
-    if (isnan(o->extra))
-        return thr_fail(err, THR_EINVAL, "extra is NaN: give a number of at least 0, or a negative one for none");
     if (o->exact && index->manifest.keep == THR_DTYPE_NONE)
         return thr_fail(
             err, THR_EUNSUPPORTED,
@@ -45,23 +43,6 @@ thr_status thr_index_check_queries(const thr_index *index, const thr_matrix *que
         !thr_mul_size((size_t)k * sizeof(uint64_t), (size_t)queries->n_rows, &places))
         return thr_fail(err, THR_EINVAL, "%" PRIu64 " queries with %" PRIu64 " results each are too many",
                         queries->n_rows, k);
-    return THR_OK;
-}
-
-/* Set extra to the cosine of extra_distance, if that is given. */
-static thr_status resolve_extra_distance(const thr_index *index, thr_search_options *o, thr_error *err) {
-    const thr_quantiser *quantiser = &index->manifest.quantiser;
-    const uint32_t query_bits = o->query_bits != 0 ? o->query_bits : THR_DEFAULT_QUERY_BITS;
-    if (o->extra_distance == 0)
-        return THR_OK;
-    if (o->extra >= 0)
-        return thr_fail(err, THR_EINVAL, "extra and extra_distance are given: give one of them");
-    if (index->manifest.metric != THR_METRIC_COSINE)
-        return thr_fail(err, THR_EUNSUPPORTED,
-                        "%s: extra_distance is of cosines, and its scores depend on lengths: give extra", index->dir);
-    const double ranges =
-        (double)quantiser->ranges[quantiser->item_bits - 1] * (double)quantiser->ranges[query_bits - 1];
-    o->extra = (float)(2 * ranges * ldexp((double)o->extra_distance, -(int)(quantiser->item_bits + query_bits)));
     return THR_OK;
 }
 
@@ -203,7 +184,6 @@ thr_status thr_index_search(thr_index *index, const thr_matrix *queries, uint64_
     if (options != NULL)
         complete = *options;
     THR_TRY(thr_index_check_options(index, &complete, k, err));
-    THR_TRY(resolve_extra_distance(index, &complete, err));
     THR_TRY(thr_index_check_queries(index, queries, k, err));
     THR_TRY(check_least_scores(&complete, queries->n_rows, err));
     THR_TRY(thr_index_feature_scores_check(index->hits, index->manifest_path, &complete, queries->n_rows, err));

@@ -49,12 +49,12 @@ static bool add_errors(const thr_job *job, uint64_t *rng, thr_lane *lane, thr_co
 
 thr_status thr_scan_measure_noise(thr_scan *scan, const thr_scan_corpus *corpus, thr_code_noise *noise,
                                   thr_error *err) {
-    thr_search_options options = {.recall = 0.99f, .extra = -1};
+    thr_search_options options = {.recall = 0.99f};
     const thr_answers answers = {.k = 1};
     uint64_t rng = 1;
     double n = 0;
     *noise = (thr_code_noise){.screened = 0};
-    if (corpus->quantiser->rotation == NULL || corpus->n_rows < LEAST_ITEMS || !thr_scan_has_margins(corpus, &options))
+    if (corpus->quantiser->rotation == NULL || corpus->n_rows < LEAST_ITEMS || !thr_scan_has_margins(corpus))
         return THR_OK;
     const thr_job job = thr_scan_job_make(scan->context, corpus, &options, &answers);
     THR_TRY(thr_scan_make_room(scan, corpus, 1, 1, thr_scan_most_survivors(&job), err));
