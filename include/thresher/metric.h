@@ -235,24 +235,6 @@ THR_API thr_status thr_bleu(const thr_bleu_texts *hypotheses, const thr_bleu_tex
 THR_API thr_status thr_bleu_signature(const thr_bleu_options *options, size_t n_references,
                                       char signature[THR_BLEU_SIGNATURE_SIZE], thr_error *err);
 
-/* ------------------------------------------------------------------------------------------------ buckets */
-
-/*
- * The probability that a search that keeps only the best item of every bucket (RBE, appendix B) loses at most at_most
- * of the best n_wanted of n_candidates items. An item is lost if a better one shares its bucket. Items are assigned to
- * buckets of bucket_items at random, the last bucket has the remainder; scores are distinct.
- *
- * Exact up to rounding, about n_wanted x 1e-16 relative. Cost: n_wanted x at_most steps.
- *
- * Returns THR_OK; THR_EINVAL unless 1 <= n_wanted <= n_candidates and bucket_items >= 1; THR_ENOMEM.
- */
-THR_API thr_status thr_bucket_miss(uint64_t n_candidates, uint64_t n_wanted, uint64_t bucket_items, uint64_t at_most,
-                                   double *probability, thr_error *err);
-
-/* The expected share of the best n_wanted that such a search finds. Arguments and statuses as above. */
-THR_API thr_status thr_bucket_recall(uint64_t n_candidates, uint64_t n_wanted, uint64_t bucket_items, double *recall,
-                                     thr_error *err);
-
 #ifdef __cplusplus
 }
 #endif

@@ -12,7 +12,7 @@ ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 os.chdir(ROOT)
 
 from bench.head import warps
-from bench.papers import beams, page
+from bench.papers import beams, buckets, page
 from bench.papers.verdict import (
     EMPTY,
     HOLDS,
@@ -45,6 +45,26 @@ PUBLISHED = published()
 
 def claims(*outcomes, error=0):
     return [Claim("", 1, 1, outcome, error=error) for outcome in outcomes]
+
+
+class Buckets(unittest.TestCase):
+    def test_table_7_of_the_paper(self):
+        exact = (88.03960574126395, 99.2562990255504, 99.9689220391243, 99.99902438659075)  # by rational numbers
+        for at_most, percent in enumerate(exact):
+            self.assertAlmostEqual(100 * buckets.miss(10**9, 1000, 256, at_most), percent, 9)
+        # The paper prints 88.039, 99.256 and 99.969: the first is truncated.
+        self.assertAlmostEqual(buckets.recall(1_200_000_000, 1000, 256), 1 - 999 / (2 * 1_200_000_000 / 256), 6)
+
+    def test_every_draw_of_a_few_is_counted(self):
+        for n_items, bucket_items in itertools.product(range(1, 10), range(1, 5)):
+            for n_wanted in range(1, n_items + 1):
+                draws = itertools.combinations(range(n_items), n_wanted)
+                missed = [n_wanted - len({item // bucket_items for item in draw}) for draw in draws]
+                found = 1 - sum(missed) / len(missed) / n_wanted
+                self.assertAlmostEqual(buckets.recall(n_items, n_wanted, bucket_items), found, 12)
+                for at_most in range(n_wanted if n_items % bucket_items == 0 else 0):
+                    share = sum(n <= at_most for n in missed) / len(missed)
+                    self.assertAlmostEqual(buckets.miss(n_items, n_wanted, bucket_items, at_most), share, 12)
 
 
 class Rule(unittest.TestCase):

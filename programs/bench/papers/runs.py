@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measurements of a minute that belong to no other bench: rows of results/papers-runs.csv."""
 
-import ctypes
 import os
 import re
 import subprocess
@@ -14,6 +13,7 @@ import numpy as np
 from bench.search import xfbq
 from bench.head import head as head_states, warps
 from bench.head.decode import build_head
+from bench.papers import buckets as of_buckets
 
 THRESHER, SUBJECT = "build/release/thresher", "papers-runs"
 MODEL, SOURCE, TARGET = (f"data/translate/{name}" for name in ("en-de.safetensors", "test.en", "test.de"))
@@ -35,14 +35,6 @@ def figure(case, system, setting, unit, value, digits=".6g"):
         "spread": "",
         "target": "",
     }
-
-
-def of_library(function, *numbers):
-    """What thr_bucket_...(numbers, &out, NULL) finds, in %."""
-    found, library = ctypes.c_double(), ctypes.CDLL(os.environ["THRESHER_LIBRARY"])
-    if getattr(library, function)(*map(ctypes.c_uint64, numbers), ctypes.byref(found), None) != 0:
-        raise ValueError(f"{function} failed")
-    return 100 * found.value
 
 
 def scans():
@@ -76,10 +68,10 @@ def scans():
     yield figure(buckets, "Thresher", "2 M items, counted", "recall, %", 100 * found, ".2f")
     for words, n in (("2 M items, computed", N_ITEMS), ("1.2 G items, computed", LARGE)):
         yield figure(
-            buckets, "Thresher", words, "recall, %", of_library("thr_bucket_recall", n, N_WANTED, BUCKET_ITEMS), ".3f"
+            buckets, "Thresher", words, "recall, %", 100 * of_buckets.recall(n, N_WANTED, BUCKET_ITEMS), ".3f"
         )
     for missed in range(3):
-        chance = of_library("thr_bucket_miss", 10**9, N_WANTED, BUCKET_ITEMS, missed)
+        chance = 100 * of_buckets.miss(10**9, N_WANTED, BUCKET_ITEMS, missed)
         yield figure(buckets, "Thresher", f"at most {missed} of 1,000 in 10^9", "probability, %", chance, ".4f")
 
 
