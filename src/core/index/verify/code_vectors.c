@@ -202,32 +202,40 @@ static thr_status check_numbers(const comparison *c, const item *i, thr_error *e
     return THR_OK;
 }
 
-static thr_status check_pair(const comparison *c, const item *i, uint32_t kind, const code_sums *code,
-                             const float numbers[2], double rounding, float most, thr_error *err) {
-    const double factor = (double)numbers[0];
-    if (!is_factor(i, code, factor, rounding))
-        return fail(c, kind, i, "factor", err);
-    if (thr_shape_has_offsets(&c->view->shape) && !is_offset(c, i, code, factor, (double)numbers[1], rounding))
-        return fail(c, kind, i, "offset", err);
-    if (is_near(i, code, factor, most))
+/* What a nested segment stores of an item for its leading planes, or for all of them. */
+typedef struct stored_pair {
+    uint32_t kind; /* the section */
+    double rounding;
+    float factor, offset;
+    float most; /* the manifest's largest distance of a code from its residual */
+} stored_pair;
+
+static thr_status check_pair(const comparison *c, const item *i, const code_sums *code, const stored_pair *stored,
+                             thr_error *err) {
+    const double factor = (double)stored->factor, offset = (double)stored->offset;
+    if (!is_factor(i, code, factor, stored->rounding))
+        return fail(c, stored->kind, i, "factor", err);
+    if (thr_shape_has_offsets(&c->view->shape) && !is_offset(c, i, code, factor, offset, stored->rounding))
+        return fail(c, stored->kind, i, "offset", err);
+    if (is_near(i, code, factor, stored->most))
         return THR_OK;
     return thr_fail(err, THR_ECORRUPT,
                     "%s: section %s: the code of item %" PRIu32
                     " is farther from its residual than the %g of the MANIFEST: build the index again",
-                    c->view->file.path, thr_index_section_name(kind), i->number, (double)most);
+                    c->view->file.path, thr_index_section_name(stored->kind), i->number, (double)stored->most);
 }
 
 static thr_status check_nested(const comparison *c, const item *i, thr_error *err) {
     const thr_segment *scan = &c->view->scan;
     const thr_record_shape shape = thr_shape_records(&c->view->shape);
     const thr_code_errors *errors = &c->index->manifest.errors;
-    float lead[2] = {0, 0}, full[2] = {0, 0};
-    for (size_t n = 0; n < (scan->lead_offsets ? 2 : 1); n++)
-        lead[n] = thr_bf16_to_f32(scan->leads[i->number * (scan->lead_offsets ? 2 : 1) + n]);
-    thr_code_record_read_head(shape, scan->records + i->number * thr_record_size(shape), &full[0], &full[1]);
-    THR_TRY(check_pair(c, i, THR_SECTION_LEADS, &i->lead, lead, BFLOAT16, errors->lead_error, err));
-    return check_pair(c, i, THR_SECTION_RECORDS, &i->full, full, shape.wide ? ROUNDING : BFLOAT16, errors->full_error,
-                      err);
+    const uint16_t *leads = scan->leads + (size_t)i->number * (scan->lead_offsets ? 2 : 1);
+    const stored_pair lead = {THR_SECTION_LEADS, BFLOAT16, thr_bf16_to_f32(leads[0]),
+                              scan->lead_offsets ? thr_bf16_to_f32(leads[1]) : 0, errors->lead_error};
+    stored_pair full = {THR_SECTION_RECORDS, shape.wide ? ROUNDING : BFLOAT16, 0, 0, errors->full_error};
+    thr_code_record_read_head(shape, scan->records + i->number * thr_record_size(shape), &full.factor, &full.offset);
+    THR_TRY(check_pair(c, i, &i->lead, &lead, err));
+    return check_pair(c, i, &i->full, &full, err);
 }
 
 static thr_status check_item(comparison *c, uint32_t number, thr_error *err) {
