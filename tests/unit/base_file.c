@@ -82,7 +82,8 @@ static void a_change_under_the_map_is_noticed(void **state) {
     assert_ok(thr_map_open(path, &map, &err), &err);
     const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = 12345, .tv_nsec = 678}};
     assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
-    assert_error(thr_map_check(&map, path, &err), THR_ECHANGED, &err, "10 now): close it and open it again");
+    assert_error(thr_map_check(&map, path, &err), THR_ECHANGED, &err,
+                 "was written or touched since it was opened: open it again, or refresh the index");
     thr_map_close(&map);
     (void)unlink(path);
 }

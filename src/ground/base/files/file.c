@@ -62,11 +62,16 @@ thr_status thr_map_check(const thr_map *map, const char *path, thr_error *err) {
     if (map->inode == 0 || thr_guard_is_fresh(map->guard))
         return THR_OK;
     const double until = thr_guard_fresh_until();
-    if (stat(path, &st) == 0 && is_mapped_file(map, &st) && !is_unchanged(map, &st))
+    if (stat(path, &st) == 0 && is_mapped_file(map, &st) && !is_unchanged(map, &st)) {
+        if ((uint64_t)st.st_size == map->size)
+            return thr_fail(err, THR_ECHANGED,
+                            "%s: was written or touched since it was opened: open it again, or refresh the index",
+                            path);
         return thr_fail(err, THR_ECHANGED, "%s: changed since it was opened (%llu bytes then, %llu now): %s", path,
                         (unsigned long long)map->size, (unsigned long long)st.st_size,
                         (uint64_t)st.st_size < map->size ? "it was truncated; restore or rebuild it, then open it again"
-                                                         : "close it and open it again");
+                                                         : "open it again, or refresh the index");
+    }
     if (thr_guard_lost(map->guard))
         return thr_fail(err, THR_ECHANGED, "%s: bytes of it could not be read: restore it, then open it again", path);
     thr_guard_note_fresh(map->guard, until);
