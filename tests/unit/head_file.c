@@ -190,6 +190,28 @@ static void hashes_that_are_not_the_weights_are_found(void **state) {
 }
 
 /* No writer of these formats sets them, and the checksum is right. */
+/* Otherwise a search would fail, with a message about the query. */
+static void numbers_that_are_too_large_are_refused(void **state) {
+    const float huge = 0x1p100F;
+    save(*state, &SMALL, 9);
+    for (int section = 0; section < 2; section++) {
+        thr_error err;
+        size_t size;
+        bool opened;
+        uint8_t *bytes = test_read_file(PATH, &size);
+        uint8_t *at = section_of(bytes, section == 0 ? THR_HEAD_FACTORS : THR_HEAD_WEIGHTS);
+        float was;
+        memcpy(&was, at, sizeof was);
+        memcpy(at, &huge, sizeof huge);
+        write_sealed(bytes, size);
+        assert_error(open_and_verify(*state, &opened, &err), THR_ECORRUPT, &err,
+                     section == 0 ? "section factors: one is" : "section weights: row 0 holds");
+        memcpy(at, &was, sizeof was);
+        write_sealed(bytes, size);
+        free(bytes);
+    }
+}
+
 static void what_is_unknown_is_a_newer_writers(void **state) {
     static const struct {
         size_t at;
@@ -420,6 +442,7 @@ int main(void) {
         cmocka_unit_test(every_changed_byte_is_found),
         cmocka_unit_test(a_cut_file_is_not_opened),
         cmocka_unit_test(hashes_that_are_not_the_weights_are_found),
+        cmocka_unit_test(numbers_that_are_too_large_are_refused),
         cmocka_unit_test(what_is_unknown_is_a_newer_writers),
         cmocka_unit_test(a_changed_file_is_not_searched),
         cmocka_unit_test(what_is_there_is_not_written_over),

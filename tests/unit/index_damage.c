@@ -348,6 +348,26 @@ static void a_centre_that_is_no_vector_is_refused(void **state) {
     free(s.bytes);
 }
 
+/* Scores of kept vectors would not be finite. */
+static void a_kept_centre_that_is_too_long_is_refused(void **state) {
+    static const thr_metric metrics[] = {THR_METRIC_COSINE, THR_METRIC_IP, THR_METRIC_L2};
+    for (size_t m = 0; m < 3; m++) {
+        small s = make_small(*state, metrics[m], m == 1 ? THR_DTYPE_I8 : THR_DTYPE_F16, 3, false, false);
+        const float bad[] = {m == 0 ? 3 : 0x1p62F, -0x1p100F, INFINITY};
+        uint64_t size;
+        uint8_t *bytes = section_of(&s, THR_SECTION_KEPT, &size);
+        bool opened;
+        for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+            memcpy(bytes, &bad[i], sizeof bad[i]);
+            reseal(&s);
+            expect_status(open_and_verify(s.context, &opened), THR_ECORRUPT);
+            assert_false(opened);
+            assert_non_null(strstr(error.text, "section kept: its centre is longer than"));
+        }
+        free(s.bytes);
+    }
+}
+
 static void segments_of_other_indexes_are_not_accepted(void **state) {
     small a = make_small(*state, THR_METRIC_IP, THR_DTYPE_F32, 3, false, false);
     small b = make_small(*state, THR_METRIC_IP, THR_DTYPE_F32, 3, false, false);
@@ -426,6 +446,7 @@ int main(void) {
         cmocka_unit_test(norms_that_are_not_those_of_the_codes_are_found),
         cmocka_unit_test(a_bit_in_the_padding_is_found),
         cmocka_unit_test(a_centre_that_is_no_vector_is_refused),
+        cmocka_unit_test(a_kept_centre_that_is_too_long_is_refused),
         cmocka_unit_test(segments_of_other_indexes_are_not_accepted),
         cmocka_unit_test(what_is_no_index_is_refused_as_such),
         cmocka_unit_test(a_file_changed_under_the_map_is_noticed),

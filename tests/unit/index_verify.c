@@ -217,7 +217,7 @@ static void inverse_norms_that_are_not_the_vectors_are_found(void **state) {
 
 static void vectors_that_are_not_finite_are_found(void **state) {
     static const thr_metric metrics[] = {THR_METRIC_COSINE, THR_METRIC_IP, THR_METRIC_L2};
-    const float nan = NAN, infinity = -INFINITY;
+    const float nan = NAN, infinity = -INFINITY, longest = 0x1p125F;
     const uint16_t half_nan = 0x7e00, half_infinity = 0x7c00;
     const char wanted_text[] = "section vectors: that of item 3 holds NaN or infinity";
     const size_t at = 3 * DIMS + 4;
@@ -226,6 +226,7 @@ static void vectors_that_are_not_finite_are_found(void **state) {
         build(*state, &options);
         change(*state, THR_SECTION_VECTORS, at * sizeof nan, &nan, sizeof nan, wanted_text);
         change(*state, THR_SECTION_VECTORS, at * sizeof nan, &infinity, sizeof nan, wanted_text);
+        change(*state, THR_SECTION_VECTORS, at * sizeof nan, &longest, sizeof nan, "or is longer than");
         options.keep = THR_DTYPE_F16;
         build(*state, &options);
         change(*state, THR_SECTION_VECTORS, at * sizeof half_nan, &half_nan, sizeof half_nan, wanted_text);

@@ -123,8 +123,11 @@ static thr_status take_kept_centre(thr_index *index, const thr_segment_view *vie
     const thr_kept_errors *kept = &view->scan.kept;
     if (view->kept_centre == NULL)
         return THR_OK;
-    const double square = index->context->kernels->sum_squares(view->kept_centre, n_dims);
-    const bool finite = isfinite(square) && isfinite(kept->ratio + kept->error + kept->unit_error + kept->longest);
+    const double longest = m->metric == THR_METRIC_COSINE ? 2 : LONGEST_CENTRE; /* it is a mean of scored vectors */
+    if (!(sqrt(index->context->kernels->sum_squares(view->kept_centre, n_dims)) <= longest))
+        return thr_fail(err, THR_ECORRUPT, "%s: section kept: its centre is longer than %g: " THR_SEGMENT_REMEDY,
+                        view->file.path, longest);
+    const bool finite = isfinite(kept->ratio + kept->error + kept->unit_error + kept->longest);
     if (!finite || !(kept->ratio >= 0 && kept->error >= 0 && kept->unit_error >= 0 && kept->longest >= 0))
         return thr_fail(err, THR_ECORRUPT, "%s: section kept: holds impossible numbers: " THR_SEGMENT_REMEDY,
                         view->file.path);

@@ -141,7 +141,7 @@ const char *thr_head_planes_check(const thr_head_planes *planes, uint32_t n_word
         if (!isnormal(planes->quantiser.ranges[b]) || planes->quantiser.ranges[b] < 0)
             return "a range of the codes is not positive";
     for (uint64_t i = 0; i < thr_head_padded(n_words); i++)
-        if (!isfinite(planes->factors[i]) || planes->factors[i] < 0)
-            return "a factor of the codes is not finite";
+        if (!(planes->factors[i] >= 0 && (double)planes->factors[i] <= 2 * thr_longest_row(false)))
+            return "section factors: one is negative, not finite, or above 2^61";
     return NULL;
 }

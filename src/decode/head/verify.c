@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/lower_bound.h"
+#include "code/encode.h"
 #include "head/head.h"
 #include "head/weight_formats.h"
 
@@ -61,9 +62,10 @@ static thr_status check_words(const thr_head *head, thr_file_sum *sum, thr_error
         if (w % STEP_WORDS == 0)
             THR_TRY_OUT(thr_file_sum_step(sum, err));
         thr_head_row(c, kernels, w, row);
-        if (!isfinite(kernels->sum_squares(row, c->n_dims)))
+        if (!(sqrt(kernels->sum_squares(row, c->n_dims)) <= 2 * thr_longest_row(false)))
             THR_TRY_OUT(thr_fail(err, THR_ECORRUPT,
-                                 "%s: row %" PRIu32 " of the weights holds NaN or infinity: " THR_HEAD_REMEDY,
+                                 "%s: section weights: row %" PRIu32
+                                 " holds NaN or infinity, or is longer than 2^61: " THR_HEAD_REMEDY,
                                  head->path, w));
         if (c->lsh.n_bands > 0 && !is_found(head, row, w, codes))
             THR_TRY_OUT(thr_fail(err, THR_ECORRUPT,

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/half.h"
+#include "code/encode.h"
 #include "kernel/kernel.h"
 
 enum { STEP_ITEMS = 4096 }; /* between two checks for cancellation */
@@ -51,6 +52,7 @@ thr_status thr_index_verify_vectors(const thr_index *index, uint32_t segment, th
     const thr_segment_view *view = &index->mapped[segment].view;
     const uint32_t n_dims = thr_shape_vector_dims(&view->shape);
     const float *inverse_norms = view->scan.inverse_norms;
+    const double longest = 2 * thr_longest_row(view->shape.metric == THR_METRIC_COSINE); /* kept ones are rounded */
     float *vector = NULL;
     thr_status status = THR_OK;
     if (view->scan.vectors == NULL)
@@ -61,11 +63,11 @@ thr_status thr_index_verify_vectors(const thr_index *index, uint32_t segment, th
             THR_TRY_OUT(thr_file_sum_step(sum, err));
         thr_index_row_vector(index, index->segments[segment].first_row + i, vector);
         const double length = sqrt(index->context->kernels->sum_squares(vector, n_dims));
-        if (!isfinite(length))
+        if (!(length <= longest))
             THR_TRY_OUT(thr_fail(err, THR_ECORRUPT,
                                  "%s: section vectors: that of item %" PRIu32
-                                 " holds NaN or infinity: build the index again",
-                                 view->file.path, i));
+                                 " holds NaN or infinity, or is longer than %g: build the index again",
+                                 view->file.path, i, longest));
         if (inverse_norms != NULL && !is_inverse(&view->scan, i, length))
             THR_TRY_OUT(thr_fail(err, THR_ECORRUPT,
                                  "%s: section inverse norms: that of item %" PRIu32
