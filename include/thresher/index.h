@@ -441,8 +441,9 @@ typedef struct thr_radius_result {
  * of 1, and unit vectors find themselves by an inner product of 1.
  *
  * Vectors kept as float16 or int8 are scored as kept. If the search is exact, or recall is 1, it also returns the items
- * that score less than least_score, but whose vectors as given may reach it. certified is then 1 if the vectors as
- * given of all items found, and of no others, certainly reach it; in other searches of these types it is 0.
+ * that score less than least_score - e, but whose vectors as given may reach that. certified is then 1 if the vectors
+ * as given of all items found, and of no others, certainly reach least_score - e; in other searches of these types it
+ * is 0.
  *
  * The search uses the options query_bits, exact, filter, recall and certified (NULL: the defaults); the options for the
  * best k and for features must be unset. An item that just reaches least_score is missed with a probability of about 1
