@@ -6,7 +6,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from ctypes import byref, c_void_p
-from typing import Any, ClassVar, TypeVar
+from functools import wraps
+from typing import Any, ClassVar, TypeVar, cast
 
 from . import _errors
 from ._core.checks import encoded_path
@@ -50,6 +51,26 @@ class Handle:
     def device(self) -> str:
         """The device of its context: "cpu", GPUs, or the CPU with a reason."""
         return self._context.device
+
+
+_Call = TypeVar("_Call", bound=Callable[..., Any])
+_CHANGED_TRIES = 8
+
+
+def again_if_changed(call: _Call) -> _Call:
+    """With refresh="auto", repeat a method if files were changed while it ran: each call opens the newest commit."""
+
+    @wraps(call)
+    def repeated(opened: Any, *arguments: Any, **options: Any) -> Any:
+        for _ in range(_CHANGED_TRIES - 1):
+            try:
+                return call(opened, *arguments, **options)
+            except _errors.FileError as failure:
+                if failure.status != "ECHANGED" or not opened._auto:
+                    raise
+        return call(opened, *arguments, **options)
+
+    return cast(_Call, repeated)
 
 
 _Self = TypeVar("_Self", bound="Opened")

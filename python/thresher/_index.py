@@ -24,7 +24,7 @@ from ._core.progress import Progress
 from ._core.readers import Vectors
 from ._dual import DualInfo, dual_info, encode_users, hits_of
 from ._filters import Filter, as_filter, filter_of_roaring_ids, is_mask, refuse_rows, roaring_bytes
-from ._handle import Opened
+from ._handle import Opened, again_if_changed
 from ._hits import HitsTarget, IndexHits, as_target
 from ._index_change import IndexChange, NewItems, note_spread, note_zero_vectors
 from ._index_change import add as change_add, compact as change_compact, remove as change_remove
@@ -233,6 +233,7 @@ class Index(Opened):
         self, queries: Any, k: int = ..., *, certified: Literal[True], **options: Unpack[SearchOptions]
     ) -> tuple[IdArray, ScoreArray, CertifiedArray]: ...
 
+    @again_if_changed
     def search(
         self,
         queries: Any,
@@ -340,6 +341,7 @@ class Index(Opened):
         self, queries: Any, least_score: float, *, certified: Literal[True], **options: Unpack[RadiusOptions]
     ) -> tuple[IdArray, IdArray, ScoreArray, CertifiedArray]: ...
 
+    @again_if_changed
     def search_radius(
         self,
         queries: Any,
@@ -664,6 +666,7 @@ class Index(Opened):
         """The ids of all items in the order of their rows, uint64 [n_items]."""
         return all_ids(self.handle())
 
+    @again_if_changed
     def vectors(self, ids: Any) -> ScoreArray:
         """
         The stored vectors of items by ids of any shape, or by names: float32 [..., n_dims], as vector() for each.
@@ -678,10 +681,7 @@ class Index(Opened):
 
         Raises NotFoundError; UnsupportedError for an index of codes only.
         """
-        handle = self.handle()
-        out = np.empty(self._info.n_dims, np.float32)
-        _errors.call(lib.thr_index_vector, handle.pointer, whole(id, "id", 0, abi.NO_ID), arrays.address(out))
-        return out
+        return self.vectors(whole(id, "id", 0, abi.NO_ID))
 
     @overload
     def name(self, id: int) -> str | None: ...

@@ -263,6 +263,34 @@ class Changes(VectorCase):
         with self.assertRaisesRegex(ValueError, "refresh"):
             Index.open(self.path(), refresh="often")
 
+    def test_a_search_during_which_files_change_is_repeated(self) -> None:
+        """The index is opened before the queries are converted, which here touches its files, as a copy over them."""
+
+        class Queries:
+            def __init__(self, test: Any, times: int) -> None:
+                self.test, self.times, self.asked = test, times, 0
+
+            def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+                self.asked += 1
+                if self.asked <= self.times:
+                    for name in os.listdir(self.test.path()):
+                        os.utime(os.path.join(self.test.path(), name))
+                    time.sleep(0.02)
+                return self.test.queries
+
+        expected = self.index.search(self.queries, 3)[0]
+        with Index.open(self.path(), threads=2, refresh="auto") as auto:
+            queries = Queries(self, 3)
+            np.testing.assert_array_equal(auto.search(queries, 3)[0], expected)
+            self.assertEqual(queries.asked, 4)
+            queries = Queries(self, 1)
+            self.assertEqual(auto.search_radius(queries, 0.99)[0][0], 0)
+            self.assertEqual(queries.asked, 2)
+            with self.assertRaisesRegex(thresher.FileError, "written or touched .* open it again, or refresh the index"):
+                auto.search(Queries(self, 1000), 3)
+        with Index.open(self.path(), threads=2) as manual, self.assertRaises(thresher.FileError):
+            manual.search(Queries(self, 1), 3)
+
     def test_a_refresh_closes_files_that_were_deleted(self) -> None:
         """Not at once, but in a thread of its own."""
 
