@@ -107,6 +107,10 @@ static void read_residual(const comparison *c, item *i) {
         thr_code_rotation_apply(c->quantiser->rotation, r);
 }
 
+static unsigned bit_of(uint8_t byte, uint32_t d) {
+    return (unsigned)byte >> d % 8 & 1;
+}
+
 static void read_cells(const comparison *c, uint32_t number) {
     const thr_segment_shape *s = &c->view->shape;
     const thr_record_shape shape = thr_shape_records(s);
@@ -118,9 +122,9 @@ static void read_cells(const comparison *c, uint32_t number) {
         const uint32_t g = d / 8;
         unsigned u = 0;
         for (uint32_t p = 0; p < s->lead; p++)
-            u = 2 * u + (block[((size_t)g * s->lead + p) * THR_BLOCK_ITEMS + number % THR_BLOCK_ITEMS] >> d % 8 & 1u);
+            u = 2 * u + bit_of(block[((size_t)g * s->lead + p) * THR_BLOCK_ITEMS + number % THR_BLOCK_ITEMS], d);
         for (uint32_t p = 0; p < s->bits - s->lead; p++)
-            u = 2 * u + (record[(size_t)p * shape.n_rows + g] >> d % 8 & 1u);
+            u = 2 * u + bit_of(record[(size_t)p * shape.n_rows + g], d);
         c->cells[d] = (uint8_t)u;
     }
 }
