@@ -19,7 +19,7 @@ static void set_bit(uint64_t *words, uint32_t place) {
 }
 
 /* Set the bits of n elements from `at` on in the words of one window. */
-static void mark_stretch(const thr_lists *lists, uint32_t form, uint32_t at, uint32_t n, uint64_t *words) {
+void thr_lists_mark_stretch(const thr_lists *lists, uint32_t form, uint32_t at, uint32_t n, uint64_t *words) {
     for (uint32_t i = at; i < at + n; i++) {
         if (form == THR_LISTS_PLACES) {
             set_bit(words, lists->places[i]);
@@ -48,8 +48,8 @@ void thr_lists_mark(const thr_lists *lists, uint32_t f, uint64_t *words) {
         uint32_t at = lists->entry_begins[e];
         for (uint32_t p = thr_lists_first_stretch(lists, e); p < thr_lists_first_stretch(lists, e + 1); p++) {
             const uint32_t n = lists->stretch_sizes[p] + 1u;
-            mark_stretch(lists, lists->entry_forms[e], at, n,
-                         words + (size_t)lists->stretch_windows[p] * (THR_LISTS_WINDOW / 64));
+            thr_lists_mark_stretch(lists, lists->entry_forms[e], at, n,
+                                   words + (size_t)lists->stretch_windows[p] * (THR_LISTS_WINDOW / 64));
             at += n;
         }
     }
@@ -107,7 +107,7 @@ bool thr_lists_has(const thr_lists *lists, uint32_t feature, uint32_t place) {
             const uint32_t n = lists->stretch_sizes[p] + 1u;
             if (lists->stretch_windows[p] == place / THR_LISTS_WINDOW) {
                 uint64_t words[THR_LISTS_WINDOW / 64] = {0};
-                mark_stretch(lists, lists->entry_forms[e], at, n, words);
+                thr_lists_mark_stretch(lists, lists->entry_forms[e], at, n, words);
                 if ((words[bit / 64] >> bit % 64 & 1) != 0)
                     return true;
             }
@@ -130,7 +130,7 @@ uint64_t thr_lists_count(const thr_lists *lists, uint32_t f, const uint64_t *fil
             const uint64_t *allowed = filter + (size_t)lists->stretch_windows[p] * (THR_LISTS_WINDOW / 64);
             const uint32_t n = lists->stretch_sizes[p] + 1u;
             uint64_t words[THR_LISTS_WINDOW / 64] = {0};
-            mark_stretch(lists, lists->entry_forms[e], at, n, words);
+            thr_lists_mark_stretch(lists, lists->entry_forms[e], at, n, words);
             for (uint32_t w = 0; w < THR_LISTS_WINDOW / 64; w++)
                 found += (uint64_t)__builtin_popcountll(words[w] & allowed[w]);
             at += n;

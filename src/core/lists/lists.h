@@ -94,6 +94,9 @@ uint32_t thr_lists_find(const thr_lists *lists, uint32_t feature);
 /* Whether the item in `place` has the feature with this number. */
 bool thr_lists_has(const thr_lists *lists, uint32_t feature, uint32_t place);
 
+/* Set the bits of the places that n elements of a form have, from element `at` on, in the words of their window. */
+void thr_lists_mark_stretch(const thr_lists *lists, uint32_t form, uint32_t at, uint32_t n, uint64_t *words);
+
 /* Set bit p % 64 of words[p / 64] for every place p whose item has the feature at index f. words has whole windows. */
 void thr_lists_mark(const thr_lists *lists, uint32_t f, uint64_t *words);
 

@@ -115,6 +115,38 @@ static uint32_t count_items(const thr_lists *lists, uint32_t form, uint64_t at, 
     return n_items;
 }
 
+/* Set the places of a list's stretches of a window in words, if there are several; returns the items they have. */
+static uint64_t mark_window(const thr_lists *lists, uint32_t list, uint32_t window, uint64_t *words) {
+    uint64_t n_items = 0;
+    for (uint32_t e = lists->first_entries[list]; e < lists->first_entries[list + 1]; e++) {
+        uint32_t at = lists->entry_begins[e];
+        for (uint32_t p = thr_lists_first_stretch(lists, e); p < thr_lists_first_stretch(lists, e + 1); p++) {
+            const uint32_t n = lists->stretch_sizes[p] + 1u;
+            if (lists->stretch_windows[p] == window) {
+                thr_lists_mark_stretch(lists, lists->entry_forms[e], at, n, words);
+                n_items += count_items(lists, lists->entry_forms[e], at, n, THR_LISTS_WINDOW);
+            }
+            at += n;
+        }
+    }
+    return n_items;
+}
+
+/* Whether no place is in two forms of a list: a search would add its weight twice. */
+static bool has_places_once(const thr_lists *lists, uint32_t list) {
+    const uint32_t first = lists->first_entries[list], end = lists->first_entries[list + 1];
+    for (uint32_t p = thr_lists_first_stretch(lists, first); end - first > 1 && p < thr_lists_first_stretch(lists, end);
+         p++) {
+        uint64_t words[THR_LISTS_WINDOW / 64] = {0}, n_items = 0;
+        const uint64_t marked = mark_window(lists, list, lists->stretch_windows[p], words);
+        for (uint32_t w = 0; w < THR_LISTS_WINDOW / 64; w++)
+            n_items += (uint64_t)__builtin_popcountll(words[w]);
+        if (n_items != marked)
+            return false;
+    }
+    return true;
+}
+
 /* taken: elements of each form in the lists before. */
 static bool check_items(const thr_lists *lists, uint32_t list, uint64_t taken[THR_LISTS_N_FORMS]) {
     uint64_t n_items = 0;
@@ -141,6 +173,8 @@ const char *thr_lists_check_contents(const thr_lists *lists) {
     for (uint32_t list = 0; list < lists->n_lists; list++) {
         if (!check_items(lists, list, taken))
             return "the items of a feature are out of order, or their number is wrong";
+        if (!has_places_once(lists, list))
+            return "an item has a feature in two forms";
         n_postings += lists->sizes[list];
     }
     for (uint32_t form = 0; form < THR_LISTS_N_FORMS; form++)
