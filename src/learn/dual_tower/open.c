@@ -140,7 +140,9 @@ thr_status thr_dual_encode(const thr_dual *dual, thr_side side, const char *cons
                            size_t n_texts, float *out, thr_error *err) {
     encode_job job = {.dual = dual, .side = side, .texts = texts, .lengths = lengths, .out = out};
     THR_TRY(thr_tensors_check(dual->tensors, err));
-    return thr_training_encode_pieces_run(
-        dual->context,
-        &(thr_encode_pieces){side, n_texts, sizeof(encode_workspace), &job, encode_piece, free_workspace}, err);
+    return thr_training_encode_pieces_run(dual->context,
+                                          &(thr_encode_pieces){side, n_texts, sizeof(encode_workspace), &job,
+                                                               encode_piece, free_workspace, out,
+                                                               thr_dual_n_vector(&dual->model.config)},
+                                          err);
 }

@@ -172,9 +172,11 @@ thr_status thr_tower_encode(const thr_tower *tower, thr_side side, const char *c
         return thr_fail(err, THR_EUNSUPPORTED, "a model of vectors of %" PRIu32 " dimensions cannot encode texts",
                         tower->model.config.n_inputs);
     THR_TRY(thr_tensors_check(tower->tensors, err));
-    return thr_training_encode_pieces_run(
-        tower->context,
-        &(thr_encode_pieces){side, n_texts, sizeof(encode_workspace), &job, encode_piece, free_workspace}, err);
+    return thr_training_encode_pieces_run(tower->context,
+                                          &(thr_encode_pieces){side, n_texts, sizeof(encode_workspace), &job,
+                                                               encode_piece, free_workspace, out,
+                                                               tower->model.config.n_dims},
+                                          err);
 }
 
 thr_status thr_tower_encode_vectors(const thr_tower *tower, thr_side side, const thr_matrix *rows, float *out,
@@ -187,10 +189,11 @@ thr_status thr_tower_encode_vectors(const thr_tower *tower, thr_side side, const
         return thr_fail(err, THR_EDIM, "vectors of %" PRIu32 " dimensions for a model of vectors of %" PRIu32,
                         rows->n_dims, n_inputs);
     THR_TRY(thr_tensors_check(tower->tensors, err));
-    return thr_training_encode_pieces_run(
-        tower->context,
-        &(thr_encode_pieces){side, (size_t)rows->n_rows, sizeof(encode_workspace), &job, encode_rows, free_workspace},
-        err);
+    return thr_training_encode_pieces_run(tower->context,
+                                          &(thr_encode_pieces){side, (size_t)rows->n_rows, sizeof(encode_workspace),
+                                                               &job, encode_rows, free_workspace, out,
+                                                               tower->model.config.n_dims},
+                                          err);
 }
 
 uint32_t thr_tower_packed_size(const thr_tower *tower, thr_side side) {

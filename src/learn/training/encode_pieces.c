@@ -5,6 +5,8 @@
 #include "base/error.h"
 #include "parallel/pool.h"
 
+#include <math.h>
+
 typedef struct job {
     const thr_encode_pieces *pieces;
     char *workspaces;
@@ -14,8 +16,14 @@ static thr_status run_piece(void *arg, size_t piece, uint32_t worker, thr_error 
     const job *j = arg;
     const thr_encode_pieces *p = j->pieces;
     const size_t first = piece * THR_PIECE_TEXTS, left = p->n_texts - first;
-    return p->encode(p->user, first, left < THR_PIECE_TEXTS ? left : THR_PIECE_TEXTS,
-                     j->workspaces + worker * p->workspace_size, err);
+    const size_t n = left < THR_PIECE_TEXTS ? left : THR_PIECE_TEXTS;
+    THR_TRY(p->encode(p->user, first, n, j->workspaces + worker * p->workspace_size, err));
+    for (size_t i = first * p->n_dims; i < (first + n) * p->n_dims; i++)
+        if (!isfinite(p->out[i]))
+            return thr_fail(err, THR_ERANGE,
+                            "the vector of text %zu is not finite: the model's weights are too large: train it again",
+                            i / p->n_dims);
+    return THR_OK;
 }
 
 thr_status thr_training_encode_pieces_run(thr_context *context, const thr_encode_pieces *pieces, thr_error *err) {

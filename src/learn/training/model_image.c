@@ -2,6 +2,7 @@
 /* model_image.c - building and checking the metadata that all models' files share. */
 #include "training/model_image.h"
 
+#include <math.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -165,15 +166,28 @@ thr_status thr_training_image_check_metadata(thr_context *context, const thr_ten
     return status;
 }
 
+static bool are_finite(const thr_model_image *image) {
+    for (size_t i = 0; i < image->n_tensors; i++) {
+        const thr_tensor *tensor = &image->tensors[i];
+        const float *values = tensor->data;
+        for (size_t v = 0; tensor->dtype == THR_DTYPE_F32 && v < tensor->n_bytes / sizeof *values; v++)
+            if (!isfinite(values[v]))
+                return false;
+    }
+    return true;
+}
+
 thr_status thr_training_image_check_whole(thr_context *context, const thr_model_source *source, const char *name,
                                           uint64_t fingerprint, thr_error *err) {
     thr_model_image *image = NULL;
     THR_TRY(begin(context, source, &image, err));
-    const bool whole = fingerprint_of(image) == fingerprint;
+    const bool whole = fingerprint_of(image) == fingerprint, finite = are_finite(image);
     thr_release(context, image);
-    return whole ? THR_OK
-                 : thr_fail(err, THR_ECORRUPT, "%s: its weights do not match its fingerprint: fetch or train it again",
-                            name);
+    if (!whole)
+        return thr_fail(err, THR_ECORRUPT, "%s: its weights do not match its fingerprint: fetch or train it again",
+                        name);
+    return finite ? THR_OK
+                  : thr_fail(err, THR_ECORRUPT, "%s: its weights hold NaN or infinity: fetch or train it again", name);
 }
 
 thr_status thr_training_image_check_place(const thr_tensor *tensor, const char *name, thr_error *err) {

@@ -84,8 +84,8 @@ thr_status thr_training_image_check_metadata(thr_context *context, const thr_ten
                                              thr_error *err);
 
 /*
- * Check that the tensors and the configuration of a model that was read match its fingerprint. Reads all of them; name
- * is for messages. THR_OK; THR_ECORRUPT; THR_ENOMEM.
+ * Check that the tensors and the configuration of a model that was read match its fingerprint, and that weights are
+ * finite. Reads all of them; name is for messages. THR_OK; THR_ECORRUPT; THR_ENOMEM.
  */
 thr_status thr_training_image_check_whole(thr_context *context, const thr_model_source *source, const char *name,
                                           uint64_t fingerprint, thr_error *err);
