@@ -365,6 +365,10 @@ static int read_letters(program *run, int *i, int argc, char **argv) {
 
         if (option == NULL)
             return unknown_option(run, word, strlen(word));
+        if (option->kind != PROG_FLAG && c[1] == '=') {
+            prog_error("-%c=: leave out the =, as in -%c %s; %s", *c, *c, c + 2, prog_see_help(run));
+            return PROG_WRONG_WORDS;
+        }
         rc = take_value(run, option, option->kind != PROG_FLAG && c[1] != '\0' ? c + 1 : NULL, i, argc, argv);
         if (rc != PROG_DONE || option->kind != PROG_FLAG)
             return rc;

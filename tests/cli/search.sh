@@ -148,6 +148,7 @@ matches '^   1  *[-0-9.]*  item[0-9]*$' out
 matches 'until the first query' err
 fails 2 'must be .ivecs, .jsonl or .trec; did you mean .jsonl?' \
     "$THRESHER" index search named.index queries.fvecs -k 3 -o result.json
+fails 2 'leave out the =, as in -o found.ivecs' "$THRESHER" index search named.index queries.fvecs -k 3 -o=found.ivecs
 fails 2 'must be .ivecs, .jsonl or .trec' "$THRESHER" index search named.index queries.fvecs -k 3 -o result
 
 printf 'a b\n' >blank.txt
