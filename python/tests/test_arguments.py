@@ -194,6 +194,23 @@ class Arguments(Case):
         with self.assertRaisesRegex(thresher.ArgumentError, "the index is closed"):
             index.search(random_vectors(1, DIMS), 1)
 
+    def test_misspelt_keywords_name_the_nearest_one(self) -> None:
+        rows = random_vectors(N, DIMS)
+        index: Any = Index.build(self.path("k"), rows, threads=1)
+        self.addCleanup(index.close)
+        build: Any = Index.build
+        for call, message in (
+            (lambda: index.search(rows[:1], recal=0.9), "Index.search: .* argument 'recal'; did you mean 'recall'"),
+            (lambda: index.search_radius(rows[:1], 0.5, filtr=[1]), "'filtr'; did you mean 'filter'"),
+            (lambda: build(self.path("l"), rows, metrc="l2"), "'metrc'; did you mean 'metric'"),
+            (lambda: index.add(rows, idds=[1]), "'idds'; did you mean 'ids'"),
+            (lambda: index.search(rows[:1], nonsense=1), "unexpected keyword argument 'nonsense'$"),
+        ):
+            with self.assertRaisesRegex(thresher.ArgumentTypeError, message):
+                call()
+        with self.assertRaisesRegex(TypeError, "missing"):
+            build(self.path("l"))
+
     def test_no_module_raises_an_error_outside_of_the_package(self) -> None:
         for path in Path(thresher.__file__).parent.rglob("*.py"):
             bare = re.findall(r"(?:raise|return) (?:ValueError|TypeError|IndexError|KeyError)\(.*", path.read_text())

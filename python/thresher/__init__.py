@@ -19,6 +19,7 @@ from ._about import LibraryInfo, info
 from ._beam import BeamSequence, beam_search
 from ._bleu import Bleu, bleu, sentence_bleu
 from ._core import abi as _abi
+from ._core.checks import name_keywords as _name_keywords
 from ._core.library import lib as _lib
 from ._devices import DeviceInfo, devices
 from ._dual import Dual, DualInfo, DualQuality, DualReport
@@ -126,6 +127,12 @@ __all__ = [
     "split_words",
     "train_alignment",
 ]
+
+
+_name_keywords(Index, "build", "create", "search_radius", "add", "upsert", "remove")
+_name_keywords(Hits, "build")
+_name_keywords(Head, "build")
+_name_keywords(Dual, "train")
 
 
 def __getattr__(name: str) -> _Any:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from . import _errors
 from ._build import Ids, Model, build
 from ._core import abi, arrays
-from ._core.checks import choice, encoded, whole
+from ._core.checks import choice, encoded, refuse_keywords, whole
 from ._core.feature_queries import Queries, is_one_query
 from ._core.jobs import Change, Job
 from ._core.library import lib
@@ -253,6 +253,7 @@ class Index(Opened):
         ids_out: IdArray | None = None,
         scores_out: ScoreArray | None = None,
         n_read_out: IdArray | None = None,
+        **unknown: Any,
     ) -> tuple[IdArray, ScoreArray] | tuple[IdArray, ScoreArray, CertifiedArray]:
         """
         Find the best k items of each query, best first. Returns (ids uint64 [n, m], scores float32 [n, m]), or both [m]
@@ -270,8 +271,7 @@ class Index(Opened):
                       in an index that was not changed and has no cells also a mask, bool [n] in the order of the build
         certified     also return bool [n]: whether each answer is proven to be the exact one
         n_candidates  items that get exact scores, instead of what recall requires
-        n_survivors   items that pass the leading planes and have their other planes read, instead of what recall
-                      requires
+        n_survivors   items whose other planes are read after the leading ones, instead of what recall requires
         query_bits    bits per dimension of the query's code, 1 to 8; None: 4, or those of a model's queries
         features      in an index with features: feature weights of each query, {"category=12": 1.5, ...} as for
                       Hits.search, or a list of them, one a query. Items are ranked by value: the multipliers and offsets
@@ -285,10 +285,11 @@ class Index(Opened):
         ids_out, scores_out   arrays to fill and return, of the shapes above, in C order
         n_read_out    uint64 [n], filled with the number of items whose records or vectors were read
 
-        Raises ArgumentError (queries or options); UnsupportedError (exact on an index of codes
-        only); FileError (its files were changed); with device="cuda" DeviceError (a GPU failed) and MemoryLimitError
-        (GPU memory is too small for the codes).
+        Raises ArgumentError (queries or options); UnsupportedError (exact on an index of codes only); FileError (its
+        files were changed); with device="cuda" DeviceError (a GPU failed) and MemoryLimitError (it lacks memory).
         """
+        if unknown:
+            refuse_keywords(unknown, self.search)
         handle = self._handle
         if self._auto or self._behind or handle is None or handle.pointer is None:
             handle = self.handle()

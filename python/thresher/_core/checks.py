@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import difflib
+import functools
+import inspect
 import operator
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from .. import _errors
@@ -55,6 +57,36 @@ def check_names(options: Mapping[str, object], allowed: type) -> None:
         if name not in allowed.__annotations__:
             hint = _hint(name, allowed.__annotations__)
             raise _errors.ArgumentTypeError(f"unexpected keyword argument {name!r}{hint}")
+
+
+def refuse_keywords(unknown: Iterable[str], function: Callable[..., Any]) -> None:
+    """Raise ArgumentTypeError for keyword arguments that the function does not have; nothing for none."""
+    for name in unknown:
+        known = inspect.signature(function).parameters
+        raise _errors.ArgumentTypeError(
+            f"{function.__qualname__}: unexpected keyword argument {name!r}{_hint(name, known)}"
+        )
+
+
+def _named(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def call(*arguments: Any, **options: Any) -> Any:
+        try:
+            return function(*arguments, **options)
+        except TypeError as failure:
+            if not isinstance(failure, _errors.Error):
+                refuse_keywords(options.keys() - inspect.signature(function).parameters.keys(), function)
+            raise
+
+    return call
+
+
+def name_keywords(owner: type, *methods: str) -> None:
+    """Make a keyword argument that a method does not have an ArgumentTypeError with the nearest name."""
+    for name in methods:
+        method = vars(owner)[name]
+        made = classmethod(_named(method.__func__)) if isinstance(method, classmethod) else _named(method)
+        setattr(owner, name, made)
 
 
 def need_kind(thing: Any, kind: type, what: str) -> None:
