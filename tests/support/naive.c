@@ -5,7 +5,7 @@
 #include "code/nested.h"
 #include "code/rotate.h"
 #include "kernel/kernel.h"
-#include "scan/impl.h"
+#include "scan/job.h"
 
 #include <math.h>
 #include <stdlib.h>

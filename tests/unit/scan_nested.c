@@ -5,7 +5,7 @@
  */
 #include "kernel/kernel.h"
 #include "naive.h"
-#include "scan/impl.h"
+#include "scan/job.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  * many allowed rows are scored alike.
  */
 #include "naive.h"
-#include "scan/impl.h"
+#include "scan/job.h"
 
 #include <stdlib.h>
 #include <string.h>

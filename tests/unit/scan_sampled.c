@@ -5,7 +5,7 @@
  */
 #include "naive.h"
 
-#include "scan/impl.h"
+#include "scan/job.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
  */
 #include "kinds.h"
 #include "naive.h"
-#include "scan/impl.h"
+#include "scan/job.h"
 
 #include <math.h>
 #include <stdio.h>

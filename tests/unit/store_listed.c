@@ -6,7 +6,7 @@
 #include "kinds.h"
 #include "little.h"
 #include "naive.h"
-#include "scan/impl.h"
+#include "scan/job.h"
 #include "store/listed.h"
 
 #include <math.h>

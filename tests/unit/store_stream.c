@@ -10,7 +10,7 @@
 #include "late.h"
 #include "little.h"
 #include "naive.h"
-#include "scan/impl.h"
+#include "scan/job.h"
 #include "store/slices.h"
 
 #include <math.h>

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "base/memory.h"
-#include "scan/impl.h"
+#include "scan/job.h"
 
 /* Initialise with zeros. Owns its arrays; corpus borrows all other data from the whole corpus. */
 typedef struct thr_cells_subset {

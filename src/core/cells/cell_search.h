@@ -3,8 +3,8 @@
  * cell_search.h - the best k from some of the cells, with a promised recall.
  *
  * A query visits the cells with the best centroids first. Then it estimates how many of its best k rows are in the
- * other cells (chooser.h). If that exceeds two thirds of the misses that the recall allows, it visits the likeliest of
- * these cells, and estimates again. The margins of the screen may use the last third.
+ * other cells (chooser.h). If that exceeds .65 of the misses that the recall allows (UNVISITED_SHARE), it visits
+ * the likeliest of these cells, and estimates again. The margins of the screen may use the other .35.
  *
  * Threads: one search at a time may use a workspace.
  */

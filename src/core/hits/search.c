@@ -164,6 +164,7 @@ static thr_status search_one(const search_state *b, const thr_hits_queries *quer
     if (thr_hits_live_rows(b->hits) != NULL || b->hits->delta != NULL)
         file.n_unknown = thr_hits_count_unknown(b->hits, queries, q);
     if (b->added.lists != NULL) {
+        /* The second search overwrites the answer of the first one. */
         if (file.n > 0)
             memcpy(workspace->items, file.items, file.n * sizeof *workspace->items);
         file.items = workspace->items;

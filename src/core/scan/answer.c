@@ -4,7 +4,7 @@
  * these steps, on CPU or GPU.
  */
 #include "base/error.h"
-#include "scan/impl.h"
+#include "scan/job.h"
 
 #include <math.h>
 

@@ -2,7 +2,7 @@
 /* estimate.h - estimates of the scores of a block's items, for the screen. */
 #pragma once
 
-#include "scan/impl.h"
+#include "scan/job.h"
 
 /*
  * With origins: the query's estimates of the latest origin's items as a line in their distances, and the base to add.

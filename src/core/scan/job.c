@@ -34,9 +34,10 @@ static thr_job make_without_margins(thr_context *context, const thr_scan_corpus 
     job.n_blocks = (corpus->n_rows + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS;
     job.n_allowed = thr_scan_count_allowed(corpus, options->filter);
     job.exact = options->exact || thr_scan_rows_are_cheaper(corpus, options->filter, job.n_allowed);
+    /* Candidates are at least k. k suffice for exact scores, and without vectors to refine by. */
     uint64_t wanted = options->n_candidates > k ? options->n_candidates : k;
     if (job.exact || corpus->keep == THR_DTYPE_NONE)
-        wanted = k; /* without vectors no more are of use */
+        wanted = k;
     wanted = wanted < job.n_allowed ? wanted : job.n_allowed;
     uint64_t survivors = options->n_survivors > wanted ? options->n_survivors : wanted;
     if (job.exact || !thr_is_nested(corpus))

@@ -3,7 +3,7 @@
 #include "scan/origins.h"
 
 #include "kernel/kernel.h"
-#include "scan/impl.h"
+#include "scan/job.h"
 
 #include <math.h>
 

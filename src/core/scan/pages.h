@@ -9,7 +9,7 @@
  */
 #pragma once
 
-#include "scan/impl.h"
+#include "scan/job.h"
 
 enum { THR_PASSES_AHEAD = 2 }; /* that read ahead after one that read from the disk; each lane has its own */
 

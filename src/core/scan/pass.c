@@ -6,7 +6,7 @@
  */
 #include "base/error.h"
 #include "parallel/pool.h"
-#include "scan/impl.h"
+#include "scan/job.h"
 #include "scan/way.h"
 #include "select/sampled_threshold.h"
 

@@ -2,7 +2,7 @@
 /* radius_plan.h - how a radius search treats one query: a screen with a margin, or scoring all vectors. */
 #pragma once
 
-#include "scan/impl.h"
+#include "scan/job.h"
 
 enum {
     THR_RADIUS_BLOCKS = 64, /* screened, at most, between two checks of the collector */

@@ -4,7 +4,7 @@
  * in its gap between two given rows, and a row's rank is the sum of the counts before it.
  */
 #include "base/error.h"
-#include "scan/impl.h"
+#include "scan/job.h"
 
 #include <math.h>
 #include <string.h>

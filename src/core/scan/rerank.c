@@ -2,7 +2,7 @@
 /* rerank.c - exact scores of rows that another search has chosen, query by query, on all threads. */
 #include "base/error.h"
 #include "parallel/pool.h"
-#include "scan/impl.h"
+#include "scan/job.h"
 
 typedef struct rerank {
     thr_scan *scan;

@@ -10,7 +10,7 @@
 #include "parallel/pool.h"
 #include "scan/margins/margin.h"
 #include "scan/radius_plan.h"
-#include "scan/impl.h"
+#include "scan/job.h"
 
 /* A search over all queries. */
 typedef struct query_search {

@@ -2,7 +2,7 @@
 /* values.h - item values from scores and sums of hits, for searches that have hits. */
 #pragma once
 
-#include "scan/impl.h"
+#include "scan/job.h"
 
 /*
  * Replace the scores of the 64 rows from `first` on by values; score = gain * scores[i] + bias. Return a bit for each

@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "code/encode.h"
 #include "scan/radius_plan.h"
-#include "scan/impl.h"
+#include "scan/job.h"
 
 #include <math.h>
 

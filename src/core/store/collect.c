@@ -10,7 +10,7 @@
 #include "store/slices.h"
 
 #include "base/error.h"
-#include "scan/impl.h"
+#include "scan/job.h"
 #include "store/chunks.h"
 #include "store/screen_slice.h"
 #include "store/search_memory.h"

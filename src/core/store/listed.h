@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "scan/impl.h"
+#include "scan/job.h"
 #include "store/store.h"
 
 /* A query, the blocks that it reads, and the rows that it finds. */

@@ -2,7 +2,7 @@
 /* queries.h - uploads queries and filters to a device, and fills in operations that use them. */
 #pragma once
 
-#include "scan/impl.h"
+#include "scan/job.h"
 #include "store/slices.h"
 
 /* A search on devices, one batch of queries at a time. */

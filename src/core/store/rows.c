@@ -5,7 +5,7 @@
 #include "store/slices.h"
 
 #include "base/error.h"
-#include "scan/impl.h"
+#include "scan/job.h"
 
 #include <string.h>
 

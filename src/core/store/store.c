@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "code/encode.h"
-#include "scan/impl.h"
+#include "scan/job.h"
 #include "store/chunks.h"
 #include "store/search_memory.h"
 

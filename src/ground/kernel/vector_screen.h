@@ -17,17 +17,17 @@ enum { ITEMS = 64, VECTORS = ITEMS / THR_LANES };
 #if defined __AVX512F__ && THR_LANES == 16
 #include <immintrin.h>
 
-typedef __mmask16 thr_hits;
+typedef __mmask16 thr_lane_mask;
 
-THR_ALWAYS thr_hits thr_kernel_above(thr_lanes_int a, thr_lanes_int b) {
+THR_ALWAYS thr_lane_mask thr_kernel_above(thr_lanes_int a, thr_lanes_int b) {
     return _mm512_cmpgt_epi32_mask((__m512i)a, (__m512i)b);
 }
 
-THR_ALWAYS thr_hits thr_kernel_reaches(thr_lanes a, float least) {
+THR_ALWAYS thr_lane_mask thr_kernel_reaches(thr_lanes a, float least) {
     return _mm512_cmp_ps_mask(a, _mm512_set1_ps(least), _CMP_GE_OQ);
 }
 
-THR_ALWAYS uint64_t thr_kernel_mask(const thr_hits hits[VECTORS]) {
+THR_ALWAYS uint64_t thr_kernel_mask(const thr_lane_mask hits[VECTORS]) {
     return hits[0] | (uint64_t)hits[1] << 16 | (uint64_t)hits[2] << 32 | (uint64_t)hits[3] << 48;
 }
 
@@ -39,13 +39,13 @@ THR_ALWAYS thr_lanes_word thr_kernel_widen_halves(const uint16_t *from) {
     return (thr_lanes_word)_mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)from));
 }
 #else
-typedef thr_lanes_int thr_hits; /* all ones or zeros */
+typedef thr_lanes_int thr_lane_mask; /* all ones or zeros */
 
-THR_ALWAYS thr_hits thr_kernel_above(thr_lanes_int a, thr_lanes_int b) {
+THR_ALWAYS thr_lane_mask thr_kernel_above(thr_lanes_int a, thr_lanes_int b) {
     return a > b;
 }
 
-THR_ALWAYS thr_hits thr_kernel_reaches(thr_lanes a, float least) {
+THR_ALWAYS thr_lane_mask thr_kernel_reaches(thr_lanes a, float least) {
     return a >= least;
 }
 
@@ -57,7 +57,7 @@ THR_ALWAYS thr_lanes_word thr_kernel_widen_halves(const uint16_t *from) {
 #if defined __AVX2__ && THR_LANES == 8
 #include <immintrin.h>
 
-THR_ALWAYS uint64_t thr_kernel_mask(const thr_hits hits[VECTORS]) {
+THR_ALWAYS uint64_t thr_kernel_mask(const thr_lane_mask hits[VECTORS]) {
     uint64_t mask = 0;
     THR_UNROLL
     for (int v = 0; v < VECTORS; v++)
@@ -76,7 +76,7 @@ THR_ALWAYS thr_lanes thr_kernel_roots(thr_lanes x) {
  * masked to the bit of its position modulo 8, and three rounds of pairwise addition leave the mask's eight bytes in
  * order.
  */
-THR_ALWAYS uint64_t thr_kernel_mask(const thr_hits hits[VECTORS]) {
+THR_ALWAYS uint64_t thr_kernel_mask(const thr_lane_mask hits[VECTORS]) {
     const uint8x16_t places = vreinterpretq_u8_u64(vdupq_n_u64(0x8040201008040201));
     uint8x16_t bytes[4];
     THR_UNROLL
@@ -94,7 +94,7 @@ THR_ALWAYS thr_lanes thr_kernel_roots(thr_lanes x) {
     return (thr_lanes)vsqrtq_f32((float32x4_t)x);
 }
 #else /* so that the header compiles by itself */
-uint64_t thr_kernel_mask(const thr_hits hits[VECTORS]);
+uint64_t thr_kernel_mask(const thr_lane_mask hits[VECTORS]);
 thr_lanes thr_kernel_roots(thr_lanes x);
 #endif
 #endif
@@ -122,7 +122,7 @@ static inline void thr_screen_distances(uint64_t *masks, const uint32_t *distanc
                                         const int32_t *bounds) {
     for (size_t b = 0; b < n_blocks; b++, distances += ITEMS) {
         const thr_lanes_int bound = bounds[b] - (thr_lanes_int){0};
-        thr_hits above[VECTORS];
+        thr_lane_mask above[VECTORS];
         THR_UNROLL
         for (size_t v = 0; v < VECTORS; v++)
             above[v] = thr_kernel_above(thr_kernel_load_ints(distances + v * LANES), bound);
@@ -132,7 +132,7 @@ static inline void thr_screen_distances(uint64_t *masks, const uint32_t *distanc
 
 static inline uint64_t thr_screen_cosine(float *scores, const uint32_t *distances, const uint32_t *squares,
                                          int32_t total, float threshold) {
-    thr_hits hits[VECTORS];
+    thr_lane_mask hits[VECTORS];
     THR_UNROLL
     for (size_t v = 0, i = 0; v < VECTORS; v++, i += LANES) {
         const thr_lanes length = thr_kernel_roots(thr_kernel_floats(thr_kernel_load_ints(squares + i)));
@@ -146,7 +146,7 @@ static inline uint64_t thr_screen_cosine(float *scores, const uint32_t *distance
 static inline uint64_t thr_screen_factors(float *scores, const uint32_t *distances, const float *factors,
                                           const float *offsets, const thr_score_line *line) {
     const thr_score_line l = *line; /* a copy, which stores to scores cannot alias */
-    thr_hits hits[VECTORS];
+    thr_lane_mask hits[VECTORS];
     THR_UNROLL
     for (size_t v = 0, i = 0; v < VECTORS; v++, i += LANES) {
         thr_lanes score = thr_kernel_products(distances + i, l.total) * thr_kernel_load(factors + i) * l.gain;
@@ -172,7 +172,7 @@ THR_ALWAYS thr_lanes thr_kernel_lead_scores(const uint32_t *distances, const uin
 THR_ALWAYS uint64_t thr_kernel_screen_leads(float *scores, const uint32_t *distances, const uint16_t *numbers,
                                             bool offsets, thr_score_line line) {
     const size_t step = offsets ? 2 : 1;
-    thr_hits hits[VECTORS];
+    thr_lane_mask hits[VECTORS];
     THR_UNROLL
     for (size_t v = 0, i = 0; v < VECTORS; v++, i += LANES) {
         const thr_lanes score = thr_kernel_lead_scores(distances + i, numbers + step * i, offsets, line);
@@ -189,7 +189,7 @@ static inline uint64_t thr_screen_leads(float *scores, const uint32_t *distances
 }
 
 static inline uint64_t thr_screen_scores(const float *scores, float threshold) {
-    thr_hits hits[VECTORS];
+    thr_lane_mask hits[VECTORS];
     THR_UNROLL
     for (size_t v = 0; v < VECTORS; v++)
         hits[v] = thr_kernel_reaches(thr_kernel_load(scores + v * LANES), threshold);
@@ -199,7 +199,7 @@ static inline uint64_t thr_screen_scores(const float *scores, float threshold) {
 /* halves is NULL or not at every call, as a constant. */
 THR_ALWAYS uint64_t thr_kernel_cosines(float *scores, const float *scales, const float *halves, thr_cosine_line line) {
     const thr_lanes least = -1.0f - (thr_lanes){0};
-    thr_hits hits[VECTORS];
+    thr_lane_mask hits[VECTORS];
     THR_UNROLL
     for (size_t v = 0, i = 0; v < VECTORS; v++, i += LANES) {
         thr_lanes cosine = thr_kernel_load(scores + i) * thr_kernel_load(scales + i);
@@ -236,7 +236,7 @@ static inline void thr_add_run(int32_t *sums, size_t n, int32_t weight) {
 
 static inline uint64_t thr_screen_sums(const int32_t *sums, int32_t least) {
     const thr_lanes_int bound = least - (thr_lanes_int){0};
-    thr_hits below[VECTORS];
+    thr_lane_mask below[VECTORS];
     THR_UNROLL
     for (size_t v = 0; v < VECTORS; v++)
         below[v] = thr_kernel_above(bound, thr_kernel_load_ints(sums + v * LANES));
@@ -246,7 +246,7 @@ static inline uint64_t thr_screen_sums(const int32_t *sums, int32_t least) {
 static inline uint64_t thr_screen_values(float *scores, const int32_t *sums, const thr_value_line *line,
                                          const float *multipliers, const float *offsets, float threshold) {
     const thr_value_line l = *line;
-    thr_hits hits[VECTORS];
+    thr_lane_mask hits[VECTORS];
     THR_UNROLL
     for (size_t v = 0, i = 0; v < VECTORS; v++, i += LANES) {
         thr_lanes value = thr_kernel_load(scores + i) * l.gain + l.bias;

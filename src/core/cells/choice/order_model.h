@@ -3,10 +3,11 @@
  * order_model.h - how many of the best rows are in cells that were not read, by where in the order of cells rows were
  * found.
  *
- * Cells are read in an order, the likeliest first. Let T(u) be the number of the best rows that are behind the first u
- * rows of the order. The model takes T as proportional to 1 / u, which is cautious: on books100d T falls as about
- * u^-1.25 for items, and faster for negated items. So of the rows behind u / w, one in w is behind u. If c rows were
- * found between u / w and u, an interval of width w, then T(u) = c / (w - 1) is expected.
+ * Cells are read in an order, the likeliest first. Let T(u) be the number of the best k rows that are not among the
+ * first u rows read. The model is T(u) = a / u for some a. It is cautious: on books100d T falls as about u^-1.25 for
+ * items, and faster for negated items. The c best rows found between rows u / w and u (an interval of width w) give a:
+ *
+ *   c = T(u / w) - T(u) = (w - 1) a / u, so T(u) = c / (w - 1).
  *
  * This needs no distances, so it holds for queries and items of any kind as long as the order is right: no cell may be
  * likelier than those before it.

@@ -2,8 +2,8 @@
 /*
  * calibrate.c - finds the counts that reach a recall. For every query the exact scan finds the true neighbours; then
  * the ranks of these by the leading planes and by all planes are computed. Pairs of counts (survivors, candidates) form
- * a grid of cells. Every cell sums up the mean and the spread of the share of neighbours that pass both ranks. The
- * cheapest cell that reaches a recall is chosen.
+ * a grid. Every entry sums up the mean and the spread of the share of neighbours that pass both ranks. The
+ * cheapest entry that reaches a recall is chosen.
  *
  * Without vectors, recall is measured against the neighbours by all planes.
  */
@@ -21,18 +21,18 @@ enum { GRID = 96, STEPS_A_DOUBLING = 4, AT_ONCE = 64 };
 static const double STANDARD_ERRORS = 2;
 
 /*
- * Costs of a survivor and of a candidate in nanoseconds, to choose between cells; a wrong cost changes the time, not
+ * Costs of a survivor and of a candidate in nanoseconds, to choose between entries; a wrong cost changes the time, not
  * the recall.
  */
 static const double SURVIVOR_NS = 20, CANDIDATE_NS = 20, BYTES_A_NS = 12;
 
 /*
- * Shares of neighbours found, over queries: cell (a, b) passes lead ranks below counts[a] and full ranks below
- * counts[b].
+ * Shares of neighbours found, over queries: entry (a, b) is of those with lead ranks below counts[a] and full ranks
+ * below counts[b].
  */
-typedef struct cells {
+typedef struct grid_sums {
     double sum[GRID][GRID], squares[GRID][GRID];
-} cells;
+} grid_sums;
 
 typedef struct tuner {
     thr_index *index;
@@ -43,7 +43,7 @@ typedef struct tuner {
     uint64_t ranked;         /* rows that are ranked */
     size_t n_ks;             /* ks that are measured; the others follow in proportion */
     size_t depth;            /* neighbours per query */
-    cells *cells;            /* per k */
+    grid_sums *grids;        /* per k */
     uint32_t (*found)[GRID]; /* scratch: GRID x GRID */
     uint64_t *truth;         /* AT_ONCE x (depth + 1) */
     thr_embedder embedder;   /* of queries that are a model's inputs */
@@ -64,7 +64,7 @@ static void make_counts(tuner *t) {
 }
 
 /* The index of the first count above a rank; n_counts if there is none. */
-static size_t cell_of(const tuner *t, uint32_t rank) {
+static size_t entry_of(const tuner *t, uint32_t rank) {
     size_t low = 0, high = t->n_counts;
     while (low < high) {
         const size_t mid = (low + high) / 2;
@@ -76,14 +76,14 @@ static size_t cell_of(const tuner *t, uint32_t rank) {
     return low;
 }
 
-/* Add one query's share of its first k neighbours to all cells. */
+/* Add one query's share of its first k neighbours to all entries. */
 static void add_shares(tuner *t, size_t k_index) {
     const size_t k = thr_tuned_ks[k_index], n = t->n_counts;
-    cells *c = &t->cells[k_index];
+    grid_sums *c = &t->grids[k_index];
     for (size_t a = 0; a < n; a++)
         memset(t->found[a], 0, n * sizeof t->found[a][0]);
     for (size_t j = 0; j < k; j++) {
-        const size_t a = cell_of(t, t->lead_ranks[j]), b = cell_of(t, t->full_ranks[j]);
+        const size_t a = entry_of(t, t->lead_ranks[j]), b = entry_of(t, t->full_ranks[j]);
         if (a < n && b < n)
             t->found[a][b]++;
     }
@@ -152,8 +152,8 @@ static thr_status learn(tuner *t) {
 
 static bool reaches(const tuner *t, size_t k, size_t a, size_t b, double recall) {
     const double n = (double)t->queries->rows.n_rows;
-    const double mean = t->cells[k].sum[a][b] / n;
-    const double variance = fmax(t->cells[k].squares[a][b] / n - mean * mean, 0) * n / (n - 1);
+    const double mean = t->grids[k].sum[a][b] / n;
+    const double variance = fmax(t->grids[k].squares[a][b] / n - mean * mean, 0) * n / (n - 1);
     return mean - STANDARD_ERRORS * sqrt(variance / n) >= recall;
 }
 
@@ -171,7 +171,7 @@ static uint64_t with_reserve(const tuner *t, uint64_t count, double factor) {
     return more < (double)t->index->corpus.n_rows ? (uint64_t)more : t->index->corpus.n_rows;
 }
 
-/* The cheapest cell that reaches a recall at k, with the reserve. All rows if no cell does. */
+/* The cheapest entry that reaches a recall at k, with the reserve. All rows if no entry does. */
 static void choose(const tuner *t, size_t k, double recall, uint64_t *survivors, uint64_t *candidates) {
     const thr_scan_corpus *corpus = &t->index->vectors;
     const bool nested = t->index->corpus.lead < t->index->corpus.quantiser->item_bits,
@@ -232,7 +232,7 @@ thr_status thr_index_tune_by_queries(thr_index *index, const thr_tune_queries *q
     make_counts(&t);
     THR_TRY_OUT(thr_scan_create(context, &t.scan, err));
     THR_TRY_OUT(thr_scan_check_queries(t.scan, &index->vectors, &queries->rows, err));
-    THR_TRY_OUT(thr_alloc_zero(context, t.n_ks, sizeof *t.cells, &t.cells, "calibration", err));
+    THR_TRY_OUT(thr_alloc_zero(context, t.n_ks, sizeof *t.grids, &t.grids, "calibration", err));
     THR_TRY_OUT(thr_alloc(context, GRID, sizeof *t.found, &t.found, "calibration", err));
     THR_TRY_OUT(thr_alloc(context, AT_ONCE * (t.depth + 1), sizeof *t.truth, &t.truth, "calibration", err));
     THR_TRY_OUT(thr_alloc(context, t.depth + 1, sizeof *t.lead_ranks, &t.lead_ranks, "calibration", err));
@@ -242,6 +242,6 @@ thr_status thr_index_tune_by_queries(thr_index *index, const thr_tune_queries *q
 out:
     thr_index_embedder_close(&t.embedder);
     thr_scan_free(t.scan);
-    THR_RELEASE(context, t.cells, t.found, t.truth, t.lead_ranks, t.full_ranks);
+    THR_RELEASE(context, t.grids, t.found, t.truth, t.lead_ranks, t.full_ranks);
     return thr_index_check_after(index, status, err);
 }

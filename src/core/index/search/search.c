@@ -55,6 +55,7 @@ static thr_status check_least_scores(const thr_search_options *options, uint64_t
     return THR_OK;
 }
 
+/* thr_idle_make: called if no scan of an earlier search is idle. */
 static thr_status make_scan(thr_context *context, void **piece, thr_error *err) {
     thr_scan *scan = NULL;
     const thr_status status = thr_scan_create(context, &scan, err);

@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "scan/impl.h"
+#include "scan/job.h"
 
 /* Fill in query->geometry, once query's codes are made. part is the coded part p of the query, length its length. */
 void thr_scan_query_measure(thr_scan_query *query, const float *part, double length);
@@ -40,9 +40,10 @@ double thr_scan_largest_offset(const thr_scan_query *query);
 double thr_scan_largest_sine(const thr_scan_query *query, double score);
 
 /*
- * The limit of the random part of such an item's error (across in thr_scan_margin_noise). Without origins it is
- * thr_scan_largest_sine. With origins, let o be the item's origin: it is an upper bound of the length of the part of
- * q - o that is orthogonal to the item's residual, for L2 of twice that length; infinity if none is known (ip).
+ * An upper bound of `across` in thr_scan_margin_noise, which the random part of an item's error is proportional to, for
+ * an item that scores at least `score`. Without origins: thr_scan_largest_sine. With origins: let o be the item's
+ * origin; the bound is for the length of the component of q - o that is orthogonal to the item's residual, for L2 for
+ * twice that length, and infinite for inner product.
  */
 double thr_scan_largest_across(const thr_scan_query *query, double score);
 

@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "scan/impl.h"
+#include "scan/job.h"
 
 /* Blocks of the sample; rows of them that are scored, at most; rows with errors below which the noise is unknown. */
 enum { THR_NOISE_BLOCKS = 16, THR_NOISE_ROWS = 128, THR_NOISE_LEAST_ROWS = 64 };

@@ -2,7 +2,7 @@
 /* unbias.h - the angle between a query and its code, and the bias that it causes (noise.c). */
 #pragma once
 
-#include "scan/impl.h"
+#include "scan/job.h"
 
 /*
  * Remove the bias of estimates: divide the gains of the screen, or of the rescore, by the cosine of the angle between

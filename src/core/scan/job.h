@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* impl.h - the types and steps shared by the files of this room: job, query, group and lane. */
+/* job.h - a search over codes: its job, its queries, groups of queries, and lanes of scratch memory; and its steps. */
 #pragma once
 
 #include "code/group.h"
