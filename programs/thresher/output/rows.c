@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "input/endings.h"
 #include "cli/program.h"
 #include "cli/messages.h"
 
@@ -23,16 +24,10 @@ static const struct {
     {".u8bin", PROG_ROWS_BIN, THR_DTYPE_U8},   {".bvecs", PROG_ROWS_VECS, THR_DTYPE_U8},
 };
 
-static bool ends_with(const char *path, const char *ending) {
-    const size_t length = strlen(path), n = strlen(ending);
-
-    return length > n && strcmp(path + length - n, ending) == 0;
-}
-
 /* The index in endings of a path's ending for rows of this dtype; -1: none. */
 static int find(const char *path, thr_dtype dtype) {
     for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++)
-        if (endings[i].dtype == dtype && ends_with(path, endings[i].ending))
+        if (endings[i].dtype == dtype && prog_ends_with(path, endings[i].ending))
             return (int)i;
     return -1;
 }

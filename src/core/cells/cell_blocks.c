@@ -2,6 +2,7 @@
 /* cell_blocks.c - finds the rows of cells, and keeps the blocks of passes as bitmaps. */
 #include "cells/cell_blocks.h"
 
+#include "base/blocks.h"
 #include "base/error.h"
 #include "select/bitmap.h"
 
@@ -60,8 +61,7 @@ void thr_cells_blocks_add(thr_cells_blocks *blocks, uint64_t first, uint64_t end
 }
 
 void thr_cells_blocks_add_cell(thr_cells_blocks *blocks, const thr_cell_rows *rows) {
-    thr_cells_blocks_add(blocks, rows->first_row / THR_BLOCK_ITEMS,
-                         (rows->end_row + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS);
+    thr_cells_blocks_add(blocks, rows->first_row / THR_BLOCK_ITEMS, thr_blocks_of(rows->end_row));
 }
 
 void thr_cells_blocks_add_segments_without_cells(thr_cells_blocks *blocks, const thr_cells_corpus *corpus) {

@@ -2,6 +2,7 @@
 /* cell_search.c - plans a search, and runs it on the CPU or on devices. */
 #include "cells/cell_search.h"
 
+#include "base/blocks.h"
 #include "base/error.h"
 #include "cells/device_search.h"
 #include "cells/group_search.h"
@@ -57,7 +58,7 @@ static thr_cells_plan plan_of(thr_context *context, const thr_cells_corpus *corp
                            .corpus = corpus,
                            .options = *options,
                            .n_cells = thr_cells_count(corpus),
-                           .n_blocks = (corpus->scan->n_rows + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS,
+                           .n_blocks = thr_blocks_of(corpus->scan->n_rows),
                            .k = k_estimated,
                            .wanted = k > LEAST_WANTED ? k : LEAST_WANTED,
                            .allowed_misses = misses * UNVISITED_SHARE * (double)(ip ? k_estimated : k),

@@ -5,6 +5,8 @@
  */
 #include "code/encode.h"
 
+#include "base/shortest.h"
+#include "base/blocks.h"
 #include "base/error.h"
 #include "code/fixed.h"
 #include "code/query.h"
@@ -14,8 +16,6 @@
 
 #include <math.h>
 #include <string.h>
-
-static const double SHORTEST = 0x1p-100; /* shorter rows are refused, unless they are zero */
 
 typedef struct encoding {
     thr_context *context;
@@ -68,7 +68,7 @@ static bool is_zero(const thr_matrix *rows, uint64_t row) {
  * (-origin for a zero row, which has no direction).
  */
 static double subtract(const encoding *e, const float *x, const float *origin, double norm, float *room) {
-    const float scale = !e->quantiser->unit ? 1.0f : norm < SHORTEST ? 0.0f : (float)(1 / norm);
+    const float scale = !e->quantiser->unit ? 1.0f : norm < THR_SHORTEST ? 0.0f : (float)(1 / norm);
     for (uint32_t d = 0; d < e->rows->n_dims; d++)
         room[d] = x[d] * scale - origin[d];
     return sqrt(e->context->kernels->sum_squares(room, e->rows->n_dims));
@@ -126,10 +126,10 @@ static void encode_row(const encoding *e, uint64_t at, float *room, uint8_t *cod
     const float *row = row_as_floats(e->rows, at, room);
     const double norm = sqrt(kernels->sum_squares(row, n_dims));
     const bool fixed = e->quantiser->fixed;
-    const bool short_row = norm < SHORTEST && !is_zero(e->rows, at);
+    const bool short_row = norm < THR_SHORTEST && !is_zero(e->rows, at);
     const bool fits = norm <= longest && !short_row && (!fixed || thr_code_is_fixed(row, n_dims, bits));
     /* length: of the coded vector; residual: of the residual, which is 1 for quantisers that normalise rows. */
-    double length = norm, residual = e->quantiser->unit && norm >= SHORTEST ? 1 : norm, along = 0;
+    double length = norm, residual = e->quantiser->unit && norm >= THR_SHORTEST ? 1 : norm, along = 0;
     const float *origin =
         e->origins == NULL ? e->quantiser->centre : e->origins->points + (size_t)e->origins->of_row[at] * n_dims;
     if (origin != NULL && fits) {
@@ -139,7 +139,7 @@ static void encode_row(const encoding *e, uint64_t at, float *room, uint8_t *cod
         kernels->dot_f32(&product, origin, room, 0, 1, n_dims);
         along = e->origins == NULL ? (double)product / e->centre_length : (double)product;
     }
-    const bool coded = fits && length >= SHORTEST;
+    const bool coded = fits && length >= THR_SHORTEST;
     const float scale = (float)(fixed ? half : half / length);
     if (coded) {
         row = rotated(e, row, room);
@@ -151,9 +151,9 @@ static void encode_row(const encoding *e, uint64_t at, float *room, uint8_t *cod
      * norms marks invalid rows: NaN stays NaN; a row that is too long, also after rounding to float32, or too short, or
      * that is no code becomes infinite.
      */
-    out->norms[at] = !fits && !isnan(norm) ? INFINITY : norm < SHORTEST ? 0.0f : (float)norm;
+    out->norms[at] = !fits && !isnan(norm) ? INFINITY : norm < THR_SHORTEST ? 0.0f : (float)norm;
     if (out->residuals != NULL)
-        out->residuals[at] = residual < SHORTEST ? 0.0f : (float)residual;
+        out->residuals[at] = residual < THR_SHORTEST ? 0.0f : (float)residual;
     if (out->alongs != NULL)
         out->alongs[at] = (float)along;
     if (out->products != NULL)
@@ -192,11 +192,11 @@ static void encode_block(void *arg, size_t block, uint32_t worker) {
 
 thr_status thr_code_check_short(const thr_matrix *rows, uint64_t r, const char *noun, uint64_t number, thr_error *err) {
     double square = 0;
-    for (uint32_t d = 0; d < rows->n_dims && !(square >= 2 * SHORTEST * SHORTEST); d++) {
+    for (uint32_t d = 0; d < rows->n_dims && !(square >= 2 * THR_SHORTEST * THR_SHORTEST); d++) {
         const double x = value_of(rows, r, d);
         square += x * x;
     }
-    if (!(square < 1.001 * SHORTEST * SHORTEST) || is_zero(rows, r))
+    if (!(square < 1.001 * THR_SHORTEST * THR_SHORTEST) || is_zero(rows, r))
         return THR_OK;
     return thr_fail(err, THR_ERANGE,
                     "%s %llu is shorter than 2^-100 but not zero: scale the vectors up, or set it to zeros", noun,
@@ -246,7 +246,7 @@ thr_status thr_code_encode_blocks(thr_context *context, const thr_quantiser *qua
 thr_status thr_code_encode_rows(thr_context *context, const thr_quantiser *quantiser, const thr_code_input *input,
                                 uint8_t *codes, const thr_measures *measures, thr_error *err) {
     const thr_matrix *rows = input->rows;
-    const size_t n_blocks = (size_t)((rows->n_rows + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS);
+    const size_t n_blocks = (size_t)thr_blocks_of(rows->n_rows);
     encoding e = {.context = context,
                   .quantiser = quantiser,
                   .rows = rows,
@@ -275,8 +275,7 @@ thr_status thr_code_check_rows(const thr_matrix *rows, thr_error *err) {
 }
 
 size_t thr_codes_size(const thr_quantiser *quantiser, uint64_t n_rows) {
-    return (size_t)((n_rows + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS) *
-           thr_block_size(quantiser->n_dims, quantiser->item_bits);
+    return (size_t)thr_blocks_of(n_rows) * thr_block_size(quantiser->n_dims, quantiser->item_bits);
 }
 
 thr_status thr_quantiser_encode(thr_context *context, const thr_quantiser *quantiser, const thr_matrix *rows,

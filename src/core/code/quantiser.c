@@ -2,6 +2,7 @@
 /*
  * Train a quantiser from a sample: the centre, whether to rotate, and the ranges of the residuals.
  */
+#include "base/shortest.h"
 #include "base/error.h"
 #include "code/calibrate.h"
 #include "code/encode.h"
@@ -14,8 +15,7 @@
 
 enum { SEARCH_ROWS = 1024, JUDGING_QUERIES = 192 };
 
-static const uint64_t ROTATION_SEED = 1; /* arbitrary, not 0 */
-static const double SHORTEST = 0x1p-100;
+static const uint64_t ROTATION_SEED = 1;       /* arbitrary, not 0 */
 static const double SHORTEST_CENTRE = 0x1p-50; /* products with it stay far above the smallest float */
 static const double WORTH_A_CENTRE =
     0.02; /* of the mean square; below it the saved noise is less than a tenth of a bit */
@@ -33,7 +33,7 @@ static thr_status read_row(thr_context *context, const thr_matrix *sample, uint6
     *norm = sqrt(context->kernels->sum_squares(x, sample->n_dims));
     if (!isfinite(*norm))
         return thr_fail(err, THR_ERANGE, "sample row %llu has a component that is not finite", (unsigned long long)row);
-    if (unit && *norm >= SHORTEST) {
+    if (unit && *norm >= THR_SHORTEST) {
         for (uint32_t d = 0; d < sample->n_dims; d++)
             x[d] = (float)((double)x[d] / *norm);
         *norm = 1;
@@ -89,7 +89,7 @@ static thr_status sample_unit_rows(thr_context *context, const thr_matrix *sampl
                 x[d] -= quantiser->centre[d];
             norm = sqrt(context->kernels->sum_squares(x, sample->n_dims));
         }
-        if (norm < SHORTEST)
+        if (norm < THR_SHORTEST)
             continue;
         for (uint32_t d = 0; d < sample->n_dims; d++)
             x[d] = (float)((double)x[d] / norm);

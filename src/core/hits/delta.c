@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/blocks.h"
 #include "base/error.h"
 #include "hits/hits.h"
 
@@ -167,7 +168,7 @@ static thr_status clear_live_rows(const maker *m, thr_error *err) {
         memcpy(d->live, m->before->live, n_words * sizeof *d->live);
         d->n_gone = m->before->n_gone;
     } else {
-        for (uint64_t w = 0; w < (n + 63) / 64; w++)
+        for (uint64_t w = 0; w < thr_blocks_of(n); w++)
             d->live[w] = n - 64 * w >= 64 ? UINT64_MAX : (UINT64_C(1) << n % 64) - 1;
     }
     for (size_t i = 0; i < m->change->n_touched; i++) {

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/blocks.h"
 #include "base/error.h"
 #include "hits/hits.h"
 #include "lists/transpose.h"
@@ -72,7 +73,7 @@ static thr_status check_queries(const thr_hits_queries *queries, uint64_t k, thr
 static void filter_places(const thr_hits_contents *c, const uint64_t *filter, uint64_t *places) {
     const uint32_t n = c->lists.n_items;
     if (c->rows == NULL) {
-        memcpy(places, filter, ((size_t)n + 63) / 64 * sizeof *places);
+        memcpy(places, filter, thr_blocks_of(n) * sizeof *places);
         return;
     }
     for (uint32_t first = 0; first < n; first += 64) {

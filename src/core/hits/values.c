@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "base/blocks.h"
 #include "base/error.h"
 #include "hits/hits.h"
 
@@ -49,7 +50,7 @@ thr_status thr_hits_values_make(thr_context *context, size_t n, bool multipliers
     thr_status status = THR_OK;
     THR_TRY(thr_alloc_zero(context, 1, sizeof *values, &values, "values", err));
     values->n_users = 1;
-    n = (n + 63) / 64 * 64;
+    n = thr_blocks_of(n) * 64;
     if (multipliers)
         status = thr_alloc_zero(context, n, sizeof *values->multipliers, &values->multipliers, "multipliers", err);
     if (offsets && status == THR_OK)

@@ -2,6 +2,7 @@
 /* manifest.c - parses and prints the text of a MANIFEST, line by line. */
 #include "index/manifest.h"
 
+#include "base/blocks.h"
 #include "base/files/checksum.h"
 #include "base/error.h"
 #include "base/files/file.h"
@@ -396,7 +397,7 @@ bool thr_index_manifest_ids_differ(const thr_manifest *m) {
     for (uint32_t i = 0; i < m->n_segments; i++) {
         if (m->segments[i].has_ids || m->segments[i].first_id != first_row)
             return true;
-        first_row += (m->segments[i].n_items + (uint64_t)THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS * THR_BLOCK_ITEMS;
+        first_row += thr_blocks_of(m->segments[i].n_items) * THR_BLOCK_ITEMS;
     }
     return false;
 }
@@ -412,7 +413,7 @@ static thr_status segment_lines(thr_context *context, parser *p, thr_manifest *m
         THR_TRY(segment_line(p, segment));
         if (i > 0 && segment->number <= segment[-1].number)
             return wrong(p, "segment numbers that ascend");
-        m->n_rows = (m->n_rows + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS * THR_BLOCK_ITEMS;
+        m->n_rows = thr_blocks_of(m->n_rows) * THR_BLOCK_ITEMS;
         if (!segment->has_ids && (segment->n_items > m->next_id || segment->first_id > m->next_id - segment->n_items))
             return wrong(p, "ids below that of the 'next' line");
         m->n_rows += segment->n_items; /* at most 10^6 times 2^31 */

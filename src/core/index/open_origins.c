@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "index/open_origins.h"
 
+#include "base/blocks.h"
 #include "base/error.h"
 #include "kernel/kernel.h"
 
@@ -14,7 +15,7 @@ static uint32_t count(const thr_cell_table *table) {
 }
 
 static uint64_t count_blocks(const thr_segment *segment) {
-    return ((uint64_t)segment->n_items + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS;
+    return thr_blocks_of(segment->n_items);
 }
 
 /* Set the lengths of a segment's points, and raise *longest to their upper bounds. */

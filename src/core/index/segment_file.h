@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include "base/blocks.h"
 #include "base/files/section_file.h"
 #include "base/text/string_table.h"
 #include "cells/cells.h"
@@ -118,7 +119,7 @@ static inline thr_record_shape thr_shape_records(const thr_segment_shape *shape)
 
 /* A number of rows or items, padded to whole blocks. */
 static inline uint64_t thr_padded_rows(uint64_t n_rows) {
-    return (n_rows + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS * THR_BLOCK_ITEMS;
+    return thr_blocks_of(n_rows) * THR_BLOCK_ITEMS;
 }
 
 static inline uint64_t thr_padded_items(uint32_t n_items) {

@@ -3,6 +3,7 @@
 #include "scan/margins/bounds.h"
 #include "scan/radius_plan.h"
 #include "select/bitmap.h"
+#include "base/blocks.h"
 
 thr_kept_errors thr_scan_kept_errors(const thr_scan_corpus *corpus) {
     thr_kept_errors errors = {0};
@@ -31,7 +32,7 @@ static thr_job make_without_margins(thr_context *context, const thr_scan_corpus 
     job.query_bits = options->query_bits != 0  ? options->query_bits
                      : corpus->query_bits != 0 ? corpus->query_bits
                                                : THR_DEFAULT_QUERY_BITS;
-    job.n_blocks = (corpus->n_rows + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS;
+    job.n_blocks = thr_blocks_of(corpus->n_rows);
     job.n_allowed = thr_scan_count_allowed(corpus, options->filter);
     job.exact = options->exact || thr_scan_rows_are_cheaper(corpus, options->filter, job.n_allowed);
     /* Candidates are at least k. k suffice for exact scores, and without vectors to refine by. */

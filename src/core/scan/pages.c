@@ -2,6 +2,7 @@
 #define _GNU_SOURCE /* RUSAGE_THREAD */
 #include "scan/pages.h"
 
+#include "base/blocks.h"
 #include "base/files/file.h"
 
 #include <sys/resource.h>
@@ -75,7 +76,7 @@ void thr_scan_read_ahead_vectors(const thr_scan_query *query, const thr_candidat
 void thr_scan_read_ahead_blocks(const thr_scan_corpus *corpus) {
     for (size_t i = 0; i < corpus->n_segments; i++) {
         const thr_segment *s = &corpus->segments[i];
-        const size_t n_blocks = (s->n_items + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS;
+        const size_t n_blocks = thr_blocks_of(s->n_items);
         thr_map_read_ahead(s->codes, n_blocks * thr_block_size(corpus->quantiser->n_dims, corpus->lead));
         if (s->block_norms != NULL)
             thr_map_read_ahead(s->block_norms, n_blocks * sizeof *s->block_norms);

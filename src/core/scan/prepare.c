@@ -5,6 +5,7 @@
 #include "scan/margins/bounds.h"
 #include "scan/margins/unbias.h"
 #include "scan/pages.h"
+#include "base/shortest.h"
 
 #include <math.h>
 #include <string.h>
@@ -150,7 +151,7 @@ void thr_scan_query_prepare(const thr_job *job, const thr_matrix *queries, uint6
     lane->floor = -INFINITY;
     (void)thr_matrix_to_f32(queries, q, 1, lane->vector);
     double norm = sqrt(kernels->sum_squares(lane->vector, n_dims));
-    if (norm < 0x1p-100) {
+    if (norm < THR_SHORTEST) {
         norm = 0; /* a zero vector for all steps, so that the screen and the refine agree */
         memset(lane->vector, 0, n_dims * sizeof *lane->vector);
     }
@@ -168,9 +169,9 @@ void thr_scan_query_prepare(const thr_job *job, const thr_matrix *queries, uint6
         return;
     const double weight = compute_origin_terms(corpus, length_in_scores(corpus, norm), lane, query);
     const coded_part part = find_coded_part(corpus, kernels, norm, weight, lane);
-    const double length = fixed                    ? thr_code_fixed_query_length(part.vector, n_dims, job->query_bits)
-                          : part.length > 0x1p-100 ? part.length
-                                                   : 1;
+    const double length = fixed ? thr_code_fixed_query_length(part.vector, n_dims, job->query_bits)
+                          : part.length > THR_SHORTEST ? part.length
+                                                       : 1;
     const double scale = part.length * (corpus->metric == THR_METRIC_L2 ? 2 : 1);
     thr_code_query_make(&query->code, corpus->quantiser, corpus->lead, part.vector, length, job->query_bits,
                         lane->code_memory);

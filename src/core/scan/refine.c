@@ -6,6 +6,7 @@
  */
 #include "scan/pages.h"
 #include "scan/values.h"
+#include "base/blocks.h"
 
 enum {
     AHEAD = 8,         /* vectors being fetched while one is scored */
@@ -186,7 +187,7 @@ void thr_scan_exact_blocks(const thr_scan_query *query, thr_lane *lane, thr_bloc
 
 static double touched_blocks(const uint64_t *filter, uint64_t n_rows) {
     uint64_t n = 0;
-    for (uint64_t word = 0; word < (n_rows + 63) / 64; word++)
+    for (uint64_t word = 0; word < thr_blocks_of(n_rows); word++)
         n += filter[word] != 0;
     return (double)n;
 }

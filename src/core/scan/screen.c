@@ -9,6 +9,7 @@
 #include "code/encode.h"
 #include "scan/estimate.h"
 #include "scan/values.h"
+#include "base/blocks.h"
 
 #include <math.h>
 
@@ -225,7 +226,7 @@ void thr_scan_screen_blocks(const thr_scan_group *group, thr_lane *lanes, thr_bl
     while (blocks.first < blocks.end) {
         const thr_segment *segment = thr_scan_segment_of(group->queries->corpus, blocks.first * THR_BLOCK_ITEMS);
         const uint64_t first = blocks.first - segment->first_row / THR_BLOCK_ITEMS;
-        const uint64_t in_segment = (segment->n_items + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS - first;
+        const uint64_t in_segment = thr_blocks_of(segment->n_items) - first;
         uint64_t n = blocks.end - blocks.first;
         n = n < in_segment ? n : in_segment;
         n = n < THR_RUN_BLOCKS ? n : THR_RUN_BLOCKS;

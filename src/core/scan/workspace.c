@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* workspace.c - the memory of searches, one lane per query or thread; and the check of queries. */
+#include "base/shortest.h"
 #include "base/error.h"
 #include "code/encode.h"
 #include "scan/radius_plan.h"
@@ -99,7 +100,7 @@ thr_status thr_scan_check_queries(thr_scan *scan, const thr_scan_corpus *corpus,
     for (uint64_t row = 0; row < queries->n_rows; row++) {
         THR_TRY(thr_matrix_to_f32(queries, row, 1, vector));
         const double length = sqrt(scan->context->kernels->sum_squares(vector, quantiser->n_dims));
-        if (length < 0x1p-100)
+        if (length < THR_SHORTEST)
             THR_TRY(thr_code_check_short(queries, row, "query", row, err));
         if (!(length <= longest))
             return thr_fail(err, THR_ERANGE,

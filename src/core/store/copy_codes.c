@@ -5,6 +5,7 @@
  */
 #include "store/slices.h"
 
+#include "base/blocks.h"
 #include "base/error.h"
 #include "code/encode.h"
 #include "scan/job.h"
@@ -36,7 +37,7 @@ static piece next_piece(const thr_scan_corpus *corpus, const thr_store_slice *sl
     const uint64_t block = slice->first_block + r->first + at;
     const thr_segment *segment = thr_scan_segment_of(corpus, block * THR_BLOCK_ITEMS);
     const uint64_t first = block - segment->first_row / THR_BLOCK_ITEMS;
-    const uint64_t there = (segment->n_items + (uint64_t)THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS - first;
+    const uint64_t there = thr_blocks_of(segment->n_items) - first;
     const uint32_t left = r->n - at;
     return (piece){segment, first, at, there < left ? (uint32_t)there : left};
 }
@@ -134,7 +135,7 @@ static thr_status copy_run(const thr_store *store, const thr_scan_corpus *corpus
 /* The run of the slice's blocks from first_tile on that `codes` has room for. */
 static run run_of(const thr_store_slice *slice, const thr_device_codes *codes, uint32_t first_tile) {
     const uint32_t first = first_tile * THR_BLOCKS_A_TILE, left = slice->n_blocks - first;
-    const uint32_t n = (uint32_t)((codes->n_items + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS);
+    const uint32_t n = (uint32_t)(thr_blocks_of(codes->n_items));
     return (run){first, n < left ? n : left, *codes, true};
 }
 

@@ -5,6 +5,7 @@
  */
 #include "store/slices.h"
 
+#include "base/blocks.h"
 #include "base/error.h"
 #include "code/encode.h"
 #include "scan/job.h"
@@ -76,7 +77,7 @@ static thr_status open_slice(thr_store *store, const thr_scan_corpus *corpus, th
 
 thr_status thr_store_create(thr_context *context, const thr_devices *devices, const thr_scan_corpus *corpus,
                             thr_store **store_out, thr_error *err) {
-    const uint64_t n_blocks = (corpus->n_rows + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS;
+    const uint64_t n_blocks = thr_blocks_of(corpus->n_rows);
     const uint64_t n_tiles = (n_blocks + THR_BLOCKS_A_TILE - 1) / THR_BLOCKS_A_TILE;
     const uint32_t n_slices = n_tiles < devices->n ? (uint32_t)n_tiles : devices->n;
     thr_store *store = NULL;

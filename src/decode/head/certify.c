@@ -25,6 +25,7 @@
  */
 #include "head/certify.h"
 
+#include "base/shortest.h"
 #include "base/error.h"
 #include "code/query.h"
 #include "code/rotate.h"
@@ -35,7 +36,7 @@
 
 enum { PIECE = 64 }; /* words of a piece: one block */
 
-static const double UNIT = 0x1p-24, UP = 1 + 0x1p-20, SMALLEST = 0x1p-126, SHORTEST = 0x1p-100;
+static const double UNIT = 0x1p-24, UP = 1 + 0x1p-20, SMALLEST = 0x1p-126;
 
 /* |r|, |x| and |x - r| of a word. */
 typedef struct word_bounds {
@@ -204,7 +205,7 @@ static state_bounds measure_state(const thr_head *head, thr_head_workspace *work
     for (uint32_t d = 0; d < n_dims; d++)
         s.wanted -= bounds->mean[d] * (double)part[d];
     s.length = sqrt(workspace->context->kernels->sum_squares(part, n_dims));
-    if (!(s.length > SHORTEST))
+    if (!(s.length > THR_SHORTEST))
         return s;
     if (corpus->quantiser->rotation != NULL)
         thr_code_rotation_apply(corpus->quantiser->rotation, part);
@@ -235,7 +236,7 @@ static bool is_certain(const thr_head *head, thr_head_workspace *workspace, cons
                        const thr_head_bounds *bounds, size_t state, double logit) {
     const uint32_t n_words = thr_head_of(head)->n_words;
     const state_bounds s = measure_state(head, workspace, plan, bounds, state, logit);
-    if (!(s.length > SHORTEST)) /* such a short state's shortlist is arbitrary */
+    if (!(s.length > THR_SHORTEST)) /* such a short state's shortlist is arbitrary */
         return false;
     memcpy(workspace->marks, workspace->always, thr_head_mark_words(thr_head_of(head)) * sizeof *workspace->marks);
     thr_head_mark_shortlists(workspace, plan, state, 1);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text/ends_with.h"
 #include "base/error.h"
 
 /* A name that ends in one of these after a point, or is one: parts of models may have prefixes. */
@@ -27,15 +28,10 @@ enum { LISTED = 8, NAME_SHOWN = 80, LIST_BYTES = LISTED * (NAME_SHOWN + 48) };
 
 /* ------------------------------------------------------------------------------------------------ names */
 
-static bool ends_with(const char *text, const char *ending) {
-    const size_t length = strlen(text), n = strlen(ending);
-    return length >= n && strcmp(text + length - n, ending) == 0;
-}
-
 /* Whether a name is the wanted one, or ends in a point and the wanted one. */
 static bool is_named(const char *name, const char *wanted) {
     const size_t length = strlen(name), n = strlen(wanted);
-    return ends_with(name, wanted) && (length == n || name[length - n - 1] == '.');
+    return thr_ends_with(name, wanted) && (length == n || name[length - n - 1] == '.');
 }
 
 static bool is_any(const char *name, const char *const *names, size_t n) {
@@ -218,7 +214,7 @@ thr_status thr_head_layers_check_tied(const thr_head_layers *layers, size_t embe
 
 /* Whether bias is "X.bias" for "X.weight", or for "X.decoder.weight", as masked models have it. */
 static bool is_bias_of(const char *bias, const char *weight) {
-    if (!ends_with(weight, WEIGHT) || !ends_with(bias, BIAS))
+    if (!thr_ends_with(weight, WEIGHT) || !thr_ends_with(bias, BIAS))
         return false;
     size_t length = strlen(weight) - strlen(WEIGHT);
     const size_t n = strlen(bias) - strlen(BIAS);

@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include "base/blocks.h"
 #include "base/memory.h"
 #include "code/encode.h"
 
@@ -35,7 +36,7 @@ typedef struct thr_head_planes_memory {
 } thr_head_planes_memory;
 
 static inline uint64_t thr_head_padded(uint32_t n_words) {
-    return ((uint64_t)n_words + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS * THR_BLOCK_ITEMS;
+    return thr_blocks_of(n_words) * THR_BLOCK_ITEMS;
 }
 
 /* Writes the n_dims floats of word w to out. */

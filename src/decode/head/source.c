@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/text/ends_with.h"
 #include "base/error.h"
 #include "head/layers.h"
 #include "io/endings.h"
@@ -53,11 +54,6 @@ out:
 
 /* -------------------------------------------------------------------------------------- choose by the file's ending */
 
-static bool ends_with(const char *path, const char *ending) {
-    const size_t length = strlen(path), n = strlen(ending);
-    return length >= n && strcmp(path + length - n, ending) == 0;
-}
-
 thr_status thr_head_create_file(thr_context *context, const char *path, const char *tensor,
                                 const thr_head_build_options *options, thr_head **out, thr_error *err) {
     thr_head_build_options complete;
@@ -71,7 +67,7 @@ thr_status thr_head_create_file(thr_context *context, const char *path, const ch
     thr_head_note_taken(&complete, path, "", NULL, false);
     if (thr_tensors_checkpoint_is(path))
         return thr_head_create_tensors(context, path, tensor, &complete, out, err);
-    if (ends_with(path, ".gguf"))
+    if (thr_ends_with(path, ".gguf"))
         return thr_head_create_gguf(context, path, tensor, &complete, out, err);
     if (tensor != NULL)
         return thr_fail(err, THR_EINVAL,

@@ -9,6 +9,7 @@
 #include "head/head.h"
 #include "head/row_products.h"
 #include "select/candidates.h"
+#include "base/blocks.h"
 
 /*
  * Rows of a tile, and states of a round. A tile is scored for all states of a round while it is in cache. Exponentials
@@ -81,7 +82,7 @@ typedef struct thr_head_plan {
 } thr_head_plan;
 
 static inline size_t thr_head_mark_words(const thr_head_contents *c) {
-    return ((size_t)c->n_words + 63) / 64;
+    return thr_blocks_of(c->n_words);
 }
 
 /*

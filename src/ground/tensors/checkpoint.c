@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/text/ends_with.h"
 #include "base/error.h"
 #include "base/files/file.h"
 
@@ -28,14 +29,9 @@ struct thr_checkpoint {
 
 static const char ENDING[] = ".safetensors", INDEX[] = ".safetensors.index.", JSON[] = ".json";
 
-static bool ends_with(const char *text, const char *ending) {
-    const size_t length = strlen(text), n = strlen(ending);
-    return length > n && strcmp(text + length - n, ending) == 0;
-}
-
 /* "model.safetensors.index.json", also with a variant: "model.safetensors.index.fp16.json". */
 static bool is_index(const char *name) {
-    return ends_with(name, JSON) && strstr(name, INDEX) != NULL;
+    return thr_ends_with(name, JSON) && strstr(name, INDEX) != NULL;
 }
 
 static const char *base_name(const char *path) {
@@ -68,7 +64,7 @@ static size_t find_name(const char *dir, bool (*passes)(const char *name), char 
 }
 
 static bool is_tensors(const char *name) {
-    return ends_with(name, ENDING);
+    return thr_ends_with(name, ENDING);
 }
 
 bool thr_tensors_checkpoint_is(const char *path) {

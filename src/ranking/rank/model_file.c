@@ -7,14 +7,10 @@
 
 #include <string.h>
 
+#include "base/text/ends_with.h"
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/files/out.h"
-
-static bool ends_with(const char *text, const char *end) {
-    const size_t length = strlen(text), end_length = strlen(end);
-    return length >= end_length && strcmp(text + length - end_length, end) == 0;
-}
 
 thr_status thr_rank_model_check_path(thr_context *context, const char *path, thr_error *err) {
     thr_rank_model *there = NULL;
@@ -31,8 +27,8 @@ thr_status thr_rank_model_check_path(thr_context *context, const char *path, thr
 
 thr_status thr_rank_model_save(const thr_rank_model *model, const char *path, thr_error *err) {
     THR_TRY(thr_rank_model_check_path(model->context, path, err));
-    return ends_with(path, ".safetensors") ? thr_rank_tensors_write(model, path, err)
-                                           : thr_rank_text_write(model, path, err);
+    return thr_ends_with(path, ".safetensors") ? thr_rank_tensors_write(model, path, err)
+                                               : thr_rank_text_write(model, path, err);
 }
 
 /* Safetensors begin with the header's length, eight bytes of which the upper four are 0; texts have no zero bytes. */

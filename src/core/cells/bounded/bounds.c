@@ -26,6 +26,7 @@
  * have a small relative error, so s(t) s(m) has, too; t and m are moved towards larger bounds first.
  */
 #include "cells/bounded/bounds.h"
+#include "base/shortest.h"
 
 #include <math.h>
 #include <string.h>
@@ -33,7 +34,6 @@
 static const double UNIT = 0x1p-24;
 static const double UNIT_ERROR = 0x1p-20;   /* 16 UNIT */
 static const double SMALLEST = 0x1p-140;    /* per dimension */
-static const double SHORTEST = 0x1p-100;    /* queries that are shorter are zero vectors (scan/prepare.c) */
 static const double NO_DIRECTION = 0x1p-30; /* centroids that are shorter bound no cosine */
 
 static double relative(uint32_t n_dims) {
@@ -69,7 +69,7 @@ thr_cell_query thr_cells_query_read(const thr_kernels *kernels, thr_metric metri
     const uint32_t n_dims = query->n_dims;
     (void)thr_matrix_to_f32(query, 0, 1, vector);
     double length = sqrt(kernels->sum_squares(vector, n_dims));
-    if (length < SHORTEST) {
+    if (length < THR_SHORTEST) {
         length = 0;
         memset(vector, 0, n_dims * sizeof *vector);
     }

@@ -2,6 +2,7 @@
 /* slots.c - makes the memory of searches by bounds, and finds the queries that can skip too few blocks. */
 #include "cells/bounded/slots.h"
 
+#include "base/blocks.h"
 #include "base/error.h"
 
 #include <math.h>
@@ -74,7 +75,7 @@ static void set_cells(const thr_bounded_workspace *w, const thr_cells_corpus *co
 
 static thr_status make_slots(thr_bounded_workspace *w, const thr_cells_corpus *corpus, thr_error *err) {
     w->n_dims = corpus->scan->quantiser->n_dims;
-    w->n_blocks = (corpus->scan->n_rows + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS;
+    w->n_blocks = thr_blocks_of(corpus->scan->n_rows);
     w->n_cells = thr_cells_count(corpus);
     THR_TRY(thr_alloc(w->context, w->n_cells, sizeof *w->cells, &w->cells, WHAT, err));
     THR_TRY(thr_alloc_zero(w->context, w->context->n_threads, sizeof *w->slots, &w->slots, WHAT, err));

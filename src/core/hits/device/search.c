@@ -10,6 +10,7 @@
  */
 #include <string.h>
 
+#include "base/blocks.h"
 #include "base/error.h"
 #include "device/keys.h"
 #include "hits/device/batch.h"
@@ -256,7 +257,7 @@ static thr_status send_target(const thr_hit_batch *b, thr_hit_tiles_op *op, thr_
     }
     op->multipliers = corpus->multipliers == NULL ? NULL : store->buffers[THR_HIT_BUFFER_MULTIPLIERS].memory;
     op->offsets = corpus->offsets == NULL ? NULL : store->buffers[THR_HIT_BUFFER_OFFSETS].memory;
-    return send(store, THR_HIT_BUFFER_FILTER, corpus->filter, (n + 63) / 64 * sizeof(uint64_t), &op->filter, err);
+    return send(store, THR_HIT_BUFFER_FILTER, corpus->filter, thr_blocks_of(n) * sizeof(uint64_t), &op->filter, err);
 }
 
 static thr_status search_all(thr_hit_batch *b, const thr_hits_queries *queries, uint64_t *failed, thr_error *err) {

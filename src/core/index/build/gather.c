@@ -2,6 +2,7 @@
 /* gather.c - gathers codes, factors and records of a segment in slabs, and writes them as sections. */
 #include "index/build/gather.h"
 
+#include "base/blocks.h"
 #include "base/error.h"
 #include "base/half.h"
 #include "code/encode.h"
@@ -194,7 +195,7 @@ static void note_errors(float *error, float *length, stored_code code, uint32_t 
 static void add_nested(thr_gather *gather, thr_slab *slab, uint64_t n) {
     const thr_measures *m = &gather->measures;
     const thr_record_shape shape = thr_shape_records(&gather->shape);
-    const size_t size = thr_record_size(shape), n_blocks = (size_t)((n + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS);
+    const size_t size = thr_record_size(shape), n_blocks = (size_t)thr_blocks_of(n);
     const uint32_t n_dims = gather->shape.n_dims, lead = gather->shape.lead;
     const bool pairs = thr_shape_has_offsets(&gather->shape);
     thr_code_errors *errors = &gather->errors;

@@ -2,6 +2,7 @@
 /* keep_vectors.c - converts vectors to residuals in float16 or int8, and measures what the rounding loses. */
 #include "index/build/keep_vectors.h"
 
+#include "base/shortest.h"
 #include "base/error.h"
 #include "base/half.h"
 #include "kernel/convert.h"
@@ -20,7 +21,6 @@ enum {
 
 static const double LEAST_SCALE = 0x1p-126;                /* a smaller float32 loses precision */
 static const double UPWARDS = 1 + 0x1p-20;                 /* makes a measured number a bound */
-static const double SHORTEST = 0x1p-100;                   /* shorter rows count as zero vectors */
 static const double UNIT_F16 = 0x1p-13, UNIT_I8 = 0x1p-10; /* largest relative change by unit_scale */
 static const float OUTLIER = 4;                            /* times the median distance from the medians */
 static const double FLOAT32 = 0x1p-23;                     /* a relative error that float32 scores have anyway */
@@ -291,7 +291,7 @@ static thr_status read_sample(const thr_matrix *sample, thr_metric metric, thr_d
         THR_TRY(thr_matrix_to_f32(sample, i * sample->n_rows / s->n, 1, row));
         s->exact = s->exact && holds(keep, sample->dtype, row, s->n_dims);
         const double length = length_of(row, s->n_dims);
-        const double shrink = metric != THR_METRIC_COSINE ? 1 : length > SHORTEST ? 1 / length : 0;
+        const double shrink = metric != THR_METRIC_COSINE ? 1 : length > THR_SHORTEST ? 1 / length : 0;
         for (uint32_t d = 0; d < s->n_dims; d++)
             row[d] = (float)((double)row[d] * shrink);
     }

@@ -2,6 +2,7 @@
 /* tail.c - keeps the items of a journal in memory, in the form of a segment's. */
 #include "index/journal/tail.h"
 
+#include "base/shortest.h"
 #include "base/error.h"
 #include "code/encode.h"
 #include "index/impl.h"
@@ -13,8 +14,6 @@
 #include <string.h>
 
 enum { CHUNK_ROWS = 64 };
-
-static const double SHORTEST = 0x1p-100; /* shorter rows have length 0, as in segments */
 
 struct thr_tail_names {
     struct thr_tail_names *next;
@@ -103,7 +102,7 @@ static thr_status measure(thr_context *context, const thr_manifest *m, const flo
             sqrt(context->kernels->sum_squares(vectors + (size_t)*bad * m->quantiser.n_dims, m->quantiser.n_dims));
         if (!(norm <= longest) || !((float)norm <= (float)longest))
             return THR_ERANGE;
-        norms[*bad] = norm < SHORTEST ? 0.0f : (float)norm;
+        norms[*bad] = norm < THR_SHORTEST ? 0.0f : (float)norm;
     }
     return THR_OK;
 }

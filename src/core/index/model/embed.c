@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "index/model/embed.h"
 
+#include "base/shortest.h"
 #include "base/error.h"
 #include "code/encode.h"
 #include "index/impl.h"
@@ -35,9 +36,9 @@ thr_status thr_index_embedder_norms(thr_embedder *e, const thr_matrix *rows, uin
         if (!(norm <= longest))
             return thr_fail(err, THR_ERANGE, "row %" PRIu64 " is longer than %g: scale the vectors", first_row + r,
                             longest);
-        if (norm < 0x1p-100)
+        if (norm < THR_SHORTEST)
             THR_TRY(thr_code_check_short(rows, r, "row", first_row + r, err));
-        norms[r] = norm < 0x1p-100 ? 0 : (float)norm;
+        norms[r] = norm < THR_SHORTEST ? 0 : (float)norm;
     }
     return THR_OK;
 }

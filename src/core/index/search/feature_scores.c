@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/blocks.h"
 #include "base/error.h"
 #include "lists/add_up.h"
 
@@ -216,7 +217,7 @@ static uint64_t target_word(const thr_hits *hits, const thr_hits_target *target,
 
 static thr_status join_filters(thr_index_hits_workspace *workspace, const thr_hits *hits, thr_search_options *options,
                                thr_error *err) {
-    const size_t n_words = ((size_t)hits->info.n_rows + 63) / 64; /* the length of an index's filters */
+    const size_t n_words = thr_blocks_of(hits->info.n_rows); /* the length of an index's filters */
     if (options->target == NULL)
         return THR_OK;
     THR_TRY(thr_grow(workspace->context, &workspace->filter, &workspace->filter_capacity, n_words,

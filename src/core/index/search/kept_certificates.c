@@ -7,6 +7,7 @@
  */
 #include "index/search/kept_certificates.h"
 
+#include "base/shortest.h"
 #include "base/error.h"
 #include "index/calibration/code_error.h"
 #include "kernel/kernel.h"
@@ -14,7 +15,6 @@
 #include <math.h>
 
 static const double UNIT = 0x1p-24;
-static const double SHORTEST = 0x1p-100; /* what a residual may be that is too short for a scale */
 
 static thr_kept_errors errors_of(const thr_index *index) {
     thr_kept_errors errors = thr_scan_kept_errors(&index->vectors);
@@ -75,7 +75,7 @@ thr_status thr_index_compares_ranges(thr_index *index, bool *compares, thr_error
 }
 
 static double largest_error(const thr_index *index) {
-    return (double)errors_of(index).error + SHORTEST;
+    return (double)errors_of(index).error + THR_SHORTEST;
 }
 
 /* A bound of the error of a row. */
@@ -84,9 +84,9 @@ static double row_error(const thr_index *index, uint64_t row) {
     const thr_segment *segment = in_tail ? &index->tail_segment : &index->segments[thr_index_segment_of(index, row)];
     const uint64_t item = row - (in_tail ? index->tail->first_row : segment->first_row);
     if (segment->scales == NULL)
-        return SHORTEST;
+        return THR_SHORTEST;
     const double error = (double)segment->kept.ratio * (double)segment->scales[item];
-    return fmin(error, (double)segment->kept.error) + SHORTEST;
+    return fmin(error, (double)segment->kept.error) + THR_SHORTEST;
 }
 
 /* The range for a query of this length, and an item whose kept vector is within `error` of the true one. */
@@ -164,7 +164,7 @@ typedef struct best_rows {
 static bool proves(const thr_index *index, double query_length, const best_rows *best, double least) {
     const size_t n = best->n;
     double next = least;
-    if (query_length < SHORTEST && index->vectors.metric != THR_METRIC_L2)
+    if (query_length < THR_SHORTEST && index->vectors.metric != THR_METRIC_L2)
         return true; /* a zero vector scores 0 with all items */
     if (n < best->all && n < best->wanted)
         return false; /* an item that is left out may reach the least score */
@@ -227,7 +227,7 @@ thr_status thr_index_keep_radius(const thr_index *index, const thr_matrix *queri
     THR_TRY(alloc_vector(index, queries, &vector, err));
     for (uint64_t q = 0; q < queries->n_rows; q++) {
         const double length = query_length_of(index, queries, q, vector);
-        const bool zero = length < SHORTEST && index->vectors.metric != THR_METRIC_L2;
+        const bool zero = length < THR_SHORTEST && index->vectors.metric != THR_METRIC_L2;
         bool sure = true;
         size_t n = 0;
         for (size_t i = 0; i < found[q].n; i++) {

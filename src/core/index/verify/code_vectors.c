@@ -13,6 +13,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/shortest.h"
 #include "base/error.h"
 #include "code/encode.h"
 #include "code/rotate.h"
@@ -22,9 +23,8 @@ enum { STEP_ITEMS = 4096 }; /* between two checks for cancellation */
 
 /* Of lengths: writers may rotate with another precision. */
 static const double ROUNDING = 0x1p-18;
-static const double BFLOAT16 = 0x1p-8;   /* relative, of stored factors and offsets */
-static const double SHORTEST = 0x1p-100; /* shorter residuals count as 0 */
-static const double LEAST = 0x1p-126;    /* smaller stored numbers lose precision */
+static const double BFLOAT16 = 0x1p-8; /* relative, of stored factors and offsets */
+static const double LEAST = 0x1p-126;  /* smaller stored numbers lose precision */
 
 typedef struct comparison {
     const thr_index *index;
@@ -66,7 +66,7 @@ static double kept_error(const thr_segment *segment, uint32_t number) {
     if (segment->scales == NULL)
         return 0;
     const double error = (double)segment->kept.ratio * (double)segment->scales[number];
-    return fmin(error, (double)segment->kept.error) + (double)segment->kept.unit_error + SHORTEST;
+    return fmin(error, (double)segment->kept.error) + (double)segment->kept.unit_error + THR_SHORTEST;
 }
 
 /* Called for all items in turn. */
@@ -90,7 +90,7 @@ static void read_residual(const comparison *c, item *i) {
     double square = 0, origin_square = 0, along = 0;
     thr_index_row_vector(c->index, c->view->scan.first_row + i->number, r);
     const double norm = sqrt(c->index->context->kernels->sum_squares(r, n_dims));
-    const double scale = !c->quantiser->unit ? 1 : norm < SHORTEST ? 0 : 1 / norm;
+    const double scale = !c->quantiser->unit ? 1 : norm < THR_SHORTEST ? 0 : 1 / norm;
     for (uint32_t d = 0; d < n_dims; d++) {
         const double o = c->origin == NULL ? 0 : (double)c->origin[d], x = (double)r[d] * scale - o;
         square += x * x;

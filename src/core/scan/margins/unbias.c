@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "scan/margins/unbias.h"
+#include "base/shortest.h"
 
 #include <math.h>
 
@@ -7,7 +8,7 @@ static const double LEAST_COSINE = 0.1; /* between a query and its code; already
 
 /* Cosine of the angle between two vectors of equal length at this distance. */
 static double cosine_of(double length, double distance) {
-    return length > 0x1p-100 ? 1 - distance * distance / (2 * length * length) : 0;
+    return length > THR_SHORTEST ? 1 - distance * distance / (2 * length * length) : 0;
 }
 
 double thr_scan_code_tangent(double length, double distance) {

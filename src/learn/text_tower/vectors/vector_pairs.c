@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/shortest.h"
 #include "base/error.h"
 #include "base/progress.h"
 #include "base/rng.h"
@@ -35,7 +36,7 @@ static thr_status to_unit(thr_context *context, const char *name, uint64_t row, 
                             name, row, d);
     }
     const double length = sqrt(context->kernels->sum_squares(x, n_dims));
-    if (length < 0x1p-100)
+    if (length < THR_SHORTEST)
         return thr_fail(err, THR_ERANGE, "%s: row %" PRIu64 " is a zero vector, which has no direction: leave it out",
                         name, row);
     for (uint32_t d = 0; d < n_dims; d++)
