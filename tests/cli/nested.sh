@@ -25,6 +25,12 @@ matches '"lead_bits":1,"centred":false,"relative_codes":false,"rotated":true,"tu
 
 works "$THRESHER" index build base.fvecs -o flat.index --bits 4 --lead 4 --no-rotate -q
 works "$THRESHER" index info flat.index
+matches '^recall  *kept for queries like those of the calibration: flat, uncentred codes$' out
+works "$THRESHER" index info flat.index --json
+matches '"flat_uncentred":true' out
+works "$THRESHER" index info nested.index --json
+matches '"flat_uncentred":false' out
+works "$THRESHER" index info flat.index
 matches '^codes *4 bits per dimension, [0-9.]* [kM]*B, .* bytes per item$' out
 matches '^rotation *no$' out
 works "$THRESHER" index build shifted.fvecs -o shifted.index --metric l2 --bits 6 --lead=2 --keep f16 -q

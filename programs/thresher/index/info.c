@@ -106,6 +106,8 @@ static void print_codes(const thr_index_info *info, measures measured) {
     (void)printf("centre          %s\n", info->centred ? "yes: subtracted before coding" : "no");
     if (info->relative_codes)
         (void)printf("relative to     the centroids of cells\n");
+    if (prog_is_flat_and_uncentred(info))
+        (void)printf("recall          kept for queries like those of the calibration: flat, uncentred codes\n");
     (void)printf("rotation        %s\n", info->rotated ? "yes" : "no");
     if (info->tuned_queries > 0)
         (void)printf("calibration     %s\n", prog_counted(info->tuned_queries, "query").text);

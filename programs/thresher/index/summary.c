@@ -30,6 +30,11 @@ double prog_bytes_per_item(const thr_index *index) {
     return prog_per_item(info.file_bytes - prog_model_bytes(index), info.n_items);
 }
 
+bool prog_is_flat_and_uncentred(const thr_index_info *info) {
+    return info->metric == THR_METRIC_COSINE && info->lead_bits == info->item_bits && !info->centred &&
+           !info->relative_codes && info->keep != THR_DTYPE_NONE;
+}
+
 void prog_json_index(prog_json *json, const char *dir, const thr_index *index) {
     const thr_index_info info = thr_index_get_info(index);
 
@@ -39,6 +44,7 @@ void prog_json_index(prog_json *json, const char *dir, const thr_index *index) {
     prog_json_key_text(json, "metric", thr_metric_name(info.metric));
     prog_json_key_count(json, "item_bits", info.item_bits);
     prog_json_key_text(json, "keep", thr_dtype_name(info.keep));
+    prog_json_key_bool(json, "flat_uncentred", prog_is_flat_and_uncentred(&info));
     prog_json_key_count(json, "lead_bits", info.lead_bits);
     prog_json_key_bool(json, "centred", info.centred);
     prog_json_key_bool(json, "relative_codes", info.relative_codes);

@@ -16,6 +16,9 @@ int prog_build_index(program *run, const char *dir, thr_reader *rows, const thr_
 /* Write the properties of an index as keys of the open object. */
 void prog_json_index(prog_json *json, const char *dir, const thr_index *index);
 
+/* Whether the recall of its searches is kept only for queries like those of the calibration: they have no margins. */
+bool prog_is_flat_and_uncentred(const thr_index_info *info);
+
 /* Write n_cells and, with cells, what searches read. */
 void prog_json_cells(prog_json *json, const thr_cells_choice *cells);
 
