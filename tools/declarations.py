@@ -5,7 +5,8 @@
 declarations          fails if python/thresher/_core/abi.json differs from the headers
 declarations --write  writes that file
 
-The file has four tables. "numbers": name and value of each macro and of each member of an unnamed enum. "enums": the
+The file has six tables. "numbers": name and value of each macro and of each member of an unnamed enum; "reals": those
+of macros that are floats. "enums": the
 members of each enum. "structs" and "callbacks": fields, and result and arguments, in the words of abi.py. "functions":
 what each returns and takes.
 """
@@ -15,10 +16,12 @@ import os
 import re
 import sys
 from pathlib import Path
+from struct import pack, unpack
 
 TOP = Path(os.environ.get("THR_SOURCE_DIR") or Path(__file__).resolve().parent.parent)
 INCLUDE, OUT = TOP / "include", TOP / "python" / "thresher" / "_core" / "abi.json"
 NUMBER = re.compile(r"(?:UINT(?:32|64)_C)?\(?(-?\d+)\)?")
+REAL = re.compile(r"(0x[\da-f.]+p-?\d+|\d*\.\d+)F")
 LIMITS = {"UINT32_MAX": 2**32 - 1, "UINT64_MAX": 2**64 - 1}
 
 
@@ -39,10 +42,14 @@ def camel(name):
 
 class Headers:
     def __init__(self, text):
-        self.numbers, self.enums, self.structs, self.callbacks, self.functions = {}, {}, {}, {}, {}
+        self.numbers, self.reals, self.enums = {}, {}, {}
+        self.structs, self.callbacks, self.functions = {}, {}, {}
         for name, value in re.findall(r"^#define (THR_\w+) +(\S+)", text, re.M):
             if value in LIMITS or NUMBER.fullmatch(value):
                 self.numbers[name] = LIMITS.get(value) or int(NUMBER.fullmatch(value)[1])
+            elif real := REAL.fullmatch(value):
+                value = float.fromhex(real[1]) if "x" in real[1] else float(real[1])
+                self.reals[name] = unpack("f", pack("f", value))[0]
         self.enums["thr_status"] = {f"THR_{name}": int(i) for i, name in re.findall(r"\bX\((-?\d+), (\w+),", text)}
         text = re.sub(r"^#.*", "", text, flags=re.M)
         for body, name in re.findall(r"enum(?: \w+)? \{([^}]*)\} ?(\w*);", text):

@@ -179,6 +179,8 @@ THR_API thr_status thr_index_open(thr_context *context, const char *dir, thr_ind
 /* Close; NULL is allowed. No search may be running. */
 THR_API void thr_index_free(thr_index *index);
 
+#define THR_KEPT_RECALL 0.985F
+
 typedef struct thr_index_info {
     uint64_t n_items;
     uint32_t n_dims; /* of items and queries; codes of a model of vectors have its dimensions (thr_tower_of_index) */
@@ -204,6 +206,7 @@ typedef struct thr_index_info {
     /*
      * Vectors kept as float16 or int8: the share of the nearest 10 by the vectors as given that is among the nearest 10
      * by the kept ones, measured by the build on 100 of its items. No search has a higher recall. 0: not measured.
+     * Below THR_KEPT_RECALL the default recall of .99 cannot be reached.
      */
     float kept_recall;
 } thr_index_info;

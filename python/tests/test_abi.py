@@ -10,6 +10,8 @@ import subprocess
 import unittest
 from types import SimpleNamespace
 
+import numpy as np
+
 from support import SOURCES, Case
 from thresher import _errors
 from thresher._core import abi, library
@@ -54,6 +56,11 @@ class Abi(Case):
         include = os.path.join(SOURCES, "include")
         subprocess.run([self.compiler, "-std=c17", "-I", include, source, "-o", program], check=True)
         return subprocess.run([program], check=True, capture_output=True, text=True).stdout
+
+    def test_reals_are_those_of_the_headers(self) -> None:
+        self.assertIn("THR_CELLS_SHORT", abi.REALS)
+        printed = self.run_c("".join(f'printf("%.9g\\n", (double){name});\n' for name in abi.REALS))
+        self.assertEqual(printed.split(), [f"{value:.9g}" for value in map(np.float32, abi.REALS.values())])
 
     def test_numbers_and_layouts_are_those_of_the_headers(self) -> None:
         wanted = numbers()

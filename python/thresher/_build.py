@@ -34,7 +34,6 @@ Model = Union[str, "os.PathLike[str]", Tower, Dual]
 
 KEEP: dict[Any, int] = {name: abi.DTYPE[name] for name in ("float32", "float16", "int8", "none")}
 KEEP[None] = abi.DTYPE["none"]
-_CELLS_SHORT = 0.005  # THR_CELLS_SHORT
 _CELLS_AUTO = 2**32 - 1  # THR_CELLS_AUTO
 _ROTATE = {None: abi.ROTATE["auto"], True: abi.ROTATE["on"], False: abi.ROTATE["off"]}
 
@@ -192,7 +191,7 @@ def build(
             context.pointer, directory, reader.pointer, byref(options), byref(_errors.slot.error)
         )
         job.finish(status, files=True)
-    if measured.short_by > _CELLS_SHORT and options.cells != _CELLS_AUTO:
+    if measured.short_by > abi.CELLS_SHORT and options.cells != _CELLS_AUTO:
         note(
             f"searches with these cells are up to {measured.short_by:.3f} below their recall: give a higher one, or "
             "build without cells"

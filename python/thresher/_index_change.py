@@ -105,7 +105,7 @@ def changed(change: abi.IndexChange) -> IndexChange:
 
 def note_spread(spread: float, n_items: int) -> None:
     """Warn of vectors that are nearly equal."""
-    if spread < 2.0**-14 and n_items > 1:
+    if spread < abi.LEAST_SPREAD and n_items > 1:
         note(
             "the vectors are nearly equal, so float32 rounds many scores to equal ones: subtract their "
             'mean from them and from queries, or use metric="l2"'

@@ -60,7 +60,7 @@ class IndexInfo(NamedTuple):
 
 def note_kept(info: IndexInfo) -> None:
     """Report a kept type with which searches cannot keep their default promise, a recall of .99."""
-    if 0 < info.kept_recall < 0.985:
+    if 0 < info.kept_recall < abi.KEPT_RECALL:
         note(
             f"{info.keep} vectors keep {info.kept_recall:.3f} of the nearest 10 of the vectors as given: the default"
             " recall of .99 cannot be reached, keep a larger type to reach it"

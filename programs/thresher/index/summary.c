@@ -110,13 +110,11 @@ static void note_cells(const thr_index *index, const thr_cells_choice *cells) {
 
 /* Searches promise .99 by default, and find at most what the kept type does. */
 static void note_kept(const thr_index_info *info) {
-    static const double PROMISED = .985;
-
     if (info->kept_recall == 0)
         return;
     prog_note("%s vectors keep %.3f of the nearest 10 of the vectors as given%s", thr_dtype_name(info->keep),
               (double)info->kept_recall,
-              (double)info->kept_recall < PROMISED
+              info->kept_recall < THR_KEPT_RECALL
                   ? ": the default recall of .99 cannot be reached, keep a larger type to reach it"
                   : "");
 }

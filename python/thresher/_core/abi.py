@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _READ = json.loads(Path(__file__).with_name("abi.json").read_text())
 NUMBERS: dict[str, int] = _READ["numbers"]
+REALS: dict[str, float] = _READ["reals"]
 ENUMS: dict[str, dict[str, int]] = _READ["enums"]
 FUNCTIONS: dict[str, str] = _READ["functions"]
 _KINDS: dict[str, Any] = {
@@ -72,7 +73,7 @@ def signature(function: str) -> tuple[Any, list[Any]]:
 
 STRUCTS: dict[str, type[ctypes.Structure]] = {name: kind(_python_name(name)) for name in _READ["structs"]}
 globals().update({name: kind(name) for name in (*_FIELDS, *_READ["callbacks"])})
-globals().update({name.removeprefix("THR_"): number for name, number in NUMBERS.items()})
+globals().update({name.removeprefix("THR_"): number for name, number in (NUMBERS | REALS).items()})
 
 
 def _choices(enum: str, prefix: str) -> dict[str, int]:
