@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import os
 import unittest
 import warnings
@@ -272,6 +274,24 @@ class Build(VectorCase):
         ):
             with self.subTest(message), self.assertRaisesRegex(kind, message):
                 Index.build(self.path("b"), self.vectors, ids=ids)
+
+    def test_columns_of_lists_are_vectors(self) -> None:
+        rows = list(self.vectors)
+        column = np.empty(len(rows), object)
+        column[:] = rows
+        columns: list[Any] = [column]
+        with contextlib.suppress(ImportError):
+            columns.append(importlib.import_module("pandas").Series(rows))
+        with contextlib.suppress(ImportError):
+            columns.append(importlib.import_module("pyarrow").array(rows))
+        with Index.build(self.path("rows"), self.vectors) as index:
+            wanted, _ = index.search(self.vectors[:9], 3)
+        for given in columns:
+            with Index.build(self.path(), given, replace=True) as index:
+                np.testing.assert_array_equal(index.search(given[:9], 3)[0], wanted)
+        column[5] = column[5][:-1]
+        with self.assertRaisesRegex(thresher.ArgumentError, "vectors: lists of .* to .* numbers were given"):
+            Index.build(self.path(), column, replace=True)
 
     def test_names(self) -> None:
         names = [f"wörd {i}" for i in range(N)]

@@ -69,12 +69,27 @@ def as_numpy(thing: Any, what: str) -> AnyArray:
         raise _errors.ArgumentTypeError(f"{what}: {_kind(thing)} cannot be made an array: {failure}") from failure
 
 
+def _stacked(column: AnyArray, what: str) -> AnyArray:
+    """A column of lists, as numpy gives those of Arrow and pandas, as [n, n_dims]; other columns unchanged."""
+    rows = [np.asarray(row) for row in column]
+    if any(row.ndim != 1 for row in rows):
+        return column
+    lengths = {len(row) for row in rows}
+    if len(lengths) > 1:
+        raise _errors.ArgumentError(
+            f"{what}: lists of {min(lengths)} to {max(lengths)} numbers were given: expected lists of equal length"
+        )
+    return np.stack(rows)
+
+
 def vectors(thing: Any, what: str, *, one_row: bool) -> AnyArray:
     """
     Convert thing to an array [n, n_dims] of real numbers, or [n_dims] if one_row allows it, of any order and type,
     without a copy.
     """
     array = as_numpy(thing, what)
+    if array.dtype == object and array.ndim == 1 and array.size:
+        array = _stacked(array, what)
     if array.ndim != 2 and not (one_row and array.ndim == 1):
         wanted = "[n_dims] or [n, n_dims]" if one_row else "[n, n_dims]"
         raise _errors.ArgumentError(f"{what}: an array of shape {list(array.shape)} was given: expected {wanted}")
