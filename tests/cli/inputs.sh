@@ -165,14 +165,14 @@ works "$THRESHER" index verify old.index
 
 # A newer format, in the manifest and in a segment.
 cp -R old.index newer.index
-sed 's/^thresher-index 2$/thresher-index 1000/' old.index/MANIFEST >newer.index/MANIFEST
+sed 's/^thresher-index 1$/thresher-index 1000/' old.index/MANIFEST >newer.index/MANIFEST
 cp -R old.index newer_segment.index
 segment=$(cd old.index && find . -name '*.seg' | head -1)
 { head -c 8 "old.index/$segment" && printf '\350\003' && tail -c +11 "old.index/$segment"; } >"newer_segment.index/$segment"
 for index in newer.index newer_segment.index; do
-    fails 1 "$index.*newer" "$THRESHER" index info $index
-    fails 1 "$index.*newer" "$THRESHER" index search $index queries.fvecs -k 5
-    fails 1 "$index.*newer" "$THRESHER" index verify $index
+    fails 1 "$index.*version 1000" "$THRESHER" index info $index
+    fails 1 "$index.*version 1000" "$THRESHER" index search $index queries.fvecs -k 5
+    fails 1 "$index.*version 1000" "$THRESHER" index verify $index
 done
 
 # Every file of an index cut short, missing, emptied or with a byte changed: a message, never a crash.
