@@ -146,8 +146,8 @@ THR_API thr_status thr_head_check_path(thr_context *context, const char *path, b
  * Open a head's file by mmap. Checks everything that a query relies on, which reads the file except the weights;
  * thr_head_verify checks every byte.
  *
- * Returns THR_OK; THR_ENOTFOUND; THR_EFORMAT if the file is not a head; THR_EVERSION for a newer format; THR_ECORRUPT
- * if it is damaged or cut short; THR_EIO; THR_ENOMEM. The caller frees *head.
+ * Returns THR_OK; THR_ENOTFOUND; THR_EFORMAT if the file is not a head; THR_EVERSION for another format
+ * version; THR_ECORRUPT if it is damaged or cut short; THR_EIO; THR_ENOMEM. The caller frees *head.
  */
 THR_API thr_status thr_head_open(thr_context *context, const char *path, thr_head **head, thr_error *err);
 
@@ -173,7 +173,6 @@ typedef struct thr_head_info {
     uint32_t n_planes;                    /* of plane codes; 0: none */
     uint64_t weight_bytes, hash_bytes, plane_bytes;
     uint64_t file_bytes; /* 0: made in memory */
-    uint32_t format_version;
 } thr_head_info;
 
 THR_API thr_head_info thr_head_get_info(const thr_head *head);

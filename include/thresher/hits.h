@@ -116,8 +116,8 @@ typedef struct thr_hits thr_hits;
  * Open a file by mmap. Checks everything that a search relies on, for which it reads all of the file but ids and
  * bitmaps. thr_hits_verify checks every byte.
  *
- * Returns THR_OK; THR_ENOTFOUND; THR_EFORMAT if the file does not hold posting lists; THR_EVERSION for a newer format;
- * THR_ECORRUPT if it is damaged or cut short; THR_EIO; THR_ENOMEM. The caller frees *hits.
+ * Returns THR_OK; THR_ENOTFOUND; THR_EFORMAT if the file does not hold posting lists; THR_EVERSION for another format
+ * version; THR_ECORRUPT if it is damaged or cut short; THR_EIO; THR_ENOMEM. The caller frees *hits.
  */
 THR_API thr_status thr_hits_open(thr_context *context, const char *path, thr_hits **hits, thr_error *err);
 
@@ -134,7 +134,6 @@ typedef struct thr_hits_info {
     uint64_t bitmap_postings; /* postings in bitmaps; n_postings - n_ids - bitmap_postings are in runs */
     uint64_t list_bytes;      /* size of the lists with their directories */
     uint64_t file_bytes;      /* with rows, ids and names */
-    uint32_t format_version;
     thr_hits_order order;
     bool has_ids, has_names;     /* of items */
     bool has_words;              /* features have words */

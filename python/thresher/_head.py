@@ -64,7 +64,6 @@ class HeadInfo(NamedTuple):
     hash_bytes: int
     plane_bytes: int
     file_bytes: int
-    format_version: int
 
 
 class HeadSource(NamedTuple):

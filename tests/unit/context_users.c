@@ -44,7 +44,7 @@ static void drop_radius(void *thing) {
 
 static thr_hits *open_words(thr_context *context) {
     thr_hits *hits = NULL;
-    assert_ok(thr_hits_open(context, GOLDEN "hits/words-2.hits", &hits, &err), &err);
+    assert_ok(thr_hits_open(context, GOLDEN "hits/words.hits", &hits, &err), &err);
     return hits;
 }
 
@@ -94,7 +94,7 @@ static void drop_live(void *thing) {
 
 static void *open_head(thr_context *context) {
     thr_head *head = NULL;
-    assert_ok(thr_head_open(context, GOLDEN "heads/f32-1.head", &head, &err), &err);
+    assert_ok(thr_head_open(context, GOLDEN "heads/f32.head", &head, &err), &err);
     return head;
 }
 

@@ -32,8 +32,7 @@ static void print_json(const char *path, const thr_head_info *info) {
     prog_json_key_bool(&json, "has_order", info->has_order);
     PROG_JSON_COUNTS(&json, {"bands", info->n_bands}, {"hashes", info->n_hashes}, {"places", info->n_places},
                      {"n_codes", info->n_codes}, {"weight_bytes", info->weight_bytes}, {"hash_bytes", info->hash_bytes},
-                     {"planes", info->n_planes}, {"plane_bytes", info->plane_bytes}, {"file_bytes", info->file_bytes},
-                     {"format_version", info->format_version});
+                     {"planes", info->n_planes}, {"plane_bytes", info->plane_bytes}, {"file_bytes", info->file_bytes});
     prog_json_end_object(&json);
 }
 
@@ -58,7 +57,6 @@ static void print_text(const char *path, const thr_head_info *info) {
     else
         (void)printf("plane codes     none\n");
     (void)printf("file            %s\n", prog_bytes((double)info->file_bytes).text);
-    (void)printf("format version  %" PRIu32 "\n", info->format_version);
 }
 
 /* Describe the file; the command verify reads every byte of it. */

@@ -46,7 +46,6 @@ static void print_json(const char *path, const thr_hits_info *info) {
         (void)snprintf(model, sizeof model, "%016" PRIx64, info->model);
         prog_json_key_text(&json, "model", model);
     }
-    prog_json_key_count(&json, "format_version", info->format_version);
     prog_json_end_object(&json);
 }
 
@@ -76,7 +75,6 @@ static void print_text(const char *path, const thr_hits_info *info) {
     if (info->model != 0)
         (void)printf("queries         of the model %016" PRIx64 "\n", info->model);
     (void)printf("file            %s\n", prog_bytes((double)info->file_bytes).text);
-    (void)printf("format version  %" PRIu32 "\n", info->format_version);
 }
 
 /* Describe the file; the command verify reads every byte of it. */

@@ -20,8 +20,6 @@ static const char *const section_names[THR_HITS_LAST + 1] = {
     "id order", "names",         "words",    "model", "multipliers",       "offsets", "refs",   "given"};
 
 const thr_file_kind thr_hits_kind = {.magic = {'T', 'H', 'R', 'H', 'I', 'T', 0, 1},
-                                     .oldest = THR_HITS_FORMAT,
-                                     .newest = THR_HITS_FORMAT,
                                      .last = THR_HITS_LAST,
                                      .names = section_names,
                                      .foreign_status = THR_EFORMAT,
@@ -87,7 +85,6 @@ static thr_section_data strings_data(const thr_strings *strings) {
 thr_status thr_hits_write(thr_context *context, const char *path, const thr_hits_contents *c, thr_error *err) {
     const thr_lists *l = &c->lists;
     thr_hits_header header = {
-        .version = THR_HITS_FORMAT,
         .n_items = l->n_items,
         .n_features = l->n_features,
         .n_entries = l->n_entries,
@@ -134,9 +131,8 @@ thr_status thr_hits_write(thr_context *context, const char *path, const thr_hits
 /* ------------------------------------------------------------------------------------------------ parse */
 
 static thr_status check_header(const thr_section_file *file, const thr_hits_header *h, thr_error *err) {
-    THR_TRY(thr_section_file_check_known(file, "flags value", h->has & ~(uint32_t)THR_HITS_HAS_ALL, err));
     if (h->n_items == 0 || h->n_items > THR_HITS_MAX_ITEMS || h->n_features > THR_HITS_MAX_FEATURE + 1 ||
-        h->order > THR_HITS_ORDER_ROWS)
+        h->order > THR_HITS_ORDER_ROWS || (h->has & ~(uint32_t)THR_HITS_HAS_ALL) != 0)
         return thr_section_file_damaged(file, THR_SECTIONS_VERSION_AT, "the header has invalid numbers", err);
     return THR_OK;
 }

@@ -13,8 +13,6 @@
 #include "base/text/string_table.h"
 #include "lists/lists.h"
 
-enum { THR_HITS_FORMAT = 2 };
-
 typedef enum thr_hits_section {
     THR_HITS_ELEMENTS = 1,           /* u32, elements of each form, then the number of lists */
     THR_HITS_FEATURES = 2,           /* u32, ascending; if absent: 0, 1, 2, ... */

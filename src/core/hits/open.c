@@ -20,7 +20,6 @@ static thr_hits_info describe(const thr_hits_view *view) {
                           .n_bitmaps = lists->n_elements[THR_LISTS_BITMAPS],
                           .list_bytes = thr_lists_bytes(lists),
                           .file_bytes = view->file.size,
-                          .format_version = THR_HITS_FORMAT,
                           .order = (thr_hits_order)view->contents.order,
                           .has_ids = view->contents.ids != NULL,
                           .has_names = view->contents.names.offsets != NULL,

@@ -15,8 +15,6 @@ static const char *const section_names[THR_SECTION_LAST + 1] = {
     "name slots", "cell ends", "halves", "kept"};
 
 const thr_file_kind thr_segment_kind = {.magic = {'T', 'H', 'R', 'S', 'E', 'G', 0, 1},
-                                        .oldest = 1,
-                                        .newest = THR_FORMAT_VERSION,
                                         .last = THR_SECTION_LAST,
                                         .names = section_names,
                                         .foreign_status = THR_ECORRUPT,
@@ -93,12 +91,6 @@ bool thr_index_section_size(const thr_segment_shape *shape, uint32_t kind, uint6
 
 static thr_status check_header(const thr_section_file *file, const thr_segment_header *h,
                                const thr_segment_shape *shape, const thr_manifest_segment *listed, thr_error *err) {
-    const uint32_t metric = h->metric & THR_METRIC_BITS;
-    THR_TRY(thr_section_file_check_known(file, "metric flags value",
-                                         h->metric & ~(uint32_t)(THR_RELATIVE_CODES | THR_METRIC_BITS), err));
-    THR_TRY(thr_section_file_check_known(file, "metric", metric > THR_METRIC_L2 ? metric : 0, err));
-    THR_TRY(thr_section_file_check_known(file, "type of kept vectors",
-                                         thr_keep_is_known((thr_dtype)h->keep) ? 0 : h->keep, err));
     if (h->n_cells > h->n_items || (h->n_cells > 0 && !shape->has_origins))
         return thr_section_file_damaged(file, THR_SECTIONS_VERSION_AT, "the header has an impossible number of cells",
                                         err);

@@ -96,8 +96,7 @@ thr_head_info thr_head_get_info(const thr_head *head) {
                           .has_order = c->order != NULL,
                           .weight_bytes = c->n_words * (uint64_t)thr_head_row_size(c) +
                                           (c->scales != NULL ? c->n_words * sizeof *c->scales : 0),
-                          .file_bytes = head->view.file.size,
-                          .format_version = thr_head_format_of(c->dtype)};
+                          .file_bytes = head->view.file.size};
     if (c->planes.n_planes > 0) {
         const size_t block_size = thr_block_size(thr_head_coded_dims(c), c->planes.n_planes);
         info.n_planes = c->planes.n_planes;
@@ -123,7 +122,7 @@ static thr_status check(const thr_head_source *weights, const thr_head_build_opt
     if (weights->n_dims == 0 || weights->n_dims > THR_MAX_DIMS)
         return thr_fail(err, THR_EDIM, "weights of %" PRIu32 " dimensions: a head has 1 to %d", weights->n_dims,
                         THR_MAX_DIMS);
-    if (o->dtype != THR_DTYPE_NONE && thr_head_format_of(o->dtype) == 0)
+    if (o->dtype != THR_DTYPE_NONE && !thr_head_keeps(o->dtype))
         return thr_fail(err, THR_EINVAL, "weights are stored as f32, f16, bf16 or i8, not as %s",
                         thr_dtype_name(o->dtype));
     if (o->n_words > weights->n_rows)

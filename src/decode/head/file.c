@@ -15,8 +15,6 @@ static const char *const section_names[THR_HEAD_LAST + 1] = {
     "?", "hashes", "bias", "order", "slots", "lists", "quantiser", "codes", "factors", "weights", "scales"};
 
 const thr_file_kind thr_head_kind = {.magic = {'T', 'H', 'R', 'H', 'E', 'A', 'D', 1},
-                                     .oldest = 1,
-                                     .newest = THR_HEAD_FORMAT,
                                      .last = THR_HEAD_LAST,
                                      .names = section_names,
                                      .foreign_status = THR_EFORMAT,
@@ -61,8 +59,7 @@ static thr_section_rule rule_of(const void *user, uint32_t kind, uint64_t *size)
 
 thr_status thr_head_write(thr_context *context, const char *path, const thr_head_contents *c, thr_error *err) {
     const thr_cuckoo *table = &c->lsh.table;
-    thr_head_header header = {.version = thr_head_format_of(c->dtype),
-                              .n_words = c->n_words,
+    thr_head_header header = {.n_words = c->n_words,
                               .n_dims = c->n_dims,
                               .dtype = (uint32_t)c->dtype,
                               .has = (c->bias != NULL ? THR_HEAD_HAS_BIAS : 0u) |
@@ -91,11 +88,9 @@ thr_status thr_head_write(thr_context *context, const char *path, const thr_head
 /* ------------------------------------------------------------------------------------------------ parse */
 
 static thr_status check_header(const thr_section_file *file, const thr_head_header *h, thr_error *err) {
-    THR_TRY(thr_section_file_check_known(file, "flags value", h->has & ~(uint32_t)THR_HEAD_HAS_ALL, err));
-    THR_TRY(thr_section_file_check_known(file, "the reserved field's value", h->zero, err));
-    THR_TRY(thr_section_file_check_known(file, "the reserved field's value", h->zero_too, err));
     if (h->n_words == 0 || h->n_words > THR_HEAD_MAX_WORDS || h->n_dims == 0 || h->n_dims > THR_MAX_DIMS ||
-        thr_head_format_of(h->dtype) == 0 || h->version != thr_head_format_of(h->dtype) || h->n_planes > THR_MAX_BITS)
+        !thr_head_keeps(h->dtype) || h->n_planes > THR_MAX_BITS || (h->has & ~(uint32_t)THR_HEAD_HAS_ALL) != 0 ||
+        h->zero != 0 || h->zero_too != 0)
         return thr_section_file_damaged(file, THR_SECTIONS_VERSION_AT, "the header holds invalid numbers", err);
     return THR_OK;
 }

@@ -14,9 +14,6 @@
 
 #include <thresher/matrix.h>
 
-/* The newest format. Files that need only format 1 are written as format 1. */
-enum { THR_HEAD_FORMAT = 2 };
-
 typedef enum thr_head_section {
     THR_HEAD_HASHES = 1,    /* thr_head_hashes */
     THR_HEAD_BIAS = 2,      /* f32 a word, finite, or -infinity: never answered */

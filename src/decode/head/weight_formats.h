@@ -5,11 +5,9 @@
 #include "head/file.h"
 #include "kernel/kernel.h"
 
-/* The first file format that supports weights of a dtype; 0: none does. */
-static inline uint32_t thr_head_format_of(uint32_t dtype) {
-    return dtype == THR_DTYPE_F32 || dtype == THR_DTYPE_F16   ? 1
-           : dtype == THR_DTYPE_BF16 || dtype == THR_DTYPE_I8 ? 2
-                                                              : 0;
+/* Whether weights of a dtype can be stored. */
+static inline bool thr_head_keeps(uint32_t dtype) {
+    return dtype == THR_DTYPE_F32 || dtype == THR_DTYPE_F16 || dtype == THR_DTYPE_BF16 || dtype == THR_DTYPE_I8;
 }
 
 /* The default storage format for weights of a dtype: the same if supported, else float32. */

@@ -13,8 +13,6 @@
 #include "base/files/section_file.h"
 #include "svmlight/side_files.h"
 
-enum { CACHE_FORMAT = 2 };
-
 static const char cache_ending[] = ".thr-cache";
 
 typedef enum cache_section {
@@ -32,8 +30,6 @@ typedef enum cache_section {
 
 /* These messages are never shown: an unusable cache is ignored and the file is read. */
 static const thr_file_kind cache_kind = {.magic = {'T', 'H', 'R', 'S', 'V', 'M', 0, 1},
-                                         .oldest = CACHE_FORMAT,
-                                         .newest = CACHE_FORMAT,
                                          .last = CACHE_LAST,
                                          .foreign_status = THR_EFORMAT,
                                          .foreign_text = "is no cache",
@@ -222,8 +218,7 @@ thr_status thr_svmlight_cache_open(thr_context *context, const char *path, const
 
 thr_status thr_svmlight_cache_write(thr_context *context, const char *path, const thr_svmlight_source *source,
                                     bool with_comments, const thr_svmlight *s, thr_error *err) {
-    cache_header header = {.version = CACHE_FORMAT,
-                           .n_features = s->n_features,
+    cache_header header = {.n_features = s->n_features,
                            .n_rows = s->n_rows,
                            .n_values = s->n_values,
                            .has = (s->queries != NULL ? HAS_QUERIES : 0u) | (s->dense != NULL ? HAS_DENSE : 0u) |

@@ -8,8 +8,7 @@
 
 thr_status thr_index_segment_write_finish(thr_section_writer *writer, const thr_segment_shape *shape,
                                           thr_manifest_segment *listed, thr_error *err) {
-    thr_segment_header header = {.version = THR_FORMAT_VERSION,
-                                 .lead = shape->lead,
+    thr_segment_header header = {.lead = shape->lead,
                                  .n_cells = shape->n_cells,
                                  .n_items = shape->n_items,
                                  .n_dims = shape->n_dims,

@@ -29,7 +29,7 @@ typedef struct thr_shared_codes {
 /*
  * Copy what the index in wanted->dir shares to *shared. The caller frees the quantiser and the centre.
  *
- * THR_EDIM; THR_EMISMATCH for another metric or model; THR_EUNSUPPORTED for format 1; what thr_index_open returns.
+ * THR_EDIM; THR_EMISMATCH for another metric or model; what thr_index_open returns.
  */
 thr_status thr_index_quantiser_copy(thr_context *context, const thr_quantiser_wanted *wanted, thr_shared_codes *shared,
                                     thr_error *err);

@@ -34,7 +34,7 @@ typedef struct thr_commit {
 
 /*
  * Lock and open. Call thr_index_commit_end afterwards, after an error too.
- * THR_EUNSUPPORTED for format 1; THR_EBUSY; and as thr_index_open.
+ * THR_EBUSY; and as thr_index_open.
  */
 thr_status thr_index_commit_begin(thr_context *context, const char *dir, const thr_build_dir *held, thr_commit *commit,
                                   thr_error *err);

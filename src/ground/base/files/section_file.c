@@ -39,13 +39,6 @@ thr_status thr_section_file_damaged(const thr_section_file *file, uint64_t offse
     return thr_fail(err, THR_ECORRUPT, "%s: offset %" PRIu64 ": %s: %s", file->path, offset, what, file->kind->remedy);
 }
 
-static thr_status check_version(const thr_section_file *file, thr_error *err) {
-    const thr_file_kind *kind = file->kind;
-    if (file->version >= kind->oldest && file->version <= kind->newest)
-        return THR_OK;
-    return thr_check_format_version(file->path, file->version, err);
-}
-
 /* The table ends the file. The comparison adds nothing, because a sum might overflow. */
 static thr_status check_bounds(const thr_section_file *file, thr_error *err) {
     const uint64_t size = file->n_sections * (uint64_t)sizeof(thr_section);
@@ -62,12 +55,13 @@ static thr_status check_bounds(const thr_section_file *file, thr_error *err) {
 
 thr_status thr_section_file_read(const thr_file_kind *kind, const char *path, const void *data, uint64_t size,
                                  thr_section_file *file, thr_error *err) {
+    uint32_t version;
     *file = (thr_section_file){.kind = kind, .path = path, .data = data, .size = size};
     if (size < THR_SECTIONS_VERSION_AT || memcmp(data, kind->magic, sizeof kind->magic) != 0)
         return thr_fail(err, kind->foreign_status, "%s: %s", path, kind->foreign_text);
-    if (size >= THR_SECTIONS_VERSION_AT + sizeof file->version) {
-        memcpy(&file->version, file->data + THR_SECTIONS_VERSION_AT, sizeof file->version);
-        THR_TRY(check_version(file, err));
+    if (size >= THR_SECTIONS_VERSION_AT + sizeof version) {
+        memcpy(&version, file->data + THR_SECTIONS_VERSION_AT, sizeof version);
+        THR_TRY(thr_check_format_version(path, version, err));
     }
     if (size < THR_SECTIONS_HEADER)
         return thr_fail(err, THR_ECORRUPT, "%s: %" PRIu64 " bytes are less than a header: %s", path, size,
@@ -84,15 +78,6 @@ thr_status thr_section_file_read(const thr_file_kind *kind, const char *path, co
 }
 
 /* ------------------------------------------------------------------------------------------------ expected sections */
-
-thr_status thr_section_file_check_known(const thr_section_file *file, const char *what, uint64_t unknown,
-                                        thr_error *err) {
-    if (unknown == 0)
-        return THR_OK;
-    return thr_fail(err, THR_EVERSION,
-                    "%s: written by a newer Thresher: %s %" PRIu64 " is unknown here: update Thresher", file->path,
-                    what, unknown);
-}
 
 static bool fits(const thr_section_file *file, thr_section_rule_fn *rule, const void *shape) {
     uint64_t position = THR_SECTIONS_HEADER;
@@ -116,9 +101,6 @@ static bool fits(const thr_section_file *file, thr_section_rule_fn *rule, const 
 
 thr_status thr_section_file_fit(const thr_section_file *file, thr_section_rule_fn *rule, const void *shape,
                                 thr_error *err) {
-    for (uint32_t i = 0; i < file->n_sections; i++)
-        if (file->sections[i].kind > file->kind->last)
-            THR_TRY(thr_section_file_check_known(file, "section kind", file->sections[i].kind, err));
     if (fits(file, rule, shape))
         return THR_OK;
     return thr_section_file_damaged(file, file->table_offset, "the section table is wrong", err);

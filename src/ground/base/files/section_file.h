@@ -6,8 +6,7 @@
  * checks its own header fields; thr_section_file_fit compares the table with the one that these fields imply. After
  * that, every section lies in the file and has the required size. The caller validates the contents.
  *
- * A newer version is reported before any field is read whose place it may have changed. Unknown sections and flags in
- * a file with a correct checksum are also reported as a newer version (docs/format.md, Compatibility).
+ * Another version is reported before any field is read whose place it may have changed.
  */
 #pragma once
 
@@ -17,7 +16,6 @@
 /* Properties that all files of a kind share. */
 typedef struct thr_file_kind {
     uint8_t magic[8];
-    uint32_t oldest, newest;   /* supported versions */
     uint32_t last;             /* section kinds are 1 to last */
     const char *const *names;  /* section names, last + 1 of them; the first is unused */
     thr_status foreign_status; /* status for a file without the magic, and a name for such a file */
@@ -49,7 +47,7 @@ typedef struct thr_section_file {
     const char *path; /* for messages */
     const uint8_t *data;
     uint64_t size, table_offset, checksum; /* checksum: of the header and the table */
-    uint32_t version, n_sections;
+    uint32_t n_sections;
     thr_section sections[THR_SECTIONS_MAX];
 } thr_section_file;
 
@@ -60,13 +58,9 @@ typedef struct thr_section_file {
 thr_status thr_section_file_read(const thr_file_kind *kind, const char *path, const void *data, uint64_t size,
                                  thr_section_file *file, thr_error *err);
 
-/* Return THR_EVERSION unless unknown is 0. unknown: the undefined bits of a header field; what: the field's name. */
-thr_status thr_section_file_check_known(const thr_section_file *file, const char *what, uint64_t unknown,
-                                        thr_error *err);
-
 /*
  * Check that the table contains exactly the sections that rule requires of shape, in order and with their sizes.
- * Sizes from rule are below 2^55. THR_EVERSION for a section kind above the last; THR_ECORRUPT.
+ * Sizes from rule are below 2^55. THR_ECORRUPT.
  */
 thr_status thr_section_file_fit(const thr_section_file *file, thr_section_rule_fn *rule, const void *shape,
                                 thr_error *err);

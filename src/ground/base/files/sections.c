@@ -56,8 +56,10 @@ thr_status thr_sections_put(thr_section_writer *writer, uint32_t kind, const voi
 }
 
 thr_status thr_sections_finish(thr_section_writer *writer, void *header, thr_error *err) {
+    const uint32_t version = THR_FORMAT_VERSION;
     uint8_t *bytes = header;
     THR_TRY(thr_out_align(&writer->out, err));
+    memcpy(bytes + THR_SECTIONS_VERSION_AT, &version, sizeof version);
     memcpy(bytes + THR_SECTIONS_COUNT_AT, &writer->n_sections, sizeof writer->n_sections);
     memcpy(bytes + THR_SECTIONS_TABLE_AT, &writer->out.position, sizeof writer->out.position);
     const uint64_t checksum = thr_sections_checksum(header, writer->sections, writer->n_sections);
