@@ -205,7 +205,8 @@ typedef struct thr_index_info {
     uint64_t n_zero;
     /*
      * Vectors kept as float16 or int8: the share of the nearest 10 by the vectors as given that is among the nearest 10
-     * by the kept ones, measured by the build on 100 of its items. No search has a higher recall. 0: not measured.
+     * by the kept ones, measured by the build on 100 of its items. At most: only the nearest 50 by the kept ones are
+     * compared with those as given. No search has a higher recall. 0: not measured.
      * Below THR_KEPT_RECALL the default recall of .99 cannot be reached.
      */
     float kept_recall;

@@ -189,8 +189,9 @@ class Index(Opened):
         build(**{name: value for name, value in locals().items() if name != "cls"})
         built = cls(path, threads=threads, device=device)
         note_zero_vectors(built.info.n_zero)
-        note_kept(built.info)
-        note_spread(built.handle().spread(), len(built))
+        spread = built.handle().spread()
+        note_kept(built.info, spread)
+        note_spread(spread, len(built))
         return built
 
     @classmethod

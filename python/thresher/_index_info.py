@@ -58,12 +58,15 @@ class IndexInfo(NamedTuple):
     kept_recall: float
 
 
-def note_kept(info: IndexInfo) -> None:
-    """Report a kept type with which searches cannot keep their default promise, a recall of .99."""
+def note_kept(info: IndexInfo, spread: float) -> None:
+    """
+    Report a kept type with which searches cannot keep their default promise, a recall of .99. A larger type mends that
+    unless the scores of the vectors are at fault (note_spread).
+    """
     if 0 < info.kept_recall < abi.KEPT_RECALL:
         note(
-            f"{info.keep} vectors keep {info.kept_recall:.3f} of the nearest 10 of the vectors as given: the default"
-            " recall of .99 cannot be reached, keep a larger type to reach it"
+            f"{info.keep} vectors keep at most {info.kept_recall:.3f} of the nearest 10 of the vectors as given: the default"
+            f" recall of .99 cannot be reached{', keep a larger type to reach it' if spread >= abi.LEAST_SPREAD else ''}"
         )
 
 

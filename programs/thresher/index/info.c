@@ -114,7 +114,7 @@ static void print_codes(const thr_index_info *info, measures measured) {
     else
         (void)printf("calibration     none\n");
     if (info->kept_recall > 0)
-        (void)printf("kept vectors    find %.3f of the nearest 10 of the vectors as given\n",
+        (void)printf("kept recall     at most %.3f of the nearest 10 of the vectors as given\n",
                      (double)info->kept_recall);
 }
 

@@ -108,15 +108,17 @@ static void note_cells(const thr_index *index, const thr_cells_choice *cells) {
                   cells->kept ? "cells" : "no cells", 100 * (double)cells->read, cells->n_cells, (double)cells->speed);
 }
 
-/* Searches promise .99 by default, and find at most what the kept type does. */
-static void note_kept(const thr_index_info *info) {
+/*
+ * Searches promise .99 by default, and find at most what the kept type does. A larger type mends that only where scores
+ * of float32 are told apart.
+ */
+static void note_kept(const thr_index_info *info, bool told_apart) {
     if (info->kept_recall == 0)
         return;
-    prog_note("%s vectors keep %.3f of the nearest 10 of the vectors as given%s", thr_dtype_name(info->keep),
+    prog_note("%s vectors keep at most %.3f of the nearest 10 of the vectors as given%s%s", thr_dtype_name(info->keep),
               (double)info->kept_recall,
-              info->kept_recall < THR_KEPT_RECALL
-                  ? ": the default recall of .99 cannot be reached, keep a larger type to reach it"
-                  : "");
+              info->kept_recall < THR_KEPT_RECALL ? ": the default recall of .99 cannot be reached" : "",
+              info->kept_recall < THR_KEPT_RECALL && told_apart ? ", keep a larger type to reach it" : "");
 }
 
 /* Open the new index and print its size. */
@@ -139,7 +141,7 @@ static int report(const program *run, const char *dir, const thr_index_build_opt
               prog_model_bytes(index) > 0 ? " and a model of " : "",
               prog_model_bytes(index) > 0 ? prog_bytes((double)prog_model_bytes(index)).text : "",
               prog_time(seconds).text, prog_short((double)info.n_items / seconds).text);
-    note_kept(&info);
+    note_kept(&info, spread >= THR_LEAST_SPREAD);
     if (spread < THR_LEAST_SPREAD && info.n_items > 1)
         prog_note(PROG_SMALL_SPREAD ": subtract the mean from items and queries, or build with --metric l2");
     if (info.n_zero > 0)
