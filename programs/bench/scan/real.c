@@ -61,7 +61,10 @@ static bool load(real_data *data) {
         bench_check(bench_load(path[1], &data->queries, &data->n_queries, &data->n_dims));
         return true;
     }
-    bench_print_text("Left out: no real vectors at %s (--data PREFIX, or THRESHER_DATA).\n\n", path[0]);
+    if (bench.values->data == NULL && *bench_data() == '\0')
+        bench_print_text("Left out: real vectors, which --data PREFIX or THRESHER_DATA names.\n\n");
+    else
+        bench_print_text("Left out: no real vectors at %s (--data PREFIX, or THRESHER_DATA).\n\n", path[0]);
     return false;
 }
 
