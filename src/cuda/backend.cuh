@@ -5,6 +5,7 @@
 extern "C" {
 #include "base/error.h"
 }
+#include "base/minmax.h"
 #include "cuda/portable.cuh"
 #include "device/device.h"
 
@@ -46,9 +47,9 @@ static inline thr_status thr_cuda_run(const thr_stream *stream, dim3 n_blocks, c
 
 /* The blocks of a kernel that loops over n elements, per_block at once; as many as run at once, blocks_per_sm each. */
 static inline uint32_t loop_blocks(const thr_stream *stream, uint64_t n, uint64_t per_block, uint32_t blocks_per_sm) {
-    const uint64_t wanted = (n + per_block - 1) / per_block;
+    const uint64_t wanted = THR_CEIL_DIV(n, per_block);
     const uint64_t most = (uint64_t)blocks_per_sm * stream->device->n_multiprocessors;
-    return (uint32_t)(wanted < most ? wanted : most);
+    return (uint32_t)THR_MIN(wanted, most);
 }
 
 thr_status thr_cuda_pack(thr_stream *stream, const thr_pack_op *op, thr_error *err);

@@ -9,13 +9,14 @@
  */
 #pragma once
 
+#include "base/minmax.h"
 #include "cuda/portable.cuh"
 
 static const uint32_t ELEMENT_THREADS = 256;
 static const uint32_t COLUMN_THREADS = 96; /* divides the usual widths, 288 and 3 * 288 */
 
 static inline uint32_t element_blocks(uint64_t n) {
-    return (uint32_t)((n + ELEMENT_THREADS - 1) / ELEMENT_THREADS);
+    return (uint32_t)THR_CEIL_DIV(n, ELEMENT_THREADS);
 }
 
 __device__ __forceinline__ uint64_t element_of_thread() {
@@ -24,7 +25,7 @@ __device__ __forceinline__ uint64_t element_of_thread() {
 
 /* The grid of a matrix: blockIdx.x is the row. */
 static inline dim3 column_blocks(uint32_t n_rows, uint32_t n_columns) {
-    return dim3(n_rows, (n_columns + COLUMN_THREADS - 1) / COLUMN_THREADS);
+    return dim3(n_rows, THR_CEIL_DIV(n_columns, COLUMN_THREADS));
 }
 
 __device__ __forceinline__ uint32_t column_of_thread() {

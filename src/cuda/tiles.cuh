@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "base/minmax.h"
 #include "cuda/carries.cuh"
 #include "cuda/keys.cuh"
 #include "device/ops.h"
@@ -162,7 +163,7 @@ __device__ __forceinline__ void find_distances(const Scan &scan, uint32_t tile, 
             distances[q][i] = 0;
 #pragma unroll 1
     for (uint32_t w = 0; w < n_words; w += STEP) {
-        const uint32_t n = n_words - w < STEP ? n_words - w : STEP;
+        const uint32_t n = THR_MIN(n_words - w, STEP);
         uint32_t x[LANE_ITEMS][STEP][PLANES];
         load_words(codes, w, n_whole, lane, x);
         if (w + n > n_whole)

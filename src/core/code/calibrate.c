@@ -9,6 +9,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/minmax.h"
+
 enum { BINS = THR_CALIBRATE_BINS, LANES = 16 };
 
 static const double PERCENTILES[] = {0.70, 0.80, 0.85, 0.90, 0.925, 0.95, 0.97, 0.98, 0.99, 0.995, 0.998, 0.9995, 1.0};
@@ -42,13 +44,13 @@ static double cosine(const float *x, uint32_t n_dims, float scale, float half) {
     double product = 0, square = 0;
     for (uint32_t d = 0; d < n_dims; d += LANES) {
         float padded[LANES] = {0};
-        const uint32_t n = n_dims - d < LANES ? n_dims - d : LANES;
+        const uint32_t n = THR_MIN(n_dims - d, LANES);
         const float *at = n < LANES ? memcpy(padded, x + d, n * sizeof *x) : x + d;
         for (uint32_t l = 0; l < LANES; l++) {
             /* Adding half before truncation makes it a floor. */
             float cell = at[l] * scale + half;
-            cell = cell < 0 ? 0 : cell;
-            cell = cell > top ? top : cell;
+            cell = THR_MAX(0, cell);
+            cell = THR_MIN(top, cell);
             const float v = 2 * (float)(int)cell - top;
             products[l] += v * at[l];
             squares[l] += v * v;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "code/group.h"
 
+#include "base/minmax.h"
 #include "code/encode.h"
 
 #include <string.h>
@@ -12,7 +13,7 @@ enum {
 };
 
 static size_t digits_size(uint32_t n_dims, uint32_t n_queries) {
-    const size_t n_fours = ((size_t)n_queries + QUERIES - 1) / QUERIES;
+    const size_t n_fours = THR_CEIL_DIV((size_t)n_queries, QUERIES);
     return (n_fours * thr_code_rows(n_dims) * DIGITS_A_ROW + 63) & ~(size_t)63;
 }
 
@@ -61,7 +62,7 @@ static void look_up_queries(const thr_query_group *group, const thr_kernels *ker
     const thr_query_part *parts[PARTS];
     uint32_t *places[PARTS];
     for (size_t first = 0; first < group->n_queries; first += PARTS) {
-        const size_t n = group->n_queries - first < PARTS ? group->n_queries - first : PARTS;
+        const size_t n = THR_MIN(group->n_queries - first, PARTS);
         for (size_t i = 0; i < n; i++) {
             parts[i] = &group->codes[first + i]->parts[0];
             places[i] = distances + (first + i) * stride;

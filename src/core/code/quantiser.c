@@ -2,6 +2,7 @@
 /*
  * Train a quantiser from a sample: the centre, whether to rotate, and the ranges of the residuals.
  */
+#include "base/minmax.h"
 #include "base/shortest.h"
 #include "base/error.h"
 #include "code/calibrate.h"
@@ -109,7 +110,7 @@ static void rotate_rows(const thr_quantiser *quantiser, float *rows, size_t n_ro
  */
 static thr_status find_ranges(thr_context *context, const thr_matrix *sample, uint32_t flags, thr_quantiser *quantiser,
                               float *rows, uint32_t *histogram, thr_error *err) {
-    const uint64_t wanted = sample->n_rows < SEARCH_ROWS ? sample->n_rows : SEARCH_ROWS;
+    const uint64_t wanted = THR_MIN(sample->n_rows, SEARCH_ROWS);
     float plain[THR_MAX_BITS];
     size_t n_rows = 0;
     THR_TRY(sample_unit_rows(context, sample, quantiser, wanted, rows, &n_rows, err));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "code/query.h"
 
+#include "base/minmax.h"
 #include "code/encode.h"
 
 #include <math.h>
@@ -133,7 +134,7 @@ void thr_code_query_make(thr_query_code *code, const thr_quantiser *quantiser, u
     thr_code_query_make_levels(code, quantiser, item_bits, query, norm, query_bits, levels);
     code->n_parts = query_bits > PART_BITS ? 2 : 1;
     for (uint32_t p = 0; p < code->n_parts; p++) {
-        uint32_t bits = query_bits - p * PART_BITS > PART_BITS ? PART_BITS : query_bits - p * PART_BITS;
+        uint32_t bits = THR_MIN(PART_BITS, query_bits - p * PART_BITS);
         make_part(&code->parts[p], levels, n_dims, bits, code->shifts[p], item_bits, (uint8_t *)memory + p * part_size);
     }
 }

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "base/minmax.h"
 #include "kernel/kernel.h"
 
 #include <thresher/codes.h>
@@ -20,7 +21,7 @@ typedef struct thr_query_code {
 
 /* floor(x), clamped to -half ... half - 1. */
 static inline int thr_code_cell(float x, float half) {
-    const float inside = !(x > -half) ? -half : x > half - 1 ? half - 1 : x; /* of NaN the first */
+    const float inside = !(x > -half) ? -half : THR_MIN(half - 1, x); /* of NaN the first */
     const int cell = (int)inside;
     return cell - (inside < (float)cell);
 }

@@ -5,6 +5,7 @@
  * directions, which costs no angle but many candidates (Fashion-MNIST, L2: 308 survivors for recall 0.99, 77 when
  * rotated, at the same mean cosine).
  */
+#include "base/minmax.h"
 #include "code/calibrate.h"
 
 #include <math.h>
@@ -57,10 +58,10 @@ static double query_cost(const thr_kernels *kernels, const float *rows, const fl
 double thr_code_rank_cost(const thr_kernels *kernels, const float *rows, float *signs, size_t n_rows, uint32_t n_dims,
                           size_t n_queries) {
     double cost = 0;
-    n_rows = n_rows < MOST_ROWS ? n_rows : MOST_ROWS;
+    n_rows = THR_MIN(n_rows, MOST_ROWS);
     if (n_rows <= NEIGHBOURS)
         return 0;
-    n_queries = n_queries < n_rows ? n_queries : n_rows;
+    n_queries = THR_MIN(n_queries, n_rows);
     for (size_t i = 0; i < n_rows; i++)
         make_signs(rows + i * n_dims, n_dims, signs + i * n_dims);
     for (size_t q = 0; q < n_queries; q++)

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/files/checksum.h"
+#include "base/minmax.h"
 #include "hits/build.h"
 #include "hits/hits.h"
 #include "lists/transpose.h"
@@ -187,7 +188,7 @@ static thr_status count_source(rewriter *w, source *s, thr_error *err) {
 static thr_status count(rewriter *w, thr_error *err) {
     uint32_t most = 0;
     for (uint32_t i = 0; i < w->n_sources; i++)
-        most = w->sources[i].lists->n_items > most ? w->sources[i].lists->n_items : most;
+        most = THR_MAX(w->sources[i].lists->n_items, most);
     THR_TRY(thr_alloc(w->context, most, sizeof *w->places, &w->places, "rows", err));
     THR_TRY(thr_alloc_zero(w->context, (size_t)w->n_places + 1, sizeof *w->offsets, &w->offsets, "rows", err));
     for (uint32_t i = 0; i < w->n_sources; i++)

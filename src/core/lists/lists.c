@@ -5,11 +5,12 @@
 #include <string.h>
 
 #include "base/lower_bound.h"
+#include "base/minmax.h"
 
 uint32_t thr_lists_find(const thr_lists *lists, uint32_t feature) {
     const uint32_t n = lists->n_features;
     if (lists->features == NULL)
-        return feature < n ? feature : n;
+        return THR_MIN(feature, n);
     const uint32_t found = thr_lower_bound(lists->features, 0, n, feature);
     return found < n && lists->features[found] == feature ? found : n;
 }

@@ -23,6 +23,8 @@
 
 #include <thresher/hits.h>
 
+#include "base/minmax.h"
+
 enum {
     THR_LISTS_WINDOW = 65536,
     THR_LISTS_CONTAINER_PLACES = 256,
@@ -55,7 +57,7 @@ typedef struct thr_lists {
 } thr_lists;
 
 static inline uint32_t thr_lists_n_windows(const thr_lists *lists) {
-    return (lists->n_items + THR_LISTS_WINDOW - 1) / THR_LISTS_WINDOW;
+    return THR_CEIL_DIV(lists->n_items, THR_LISTS_WINDOW);
 }
 
 /* The number of 64-bit words of a bitmap of places, in whole windows. */

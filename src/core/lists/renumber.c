@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/minmax.h"
 #include "lists/transpose.h"
 #include "parallel/pool.h"
 
@@ -106,7 +107,7 @@ thr_status thr_lists_renumber(thr_context *context, const thr_item_features *ite
     THR_TRY_OUT(thr_alloc(context, n, sizeof *other, &other, "the order of items", err));
     THR_TRY_OUT(thr_alloc(context, NO_RANK + 2u, sizeof *next, &next, "the order of items", err));
     keys k = {items, ranks, of_items};
-    thr_parallel_for(context, (n + PIECE - 1) / PIECE, make_keys, &k);
+    thr_parallel_for(context, THR_CEIL_DIV(n, PIECE), make_keys, &k);
     for (size_t i = 0; i < n; i++)
         rows[i] = (uint32_t)i;
     to = other;

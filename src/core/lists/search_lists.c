@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "base/error.h"
+#include "base/minmax.h"
 #include "lists/add_up.h"
 #include "kernel/kernel.h"
 #include "parallel/pool.h"
@@ -100,7 +101,7 @@ static void offer(const run *r, worker *w, uint32_t first, uint32_t n, const flo
     for (uint64_t bad = mask & ~finite; bad != 0; bad &= bad - 1) {
         const uint32_t item = first + (uint32_t)__builtin_ctzll(bad);
         const uint64_t row = r->corpus->rows == NULL ? item : r->corpus->rows[item];
-        w->bad_row = row < w->bad_row ? row : w->bad_row;
+        w->bad_row = THR_MIN(row, w->bad_row);
     }
     mask &= finite & r->search->context->kernels->screen_scores(values, w->collector.threshold);
     if (mask != 0)
@@ -122,7 +123,7 @@ static void offer_sums(const run *r, worker *w, const int32_t *sums, uint32_t fi
         uint64_t mask = kernels->screen_sums(sums + i, least);
         if (mask == 0)
             continue;
-        mask &= may_be_found(r, first + i, n - i < OFFERED ? n - i : OFFERED);
+        mask &= may_be_found(r, first + i, THR_MIN(n - i, OFFERED));
         for (uint64_t left = mask; left != 0; left &= left - 1) {
             const uint32_t j = (uint32_t)__builtin_ctzll(left);
             w->values[j] = (float)((double)sums[i + j] * r->search->query.unit);
@@ -137,16 +138,16 @@ static void offer_sums(const run *r, worker *w, const int32_t *sums, uint32_t fi
 
 static void offer_values(const run *r, worker *w, const int32_t *sums, uint32_t first, uint32_t n) {
     for (uint32_t i = 0; i < n; i += VALUES) {
-        const uint32_t m = n - i < VALUES ? n - i : VALUES;
+        const uint32_t m = THR_MIN(n - i, VALUES);
         find_values(r, sums + i, first + i, m, w->values);
         for (uint32_t j = 0; j < m; j += OFFERED)
-            offer(r, w, first + i + j, m - j < OFFERED ? m - j : OFFERED, w->values + j);
+            offer(r, w, first + i + j, THR_MIN(m - j, OFFERED), w->values + j);
     }
 }
 
 static void run_window(const run *r, worker *w, uint32_t window) {
     const uint32_t first = window * THR_LISTS_WINDOW, left = r->corpus->lists->n_items - first;
-    const uint32_t n = left < THR_LISTS_WINDOW ? left : THR_LISTS_WINDOW;
+    const uint32_t n = THR_MIN(left, THR_LISTS_WINDOW);
     const int32_t *sums = thr_lists_pass_window(r->search->context->kernels, &w->pass, window);
     if (r->plain)
         offer_sums(r, w, sums, first, n);
@@ -186,7 +187,7 @@ static thr_status gather(thr_lists_search *search, thr_error *err) {
     uint64_t bad_row = UINT64_MAX;
     for (uint32_t i = 0; i < search->context->n_threads; i++) {
         const worker *w = &search->workers[i];
-        bad_row = w->bad_row < bad_row ? w->bad_row : bad_row;
+        bad_row = THR_MIN(w->bad_row, bad_row);
         if (i > 0)
             thr_select_collector_merge(all, &w->collector);
     }
@@ -202,7 +203,7 @@ thr_status thr_lists_search_run(thr_lists_search *search, const thr_lists_corpus
     const bool sums = corpus->value == THR_HITS_VALUE_SUM && corpus->multipliers == NULL && corpus->offsets == NULL;
     run r = {search, corpus, thr_lists_n_windows(corpus->lists),
              sums && search->query.unit * 0x1p31 <= (double)FLT_MAX};
-    thr_parallel_for(search->context, (r.n_windows + PIECE_WINDOWS - 1) / PIECE_WINDOWS, run_piece, &r);
+    thr_parallel_for(search->context, THR_CEIL_DIV(r.n_windows, PIECE_WINDOWS), run_piece, &r);
     THR_TRY(gather(search, err));
     const thr_collector *all = &search->workers[0].collector;
     thr_select_candidates_sort(all->items, all->n);

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/minmax.h"
 #include "parallel/pool.h"
 
 enum { MAX_BUCKETS = 256, MAX_PIECES = 64, AHEAD = 8 /* items to prefetch: rows come in any order */ };
@@ -42,7 +43,7 @@ static thr_status check(const thr_item_features *items, uint32_t *largest, thr_e
     *largest = 0;
     THR_TRY(thr_lists_check_offsets(items->offsets, items->n_items, "item", err));
     for (uint64_t e = 0; e < items->offsets[items->n_items]; e++)
-        *largest = items->features[e] > *largest ? items->features[e] : *largest;
+        *largest = THR_MAX(items->features[e], *largest);
     return *largest > THR_HITS_MAX_FEATURE ? bad_feature(items, err) : THR_OK;
 }
 

@@ -2,6 +2,8 @@
 /* validate.c - checks posting lists from untrusted files: first bounds, then contents. */
 #include "lists/validate.h"
 
+#include "base/minmax.h"
+
 /* ------------------------------------------------------------------------------------------------ bounds */
 
 /* A run must not leave its window. Ids and bitmaps cannot. */
@@ -157,8 +159,7 @@ static bool check_items(const thr_lists *lists, uint32_t list, uint64_t taken[TH
         for (uint32_t p = thr_lists_first_stretch(lists, e); p < thr_lists_first_stretch(lists, e + 1); p++) {
             const uint32_t n = lists->stretch_sizes[p] + 1u;
             const uint32_t left = lists->n_items - (uint32_t)lists->stretch_windows[p] * THR_LISTS_WINDOW;
-            const uint32_t found =
-                count_items(lists, form, taken[form], n, left < THR_LISTS_WINDOW ? left : THR_LISTS_WINDOW);
+            const uint32_t found = count_items(lists, form, taken[form], n, THR_MIN(left, THR_LISTS_WINDOW));
             if (found == 0)
                 return false;
             n_items += found;

@@ -2,6 +2,7 @@
 #include "select/bitmap.h"
 
 #include "base/error.h"
+#include "base/minmax.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -113,7 +114,7 @@ thr_status thr_bitmap_from_rows(const uint64_t *rows, size_t n_rows, uint64_t n_
     if (n_bits > 0)
         memset(words, 0, thr_bitmap_words(n_bits) * sizeof *words);
     for (size_t i = 0; i < n_rows; i++)
-        largest = rows[i] > largest ? rows[i] : largest;
+        largest = THR_MAX(rows[i], largest);
     if (n_rows > 0 && largest >= n_bits)
         return thr_select_bitmap_too_small(largest, n_bits, err);
     for (size_t i = 0; i < n_rows; i++)

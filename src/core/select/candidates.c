@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/minmax.h"
+
 enum { BLOCK = 64, SMALL = 16, MANY = 128, BINS = 512 };
 
 static void swap(thr_candidate *a, thr_candidate *b) {
@@ -145,8 +147,8 @@ size_t thr_select_candidates_keep(thr_candidate *items, size_t n, size_t first) 
     if (first >= n)
         return n;
     for (size_t i = 0; i < n && n >= MANY; i++) {
-        low = items[i].score < low ? items[i].score : low;
-        high = items[i].score > high ? items[i].score : high;
+        low = THR_MIN(items[i].score, low);
+        high = THR_MAX(items[i].score, high);
     }
     const float scale = BINS / (high - low);
     if (n < MANY || first == 0 || !(scale > 0) || !isfinite(scale)) {
@@ -194,9 +196,9 @@ static void prune(thr_collector *collector) {
     collector->n = thr_select_candidates_keep(collector->items, collector->n, collector->wanted);
     float worst = collector->items[0].score;
     for (size_t i = 1; i < collector->wanted; i++)
-        worst = collector->items[i].score < worst ? collector->items[i].score : worst;
+        worst = THR_MIN(collector->items[i].score, worst);
     worst = collector->ascending ? nextafterf(worst, INFINITY) : worst;
-    collector->threshold = worst > collector->threshold ? worst : collector->threshold;
+    collector->threshold = THR_MAX(worst, collector->threshold);
 }
 
 void thr_select_collector_reserve(thr_collector *collector) {

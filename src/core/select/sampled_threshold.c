@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/minmax.h"
+
 enum { BINS = 1024 };
 
 float thr_select_sampled_threshold(const float *sample, size_t n_sample, uint64_t n_all, uint64_t wanted) {
@@ -14,8 +16,8 @@ float thr_select_sampled_threshold(const float *sample, size_t n_sample, uint64_
         return -INFINITY;
     float low = sample[0], high = sample[0];
     for (size_t i = 1; i < n_sample; i++) {
-        low = sample[i] < low ? sample[i] : low;
-        high = sample[i] > high ? sample[i] : high;
+        low = THR_MIN(sample[i], low);
+        high = THR_MAX(sample[i], high);
     }
     const float width = (high - low) / BINS;
     if (!(width > 0) || !isfinite(width))

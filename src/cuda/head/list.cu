@@ -6,6 +6,7 @@
  * A thread handles the marks of 32 words; a prefix sum gives the position of its words. The lanes of a warp then
  * write them together, so that writes are contiguous (figure 5).
  */
+#include "base/minmax.h"
 #include "cuda/backend.cuh"
 #include "cuda/sum_up.cuh"
 
@@ -44,7 +45,7 @@ __device__ __forceinline__ void fill_up(const thr_head_list_op &op, uint32_t *ma
         if (bare && rank <= missing)
             atomicOr(marks + word / 32, 1u << word % 32);
         const uint32_t n = broadcast_last(rank, last);
-        missing -= n < missing ? n : missing;
+        missing -= THR_MIN(n, missing);
     }
     __syncthreads();
 }

@@ -2,6 +2,7 @@
 /* lists.cuh - the listed words of a state, and their logits (device/head_ops.h). */
 #pragma once
 
+#include "base/minmax.h"
 #include "cuda/portable.cuh"
 #include "device/head_ops.h"
 
@@ -20,5 +21,5 @@ __device__ __forceinline__ float *logits_of(const thr_head_lists &lists, uint32_
 }
 
 __device__ __forceinline__ uint32_t n_tiles_of(uint32_t n) {
-    return (n + THR_HEAD_OP_TILE - 1) / THR_HEAD_OP_TILE;
+    return THR_CEIL_DIV(n, THR_HEAD_OP_TILE);
 }

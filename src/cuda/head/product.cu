@@ -8,6 +8,7 @@
  * dot_f32, so logits have the same bits. It processes WORDS words and STATES states of a group at once, whose
  * products share loads: of weights 1 / STATES a product, of states 1 / WORDS.
  */
+#include "base/minmax.h"
 #include "cuda/backend.cuh"
 #include "cuda/half.cuh"
 #include "cuda/head/lists.cuh"
@@ -79,10 +80,10 @@ static __global__ void __launch_bounds__(PRODUCT_THREADS) find_logits(const thr_
     const uint32_t lane = threadIdx.x % HALF_WARP, half = threadIdx.x % THR_WARP / HALF_WARP;
     const uint32_t list = blockIdx.y / n_parts, begin = list * op.lists.group;
     const uint32_t first = begin + blockIdx.y % n_parts * STATES, left = op.lists.n_states - begin;
-    const uint32_t end = begin + (left < op.lists.group ? left : op.lists.group);
+    const uint32_t end = begin + THR_MIN(left, op.lists.group);
     if (first >= end)
         return;
-    const uint32_t n_states = end - first < STATES ? end - first : STATES;
+    const uint32_t n_states = THR_MIN(end - first, STATES);
     const uint32_t n = n_of_list(op.lists, list), *listed = words_of_list(op.lists, list);
     const uint32_t warp = blockIdx.x * (PRODUCT_THREADS / THR_WARP) + threadIdx.x / THR_WARP;
     const uint32_t apart = gridDim.x * (PRODUCT_THREADS / THR_WARP) * WARP_WORDS;
@@ -108,13 +109,13 @@ static __global__ void __launch_bounds__(PRODUCT_THREADS) find_logits(const thr_
 
 template <int KEEP, uint32_t STATES>
 static thr_status run(thr_stream *stream, const thr_head_product_op *op, thr_error *err) {
-    const uint32_t n_states = op->lists.n_states, group = op->lists.group < n_states ? op->lists.group : n_states;
-    const uint32_t n_parts = (group + STATES - 1) / STATES, n_across = (n_states + group - 1) / group * n_parts;
+    const uint32_t n_states = op->lists.n_states, group = THR_MIN(op->lists.group, n_states);
+    const uint32_t n_parts = THR_CEIL_DIV(group, STATES), n_across = THR_CEIL_DIV(n_states, group) * n_parts;
     const uint32_t a_block = PRODUCT_THREADS / THR_WARP * WARP_WORDS;
-    const uint32_t wanted = (op->lists.n_words + a_block - 1) / a_block;
+    const uint32_t wanted = THR_CEIL_DIV(op->lists.n_words, a_block);
     const uint32_t room = PRODUCT_BLOCKS_A_SM * stream->device->n_multiprocessors / n_across,
                    most = room > 0 ? room : 1;
-    const dim3 blocks(wanted < most ? wanted : most, n_across);
+    const dim3 blocks(THR_MIN(wanted, most), n_across);
     return THR_RUN((find_logits<KEEP, STATES>), blocks, PRODUCT_THREADS, stream, "finding logits", err, *op, n_parts);
 }
 
@@ -122,7 +123,7 @@ static thr_status run(thr_stream *stream, const thr_head_product_op *op, thr_err
 template <int KEEP> static thr_status run_kind(thr_stream *stream, const thr_head_product_op *op, thr_error *err) {
     static thr_status (*const runs[])(thr_stream *, const thr_head_product_op *,
                                       thr_error *) = {run<KEEP, 1>, run<KEEP, 2>, run<KEEP, 4>, run<KEEP, MOST_STATES>};
-    const uint32_t group = op->lists.group < op->lists.n_states ? op->lists.group : op->lists.n_states;
+    const uint32_t group = THR_MIN(op->lists.group, op->lists.n_states);
     return runs[group > 4 ? 3 : group > 2 ? 2 : group - 1](stream, op, err);
 }
 

@@ -4,6 +4,7 @@
  * over the words of a tile, then over the tiles. All threads compute exponentials; then one thread per tile adds them
  * from shared memory. A state thus has n / 64 sequential sums in the first kernel, and one in the second.
  */
+#include "base/minmax.h"
 #include "cuda/backend.cuh"
 #include "cuda/head/lists.cuh"
 #include "kernel/elementwise.h"
@@ -16,7 +17,7 @@ template <typename Numbers> __device__ __forceinline__ float largest_of(Numbers 
     float largest = numbers[tile * PITCH];
     for (uint32_t i = 1; i < n; i++) {
         const float x = numbers[tile * PITCH + i];
-        largest = x > largest ? x : largest;
+        largest = THR_MAX(x, largest);
     }
     return largest;
 }
@@ -37,7 +38,7 @@ static __global__ void __launch_bounds__(SUM_THREADS) sum_tiles(const thr_head_s
     const uint32_t state = blockIdx.y, t = threadIdx.x, n = n_of_list(op.lists, state / op.lists.group);
     const float *logits = logits_of(op.lists, state);
     for (uint32_t first = blockIdx.x * SUM_TILES; first < n_tiles_of(n); first += gridDim.x * SUM_TILES) {
-        const uint32_t left = n - first * TILE, n_here = left < SUM_TILES * TILE ? left : SUM_TILES * TILE;
+        const uint32_t left = n - first * TILE, n_here = THR_MIN(left, SUM_TILES * TILE);
         const uint32_t own = t * TILE >= n_here ? 0 : n_here - t * TILE < TILE ? n_here - t * TILE : TILE;
         const bool adds = t < SUM_TILES && own > 0;
         thr_head_op_sum sum = {0, 0, 0};
@@ -66,7 +67,7 @@ static __global__ void __launch_bounds__(SUM_THREADS) sum_tiles(const thr_head_s
 template <typename Warps> __device__ __forceinline__ float largest_of_block(float own, Warps &warps) {
     for (uint32_t step = THR_WARP / 2; step > 0; step /= 2) {
         const float other = __shfl_xor_sync(THR_ALL_LANES, own, (int)step);
-        own = other > own ? other : own;
+        own = THR_MAX(other, own);
     }
     if (threadIdx.x % THR_WARP == 0)
         warps[threadIdx.x / THR_WARP] = own;
@@ -74,7 +75,7 @@ template <typename Warps> __device__ __forceinline__ float largest_of_block(floa
     own = warps[0];
     for (uint32_t i = 1; i < SUM_THREADS / THR_WARP; i++) {
         const float other = warps[i];
-        own = other > own ? other : own;
+        own = THR_MAX(other, own);
     }
     return own;
 }
@@ -88,11 +89,11 @@ static __global__ void __launch_bounds__(SUM_THREADS) sum_states(const thr_head_
     const thr_head_op_sum *tiles = op.tiles + (size_t)state * op.n_tiles;
     float largest = tiles[0].largest;
     for (uint32_t i = t; i < n_tiles; i += SUM_THREADS)
-        largest = tiles[i].largest > largest ? tiles[i].largest : largest;
+        largest = THR_MAX(tiles[i].largest, largest);
     largest = largest_of_block(largest, warps);
     double sum = 0;
     for (uint32_t from = 0; from < n_tiles; from += SUM_THREADS) {
-        const uint32_t n = n_tiles - from < SUM_THREADS ? n_tiles - from : SUM_THREADS;
+        const uint32_t n = THR_MIN(n_tiles - from, SUM_THREADS);
         __syncthreads();
         if (t < n)
             terms[t] =
@@ -106,11 +107,11 @@ static __global__ void __launch_bounds__(SUM_THREADS) sum_states(const thr_head_
 }
 
 thr_status thr_cuda_head_sums(thr_stream *stream, const thr_head_sums_op *op, thr_error *err) {
-    const uint32_t n_states = op->lists.n_states, wanted = (op->n_tiles + SUM_TILES - 1) / SUM_TILES;
+    const uint32_t n_states = op->lists.n_states, wanted = THR_CEIL_DIV(op->n_tiles, SUM_TILES);
     if (n_states == 0)
         return THR_OK;
     const uint32_t room = SUM_BLOCKS_A_SM * stream->device->n_multiprocessors / n_states, most = room > 0 ? room : 1;
-    const dim3 blocks(wanted < most ? wanted : most, n_states);
+    const dim3 blocks(THR_MIN(wanted, most), n_states);
     THR_TRY(THR_RUN(sum_tiles, blocks, SUM_THREADS, stream, "adding exponentials up", err, *op));
     if (op->totals == nullptr)
         return THR_OK;

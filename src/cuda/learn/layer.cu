@@ -6,6 +6,7 @@
  * A block of threads has a tile of c, 64 x 64, and passes the sum in steps of 16: it loads as many columns of a and
  * rows of b into shared memory, from which every thread reads 4 + 4 numbers for 16 products.
  */
+#include "base/minmax.h"
 #include "cuda/backend.cuh"
 #include "kernel/elementwise.h"
 
@@ -92,6 +93,6 @@ static __global__ void __launch_bounds__(LAYER_THREADS) multiply(const thr_layer
 }
 
 thr_status thr_cuda_layer(thr_stream *stream, const thr_layer_op *op, thr_error *err) {
-    const dim3 blocks((op->n_columns + LAYER_TILE - 1) / LAYER_TILE, (op->n_rows + LAYER_TILE - 1) / LAYER_TILE);
+    const dim3 blocks(THR_CEIL_DIV(op->n_columns, LAYER_TILE), THR_CEIL_DIV(op->n_rows, LAYER_TILE));
     return THR_RUN(multiply, blocks, LAYER_THREADS, stream, "a layer", err, *op);
 }

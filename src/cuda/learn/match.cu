@@ -6,6 +6,7 @@
  * Lanes split dimensions and warps split negatives, so sums are in a different order than on the CPU, but always the
  * same one.
  */
+#include "base/minmax.h"
 #include "cuda/backend.cuh"
 #include "cuda/portable.cuh"
 #include "kernel/elementwise.h"
@@ -110,7 +111,7 @@ static __global__ void __launch_bounds__(MATCH_THREADS) weigh_negatives(const th
     const float pair = dot(query, room.items + (size_t)i * n_dims, n_dims, lane); /* computed by every warp */
     __syncthreads();
 
-    const auto larger = [](float a, float b) { return b > a ? b : a; };
+    const auto larger = [](float a, float b) { return THR_MAX(b, a); };
     const auto sum = [](float a, float b) { return a + b; };
     float most = pair, others = 0;
     for (uint32_t j = threadIdx.x; j < op.n_negatives; j += MATCH_THREADS)
@@ -178,8 +179,8 @@ static __global__ void __launch_bounds__(MATCH_THREADS) gather_gradients(const t
 
 thr_status thr_cuda_match(thr_stream *stream, const thr_match_op *op, thr_error *err) {
     const match_room room = lay_out(op);
-    THR_TRY(THR_RUN(make_units, (2 * op->n_rows + MATCH_WARPS - 1) / MATCH_WARPS, MATCH_THREADS, stream,
-                    "normalising rows", err, *op, room));
+    THR_TRY(THR_RUN(make_units, THR_CEIL_DIV(2 * op->n_rows, MATCH_WARPS), MATCH_THREADS, stream, "normalising rows",
+                    err, *op, room));
     THR_TRY(THR_RUN(weigh_negatives, op->n_rows, MATCH_THREADS, stream, "weighing negatives", err, *op, room));
     return THR_RUN(gather_gradients, dim3(op->n_rows, 2), MATCH_THREADS, stream, "gathering gradients", err, *op, room);
 }

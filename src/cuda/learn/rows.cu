@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A layer's bias, forward and backward: set all rows to one row, and sum a gradient's rows. */
+#include "base/minmax.h"
 #include "cuda/backend.cuh"
 #include "cuda/grid.cuh"
 
@@ -45,6 +46,5 @@ static __global__ void __launch_bounds__(SUM_THREADS) sum_rows(const thr_sum_row
 thr_status thr_cuda_sum_rows(thr_stream *stream, const thr_sum_rows_op *op, thr_error *err) {
     if (op->n_rows == 0)
         return THR_OK;
-    return THR_RUN(sum_rows, (op->n_columns + THR_WARP - 1) / THR_WARP, SUM_THREADS, stream, "adding rows up", err,
-                   *op);
+    return THR_RUN(sum_rows, THR_CEIL_DIV(op->n_columns, THR_WARP), SUM_THREADS, stream, "adding rows up", err, *op);
 }

@@ -11,6 +11,7 @@
  * A run of any length is two additions for each tile it touches: at its first place, and after its last one. The
  * consumer of the sums adds up these changes (cuda/lists/tiles.cu).
  */
+#include "base/minmax.h"
 #include "cuda/backend.cuh"
 
 enum { LIST_THREADS = 256, LIST_STEPS = 16, LIST_BLOCKS_A_SM = 8 };
@@ -96,7 +97,7 @@ __device__ __forceinline__ void add_steps(const thr_hit_lists_op &op, const thr_
         const uint64_t last = first + steps_of(entry.form, hits.stretch_sizes[p] + 1u);
         const size_t window = entry.query * op.n_sums + (size_t)hits.stretch_windows[p] * THR_HIT_WINDOW;
         int32_t *changes = op.changes == nullptr ? nullptr : op.changes + window;
-        for (step = step < first ? first : step; step < end && step < last; step++)
+        for (step = THR_MAX(first, step); step < end && step < last; step++)
             add_step_of(hits, entry, begin, (uint32_t)(step - first), op.sums + window, changes);
     }
 }
@@ -105,11 +106,11 @@ static __global__ void __launch_bounds__(LIST_THREADS) add_lists(const thr_hit_l
     const uint64_t n_threads = (uint64_t)gridDim.x * LIST_THREADS;
     for (uint64_t at = ((uint64_t)blockIdx.x * LIST_THREADS + threadIdx.x) * LIST_STEPS; at < op.n_steps;
          at += n_threads * LIST_STEPS) {
-        const uint64_t end = at + LIST_STEPS < op.n_steps ? at + LIST_STEPS : op.n_steps;
+        const uint64_t end = THR_MIN(at + LIST_STEPS, op.n_steps);
         uint64_t step = at;
         for (uint32_t e = entry_at(op, at); step < end; e++) {
             const thr_hit_entry entry = op.entries[e];
-            const uint64_t before = e == 0 ? 0 : op.entries[e - 1].end, stop = entry.end < end ? entry.end : end;
+            const uint64_t before = e == 0 ? 0 : op.entries[e - 1].end, stop = THR_MIN(entry.end, end);
             add_steps(op, entry, step - before, stop - before);
             step = stop;
         }

@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "base/minmax.h"
 #include "cuda/portable.cuh"
 #include "device/hit_ops.h"
 
@@ -83,7 +84,7 @@ __device__ __forceinline__ hit_range find_range(const thr_device_hits &hits, con
 
 /* Return how many steps of a warp a range takes. */
 __device__ __forceinline__ uint32_t range_steps(uint32_t form, uint32_t n) {
-    return form == THR_HIT_BITMAPS ? n * HIT_QUARTERS : (n + THR_WARP - 1) / THR_WARP;
+    return form == THR_HIT_BITMAPS ? n * HIT_QUARTERS : THR_CEIL_DIV(n, THR_WARP);
 }
 
 /*

@@ -4,6 +4,7 @@
  * the query and compute the distance of its code. That is far less work than keeping the terms of all items in a
  * tile's pass.
  */
+#include "base/minmax.h"
 #include "cuda/backend.cuh"
 #include "cuda/lists/stretches.cuh"
 #include "cuda/tiles.cuh"
@@ -59,7 +60,7 @@ __device__ __forceinline__ uint32_t differing(const thr_device_scan &scan, uint3
 
 static __global__ void __launch_bounds__(TERM_THREADS) find_terms(THR_PARAMETER(thr_hit_terms_op) op) {
     const uint32_t lane = threadIdx.x % THR_WARP, n_warps = gridDim.x * (TERM_THREADS / THR_WARP);
-    const uint32_t n = *op.n_chosen < op.wanted ? *op.n_chosen : op.wanted;
+    const uint32_t n = THR_MIN(*op.n_chosen, op.wanted);
     const uint32_t n_words = ((op.scan.codes.n_dims + 7) / 8 + 3) / 4;
     const thr_hit_device_query query = *op.query;
     for (uint32_t i = blockIdx.x * (TERM_THREADS / THR_WARP) + threadIdx.x / THR_WARP; i < n; i += n_warps) {

@@ -15,6 +15,7 @@
  */
 #pragma once
 
+#include "base/minmax.h"
 #include "cuda/lists/stretches.cuh"
 #include "cuda/keys.cuh"
 #include "cuda/rank/rank.cuh"
@@ -62,8 +63,7 @@ __device__ __forceinline__ void add_entries(const thr_hit_tiles_op &op, const th
     for (; step < end; e++) {
         const weighted_range range = {
             {work[TILE_THREADS + e], work[2 * TILE_THREADS + e]}, entries[e].form, (uint32_t)entries[e].weight};
-        const uint32_t before = e == 0 ? 0u : work[e - 1], entry_end = work[e],
-                       stop = entry_end < end ? entry_end : end;
+        const uint32_t before = e == 0 ? 0u : work[e - 1], entry_end = work[e], stop = THR_MIN(entry_end, end);
         for (; step < stop; step++)
             add_range_step(op.hits, range, step - before, start, lane, places);
     }
@@ -74,8 +74,7 @@ template <typename Places, typename Work, typename Totals>
 __device__ __forceinline__ void add_all(const thr_hit_tiles_op &op, uint32_t first, uint32_t n, uint32_t tile,
                                         Places &places, Work &work, Totals &totals) {
     for (uint32_t done = 0; done < n; done += TILE_THREADS)
-        add_entries(op, op.entries + first + done, n - done < TILE_THREADS ? n - done : TILE_THREADS, tile, places,
-                    work, totals);
+        add_entries(op, op.entries + first + done, THR_MIN(n - done, TILE_THREADS), tile, places, work, totals);
 }
 
 /* Prefix-sum the changes. */

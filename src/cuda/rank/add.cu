@@ -4,6 +4,7 @@
  * add_wide does; a second kernel adds the chunks of a feature. Adjacent threads have adjacent features, and each
  * loads many rows ahead, because there are few threads: chunks times features. Sparse rows: add_sparse.cu.
  */
+#include "base/minmax.h"
 #include "cuda/backend.cuh"
 #include "cuda/rank/add_sparse.cuh"
 #include "cuda/rank/query.cuh"
@@ -11,7 +12,7 @@
 static const uint32_t ADD_THREADS = 64;
 
 static dim3 add_blocks(uint32_t n_chunks, uint32_t n_features) {
-    return dim3(n_chunks, (n_features + ADD_THREADS - 1) / ADD_THREADS);
+    return dim3(n_chunks, THR_CEIL_DIV(n_features, ADD_THREADS));
 }
 
 static __global__ void __launch_bounds__(ADD_THREADS) add_rows(const thr_rank_add_op op) {
@@ -72,8 +73,8 @@ static __global__ void __launch_bounds__(ADD_THREADS)
 
 static thr_status add_up_chunks(thr_stream *stream, const double *v, double *partial, uint32_t n_chunks,
                                 uint32_t n_features, double *out, thr_error *err) {
-    return THR_RUN(add_chunks, (n_features + ADD_THREADS - 1) / ADD_THREADS, ADD_THREADS, stream, "adding chunks up",
-                   err, v, partial, n_chunks, n_features, out);
+    return THR_RUN(add_chunks, THR_CEIL_DIV(n_features, ADD_THREADS), ADD_THREADS, stream, "adding chunks up", err, v,
+                   partial, n_chunks, n_features, out);
 }
 
 thr_status thr_cuda_rank_add(thr_stream *stream, const thr_rank_add_op *op, thr_error *err) {

@@ -6,6 +6,7 @@
  */
 #include "cuda/rank/add_sparse.cuh"
 
+#include "base/minmax.h"
 #include "cuda/rank/query.cuh"
 #include "cuda/rank/sparse.cuh"
 
@@ -15,8 +16,8 @@ static const uint32_t SPARSE_THREADS = 128, SUMS_AT_ONCE = SPARSE_THREADS / ENTR
 static const uint64_t MOST_BLOCKS = 1u << 20;
 
 static uint32_t blocks_of(uint64_t n, uint32_t at_once) {
-    const uint64_t blocks = (n + at_once - 1) / at_once;
-    return (uint32_t)(blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS);
+    const uint64_t blocks = THR_CEIL_DIV(n, at_once);
+    return (uint32_t)THR_MIN(blocks, MOST_BLOCKS);
 }
 
 static __global__ void __launch_bounds__(SPARSE_THREADS) add_entries_up(const thr_rank_add_op op) {

@@ -8,6 +8,7 @@
  * With sweep, a query is one leaf without nodes: a stable sort of all queries at once.
  */
 #include "base/lower_bound.h"
+#include "base/minmax.h"
 #include "cuda/backend.cuh"
 #include "cuda/rank/query.cuh"
 
@@ -107,14 +108,14 @@ __device__ __forceinline__ bool takes_all(const rank_rows &rows, uint32_t n, End
     double low = rows.scores[0], high = low;
     for (uint32_t u = threadIdx.x; u < n; u += QUERY_THREADS) {
         const double score = rows.scores[u];
-        low = score < low ? score : low;
-        high = score > high ? score : high;
+        low = THR_MIN(score, low);
+        high = THR_MAX(score, high);
     }
     for (uint32_t step = THR_WARP / 2; step > 0; step /= 2) {
         const double other_low = __shfl_xor_sync(THR_ALL_LANES, low, (int)step);
         const double other_high = __shfl_xor_sync(THR_ALL_LANES, high, (int)step);
-        low = other_low < low ? other_low : low;
-        high = other_high > high ? other_high : high;
+        low = THR_MIN(other_low, low);
+        high = THR_MAX(other_high, high);
     }
     if (threadIdx.x % THR_WARP == 0) {
         least[threadIdx.x / THR_WARP] = low;
@@ -125,8 +126,8 @@ __device__ __forceinline__ bool takes_all(const rank_rows &rows, uint32_t n, End
     high = most[0];
     for (uint32_t i = 1; i < QUERY_THREADS / THR_WARP; i++) {
         const double l = least[i], m = most[i];
-        low = l < low ? l : low;
-        high = m > high ? m : high;
+        low = THR_MIN(l, low);
+        high = THR_MAX(m, high);
     }
     return high - low < MARGIN;
 }
@@ -151,15 +152,15 @@ __device__ __forceinline__ uint32_t *sort_leaves(const thr_rank_pairs &pairs, co
     uint32_t longest = 1;
     for (uint32_t u = threadIdx.x; u < n; u += QUERY_THREADS) {
         const thr_rank_op_node leaf = leaf_of(pairs, rows, u, n);
-        longest = leaf.end - leaf.begin > longest ? leaf.end - leaf.begin : longest;
+        longest = THR_MAX(leaf.end - leaf.begin, longest);
         from[u] = u;
     }
     for (uint64_t run = 1; __syncthreads_or(longest > run) != 0; run *= 2) {
         for (uint32_t k = threadIdx.x; k < n; k += QUERY_THREADS) {
             const thr_rank_op_node leaf = leaf_of(pairs, rows, k, n);
             const uint64_t begin = leaf.begin + (k - leaf.begin) / (2 * run) * (2 * run);
-            const uint32_t middle = (uint32_t)(begin + run < leaf.end ? begin + run : leaf.end);
-            const uint32_t end = (uint32_t)(begin + 2 * run < leaf.end ? begin + 2 * run : leaf.end);
+            const uint32_t middle = (uint32_t)THR_MIN(begin + run, leaf.end);
+            const uint32_t end = (uint32_t)THR_MIN(begin + 2 * run, leaf.end);
             to[merged_place(rows.scores, from, k, (uint32_t)begin, middle, end)] = from[k];
         }
         uint32_t *merged = to;

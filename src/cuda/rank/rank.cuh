@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "base/minmax.h"
 #include "cuda/portable.cuh"
 
 static const uint32_t RANK_THREADS = 1024, RANK_BITS = 11, RANK_BINS = 1 << RANK_BITS, RANK_WORDS = 4, RANK_AHEAD = 8;
@@ -71,7 +72,7 @@ __device__ uint64_t key_of_rank(Key key, uint32_t n, uint32_t rank, Bins &bins, 
     uint32_t left = differ == 0 ? 0 : 64 - (uint32_t)__clzll((long long)differ);
     uint64_t found = left == 64 ? 0 : first >> left; /* the bits above the last `left` ones */
     while (left > 0) {
-        const uint32_t digit = left < RANK_BITS ? left : RANK_BITS;
+        const uint32_t digit = THR_MIN(left, RANK_BITS);
         __syncthreads();
         for (uint32_t bin = threadIdx.x; bin < RANK_BINS; bin += RANK_THREADS)
             bins[bin] = 0;

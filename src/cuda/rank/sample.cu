@@ -4,6 +4,7 @@
  * computes each number of the matrix, adding row by row in float32 as kernel matmul does. Sparse rows are first written
  * out into the panel, whose numbers are then centred and scaled in place.
  */
+#include "base/minmax.h"
 #include "cuda/backend.cuh"
 #include "cuda/rank/query.cuh"
 
@@ -11,7 +12,7 @@ static const uint32_t SAMPLE_THREADS = 64, EDGE = 16; /* EDGE: the part of the m
                                                          EDGE */
 
 static uint32_t feature_blocks(uint32_t n_features) {
-    return (n_features + SAMPLE_THREADS - 1) / SAMPLE_THREADS;
+    return THR_CEIL_DIV(n_features, SAMPLE_THREADS);
 }
 
 /* Return the weight of the rows of a sampled query, without their counts. */
@@ -104,7 +105,7 @@ static __global__ void __launch_bounds__(EDGE *EDGE) multiply_panel(const thr_ra
     const uint32_t n_rows = op.starts[op.n_sampled];
     float sum = 0;
     for (uint32_t from = 0; from < n_rows; from += EDGE) {
-        const uint32_t n_here = n_rows - from < EDGE ? n_rows - from : EDGE;
+        const uint32_t n_here = THR_MIN(n_rows - from, EDGE);
         const float *x = op.panel + (size_t)(from + i) * n;
         left[threadIdx.x] = i < n_here && other < n ? x[other] : 0.0f;
         right[threadIdx.x] = i < n_here && column < n ? x[column] : 0.0f;
@@ -128,7 +129,7 @@ static thr_status write_sparse_rows_out(thr_stream *stream, const thr_rank_sampl
 }
 
 thr_status thr_cuda_rank_sample(thr_stream *stream, const thr_rank_sample_op *op, thr_error *err) {
-    const uint32_t strips = feature_blocks(op->x.n_features), edges = (op->x.n_features + EDGE - 1) / EDGE;
+    const uint32_t strips = feature_blocks(op->x.n_features), edges = THR_CEIL_DIV(op->x.n_features, EDGE);
     THR_TRY(thr_cuda_use(stream->device, err));
     if (op->x.dense == nullptr && op->n_sampled != 0)
         THR_TRY(write_sparse_rows_out(stream, op, err));

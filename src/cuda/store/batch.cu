@@ -10,6 +10,7 @@
  * Sums start at the bits of the float 1.5 * 2^23, whose low bits count units: reinterpreted as a float, a sum is too
  * large by exactly that, and subtracting it costs less than a conversion.
  */
+#include "base/minmax.h"
 #include "cuda/backend.cuh"
 #include "cuda/learn/products.cuh"
 #include "cuda/tiles.cuh"
@@ -203,7 +204,7 @@ static __global__ void __launch_bounds__(BATCH_THREADS, BATCH_BLOCKS_A_SM)
     THR_SHARED(uint2, digits, SHARED_WORDS / 2);
     THR_SHARED(batch_query, queries, COLUMNS * COLUMN);
     const uint32_t lane = threadIdx.x % THR_WARP, n_rows = (op.codes.n_dims + 7) / 8, n_steps = (n_rows + 3) / 4;
-    const uint32_t n_strips = (uint32_t)((op.codes.n_items + STRIP - 1) / STRIP);
+    const uint32_t n_strips = (uint32_t)THR_CEIL_DIV(op.codes.n_items, STRIP);
     const bool cosine = op.codes.block_norms != nullptr;
     for (uint32_t i = threadIdx.x; i < n_steps * COLUMNS * THR_WARP; i += BATCH_THREADS)
         digits[i] = ((const uint2 *)op.digits)[i];
@@ -265,7 +266,7 @@ static thr_status run(thr_stream *stream, const thr_batch_op *op, uint32_t n_blo
 thr_status thr_cuda_batch(thr_stream *stream, const thr_batch_op *op, thr_error *err) {
     static thr_status (*const runs[])(thr_stream *, const thr_batch_op *, uint32_t,
                                       thr_error *) = {run<1>, run<2>, run<3>, run<4>, run<5>, run<6>, run<7>, run<8>};
-    const uint64_t n_strips = (op->codes.n_items + STRIP - 1) / STRIP;
+    const uint64_t n_strips = THR_CEIL_DIV(op->codes.n_items, STRIP);
     const uint32_t n_blocks = loop_blocks(stream, n_strips, BATCH_WARPS, BATCH_BLOCKS_A_SM);
     return runs[op->codes.n_planes - 1](stream, op, n_blocks, err);
 }

@@ -4,6 +4,7 @@
  * histograms from the leading bits on find one that exactly the wanted number of items reach, even with many equal
  * scores.
  */
+#include "base/minmax.h"
 #include "cuda/backend.cuh"
 #include "cuda/tiles.cuh"
 
@@ -15,7 +16,7 @@ template <uint32_t PLANES, bool FAR>
 static __global__ void __launch_bounds__(COUNT_THREADS) count_tiles(THR_PARAMETER(thr_count_op) op) {
     THR_SHARED(uint32_t, bins, THR_COUNT_BINS);
     const uint32_t lane = threadIdx.x % THR_WARP, n_warps = gridDim.x * (COUNT_THREADS / THR_WARP);
-    const uint32_t n_tiles = (uint32_t)((op.scan.codes.n_items + THR_DEVICE_TILE - 1) / THR_DEVICE_TILE);
+    const uint32_t n_tiles = (uint32_t)THR_CEIL_DIV(op.scan.codes.n_items, THR_DEVICE_TILE);
     const uint32_t left = 64 - op.prefix_bits, digit = min(left, (uint32_t)THR_COUNT_BITS);
     for (uint32_t bin = threadIdx.x; bin < THR_COUNT_BINS; bin += COUNT_THREADS)
         bins[bin] = 0;
@@ -52,7 +53,7 @@ static thr_status run(thr_stream *stream, const thr_count_op *op, uint32_t n_blo
 thr_status thr_cuda_count_keys(thr_stream *stream, const thr_count_op *op, thr_error *err) {
     static thr_status (*const runs[])(thr_stream *, const thr_count_op *, uint32_t,
                                       thr_error *) = {run<1>, run<2>, run<3>, run<4>, run<5>, run<6>, run<7>, run<8>};
-    const uint64_t n_tiles = (op->scan.codes.n_items + THR_DEVICE_TILE - 1) / THR_DEVICE_TILE;
+    const uint64_t n_tiles = THR_CEIL_DIV(op->scan.codes.n_items, THR_DEVICE_TILE);
     const uint32_t n_blocks = loop_blocks(stream, n_tiles, COUNT_THREADS / THR_WARP, COUNT_BLOCKS_A_SM);
     return runs[op->scan.codes.n_planes - 1](stream, op, n_blocks, err);
 }

@@ -3,6 +3,7 @@
  * Exact scores from the kept vectors: half a warp per row, lane l sums dimensions l, l + 16, ..., and the sums are
  * added in halves as for the dot products of kernel/kernel.h, so scores have the same bits.
  */
+#include "base/minmax.h"
 #include "cuda/backend.cuh"
 #include "cuda/half.cuh"
 
@@ -74,7 +75,7 @@ static __global__ void __launch_bounds__(REFINE_THREADS) refine_rows(THR_PARAMET
         if (scaled && op.metric != THR_METRIC_L2)
             score = scaled_score(op, row, score);
         if (cosine)
-            score = score < -1 ? -1 : score;
+            score = THR_MAX(-1, score);
         const bool near = cosine && score >= op.near_cosine;
         if (__any_sync(THR_ALL_LANES, near)) {
             const float square = square_distance(op, query, row.item, scale, gain, lane);

@@ -6,6 +6,7 @@
  * A warp takes one tile at a time, so that a single query keeps all multiprocessors busy. With few planes and query
  * bits the time is that of reading the codes; many concurrent warps hide the latency, so none prefetches.
  */
+#include "base/minmax.h"
 #include "cuda/backend.cuh"
 #include "cuda/store/emit.cuh"
 #include "select/sampled_threshold.h"
@@ -32,7 +33,7 @@ template <uint32_t PLANES, uint32_t QUERIES, bool FAR>
 static __global__ void __launch_bounds__(SCREEN_THREADS, (SCREEN_LEAST_BLOCKS<PLANES, QUERIES>))
     screen_tiles(THR_PARAMETER(thr_screen_op) op) {
     const uint32_t lane = threadIdx.x % THR_WARP, n_warps = gridDim.x * (SCREEN_THREADS / THR_WARP);
-    const uint32_t n_tiles = (uint32_t)((op.scan.codes.n_items + THR_DEVICE_TILE - 1) / THR_DEVICE_TILE);
+    const uint32_t n_tiles = (uint32_t)THR_CEIL_DIV(op.scan.codes.n_items, THR_DEVICE_TILE);
     const uint32_t n = op.samples != nullptr ? op.n_samples : n_tiles;
     for (uint32_t at = blockIdx.x * (SCREEN_THREADS / THR_WARP) + threadIdx.x / THR_WARP; at < n; at += n_warps) {
         const uint32_t tile = op.samples != nullptr ? (uint32_t)thr_select_sample_place(at, n, n_tiles) : at;
@@ -68,7 +69,7 @@ static thr_status run(thr_stream *stream, const thr_screen_op *op, uint32_t n_bl
 thr_status thr_cuda_screen(thr_stream *stream, const thr_screen_op *op, thr_error *err) {
     static thr_status (*const runs[])(thr_stream *, const thr_screen_op *, uint32_t,
                                       thr_error *) = {run<1>, run<2>, run<3>, run<4>, run<5>, run<6>, run<7>, run<8>};
-    const uint64_t n_tiles = (op->scan.codes.n_items + THR_DEVICE_TILE - 1) / THR_DEVICE_TILE;
+    const uint64_t n_tiles = THR_CEIL_DIV(op->scan.codes.n_items, THR_DEVICE_TILE);
     const uint64_t n = op->samples != nullptr ? op->n_samples : n_tiles;
     const uint32_t n_blocks = loop_blocks(stream, n, SCREEN_THREADS / THR_WARP, SCREEN_BLOCKS_A_SM);
     return runs[op->scan.codes.n_planes - 1](stream, op, n_blocks, err);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Select the items with the largest keys, one block per query: find the key of that rank, then all that reach it. */
+#include "base/minmax.h"
 #include "cuda/backend.cuh"
 #include "cuda/rank/rank.cuh"
 
@@ -7,7 +8,7 @@ static __global__ void __launch_bounds__(RANK_THREADS) select_items(const thr_se
     THR_SHARED(uint32_t, bins, RANK_BINS);
     THR_SHARED(uint32_t, words, RANK_WORDS);
     THR_SHARED(uint32_t, n_chosen, 1);
-    const uint32_t q = blockIdx.x, n = op.counts[q] < op.capacity ? op.counts[q] : op.capacity;
+    const uint32_t q = blockIdx.x, n = THR_MIN(op.counts[q], op.capacity);
     const thr_device_item *items = op.items + (size_t)q * op.capacity;
     thr_device_item *chosen = op.chosen + (size_t)q * op.wanted;
     uint64_t least = 0;

@@ -4,6 +4,7 @@
  * output in the order of kernel dot_f32. The sums over places are short and sequential: every thread adds the softmax's
  * for itself, and of the memory its own columns.
  */
+#include "base/minmax.h"
 #include "cuda/backend.cuh"
 #include "cuda/dot.cuh"
 #include "kernel/elementwise.h"
@@ -15,7 +16,7 @@ __device__ __forceinline__ void soft_max(float *shares, uint32_t n) {
     float largest = shares[0];
     double sum = 0;
     for (uint32_t j = 1; j < n; j++)
-        largest = shares[j] > largest ? shares[j] : largest;
+        largest = THR_MAX(shares[j], largest);
     __syncthreads();
     for (uint32_t j = threadIdx.x; j < n; j += ATTEND_THREADS)
         shares[j] = thr_kernel_exp_one(shares[j] - largest);

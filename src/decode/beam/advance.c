@@ -9,6 +9,7 @@
  */
 #include <math.h>
 
+#include "base/minmax.h"
 #include "beam/beam.h"
 
 /* ------------------------------------------------------------------------------------------- continuations in order */
@@ -129,7 +130,7 @@ static void continue_row(thr_beam *beam, size_t s, const thr_beam_next *next) {
 static uint32_t count_hopeful(const thr_beam *beam, size_t s, size_t first, uint32_t n) {
     const thr_beam_sentence *sentence = &beam->sentences[s];
     const uint32_t n_best = beam->options.n_best;
-    const uint64_t enough = n_best > beam->options.beam ? n_best : beam->options.beam;
+    const uint64_t enough = THR_MAX(n_best, beam->options.beam);
     if (sentence->n_kept < n_best)
         return n;
     if (beam->options.stop == THR_BEAM_STOP_ENOUGH && sentence->n_finished >= enough)

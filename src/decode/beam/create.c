@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/minmax.h"
 #include "beam/beam.h"
 #include "head/head.h"
 
@@ -103,7 +104,7 @@ static thr_status copy_never(thr_beam *beam, thr_error *err) {
     THR_TRY(thr_head_count_left(beam->head, query->never, query->n_never, &n_left, err));
     if (n_left == 0)
         return thr_fail(err, THR_EINVAL, "no word of the head may be produced");
-    beam->k = o->beam + 1 < n_left ? o->beam + 1 : n_left;
+    beam->k = THR_MIN(o->beam + 1, n_left);
     return THR_OK;
 }
 

@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "base/error.h"
+#include "base/minmax.h"
 #include "beam/beam.h"
 #include "nn/logarithm.h"
 
@@ -48,7 +49,7 @@ thr_status thr_beam_set_penalties(thr_beam *beam, uint32_t max_length, thr_error
     beam->penalties[0] = 1; /* no sequence is empty */
     for (size_t length = 1; length < beam->capacities.penalties; length++) {
         const double least = beam->penalties[length - 1], exact = penalty_of(&beam->options, (uint32_t)length);
-        beam->penalties[length] = exact > least ? exact : least; /* rounding may lower a power's last bit */
+        beam->penalties[length] = THR_MAX(exact, least); /* rounding may lower a power's last bit */
     }
     return THR_OK;
 }

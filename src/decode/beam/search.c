@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/minmax.h"
 #include "base/progress.h"
 #include "beam/beam.h"
 
@@ -57,7 +58,7 @@ static thr_status begin(thr_beam *beam, size_t n, const uint32_t *max_lengths, t
     THR_TRY(make_row_room(beam, n * beam->options.beam, err)); /* n * beam is at most MOST_ROWS */
     for (size_t s = 0; s < n; s++) {
         const uint32_t most = max_lengths != NULL ? max_lengths[s] : beam->options.max_length;
-        longest = most > longest ? most : longest;
+        longest = THR_MAX(most, longest);
         beam->sentences[s] = (thr_beam_sentence){.first_row = s, .n_rows = 1, .max_length = most};
         beam->rows[s] = (thr_beam_row){.node = THR_BEAM_ROOT};
         beam->words[s] = beam->options.start_word;

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/minmax.h"
 #include "code/encode.h"
 #include "head/certify.h"
 #include "head/auto_screen.h"
@@ -258,7 +259,7 @@ static thr_status hash(thr_head *head, thr_error *err) {
     THR_TRY_OUT(thr_alloc(context, n_rows, sizeof *rows, &rows, "rows of weights", err));
     THR_TRY_OUT(thr_alloc(context, n_codes, sizeof *codes, &codes, "hashes of words", err));
     hashing all = {c, context->kernels, &head->wta, rows, codes};
-    thr_parallel_for(context, ((size_t)c->n_words + HASHED_ROWS - 1) / HASHED_ROWS, hash_rows, &all);
+    thr_parallel_for(context, THR_CEIL_DIV((size_t)c->n_words, HASHED_ROWS), hash_rows, &all);
     const thr_lsh_shape shape = {c->n_words, c->shape.n_bands, c->shape.seed};
     THR_TRY_OUT(thr_lsh_build(context, codes, &shape, &head->memory.lsh, &c->lsh, err));
     for (uint64_t i = 0; i < (uint64_t)c->lsh.table.n_slots + c->lsh.table.n_stash; i++)
@@ -272,8 +273,8 @@ out:
 
 /* The default number of planes: enough for CODE_BITS bits in a code of n_dims dimensions. */
 static uint32_t usual_planes(uint32_t n_dims) {
-    const uint32_t n = (CODE_BITS + n_dims - 1) / n_dims;
-    return n < THR_MAX_BITS ? n : THR_MAX_BITS;
+    const uint32_t n = THR_CEIL_DIV(CODE_BITS, n_dims);
+    return THR_MIN(n, THR_MAX_BITS);
 }
 
 static thr_status code(thr_head *head, uint32_t wanted, thr_error *err) {

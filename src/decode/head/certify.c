@@ -25,6 +25,7 @@
  */
 #include "head/certify.h"
 
+#include "base/minmax.h"
 #include "base/shortest.h"
 #include "base/error.h"
 #include "code/query.h"
@@ -131,7 +132,7 @@ static thr_status measure_words(const thr_head *head, thr_head_bounds *bounds, t
     THR_TRY_OUT(thr_alloc(context, n_dims, sizeof *bounds->mean, &bounds->mean, "a mean", err));
     THR_TRY_OUT(thr_alloc(context, c->n_words, sizeof *bounds->words, &bounds->words, "bounds of words", err));
     thr_head_planes_mean(&m.coded, m.rows, bounds->mean);
-    thr_parallel_for(context, ((size_t)c->n_words + PIECE - 1) / PIECE, measure_piece, &m);
+    thr_parallel_for(context, THR_CEIL_DIV((size_t)c->n_words, PIECE), measure_piece, &m);
     for (size_t d = 0; d < n_dims; d++)
         bounds->mean_length += bounds->mean[d] * bounds->mean[d];
     bounds->mean_length = sqrt(bounds->mean_length) * UP;

@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "base/error.h"
+#include "base/minmax.h"
 #include "head/head.h"
 
 /* The answers of both heads, k words per state, best first. */
@@ -41,7 +42,7 @@ static void add_state(sums *s, const answers *a, size_t state, uint32_t k) {
     s->n_found += n;
     s->n_first += a->words[first] == a->true_words[first];
     s->n_candidates += a->n_candidates[state];
-    s->worst = n < s->worst ? n : s->worst;
+    s->worst = THR_MIN(n, s->worst);
 }
 
 static thr_head_loss loss_of(const answers *a, size_t n_states, uint32_t k) {

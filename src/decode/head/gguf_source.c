@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/files/file.h"
+#include "base/minmax.h"
 #include "head/layers.h"
 #include "tensors/gguf.h"
 
@@ -153,7 +154,7 @@ static thr_status read_bias(thr_context *context, const char *path, const thr_gg
     THR_TRY(check(tensor, path, "biases", err));
     if (tensor->n_axes != 1 || tensor->n_dims == 0 || tensor->n_dims > THR_HEAD_MAX_WORDS)
         return thr_fail(err, THR_EFORMAT, "%s: the tensor %.*s is not a vector of biases", path,
-                        (int)(tensor->n_name < NAME_MOST ? tensor->n_name : NAME_MOST), tensor->name);
+                        (int)THR_MIN(tensor->n_name, NAME_MOST), tensor->name);
     *n = tensor->n_dims;
     THR_TRY(thr_alloc(context, (size_t)*n, sizeof **bias, bias, "the bias", err));
     thr_tensors_gguf_row(tensor, 0, *bias);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/minmax.h"
 
 enum { SAMPLE = 4096, PIECE = 1024 }; /* rows; a piece has whole blocks */
 
@@ -42,7 +43,7 @@ void thr_head_planes_row(const thr_head_coded *coded, uint32_t w, const double *
 
 /* Train the quantiser on rows spread over the vocabulary, which is usually ordered by frequency. */
 static thr_status train(const making *m, uint32_t n_planes, thr_quantiser *quantiser, thr_error *err) {
-    const uint32_t most = m->coded->n_words < SAMPLE ? m->coded->n_words : SAMPLE;
+    const uint32_t most = THR_MIN(m->coded->n_words, SAMPLE);
     uint32_t n = 0;
     for (uint32_t i = 0; i < most; i++) {
         const uint32_t w = (uint32_t)((uint64_t)i * m->coded->n_words / most);
@@ -63,7 +64,7 @@ static thr_status encode(const making *m, const thr_quantiser *quantiser, const 
     const size_t block_size = thr_block_size(m->coded->n_dims, quantiser->item_bits);
     const thr_measures measures = {.norms = m->norms, .residuals = m->residuals, .products = m->products};
     for (uint32_t first = 0; first < m->coded->n_words; first += PIECE) {
-        const uint32_t n = m->coded->n_words - first < PIECE ? m->coded->n_words - first : PIECE;
+        const uint32_t n = THR_MIN(m->coded->n_words - first, PIECE);
         for (uint32_t i = 0; i < n; i++)
             thr_head_planes_row(m->coded, first + i, m->mean, m->rows + (size_t)i * m->coded->n_dims);
         const thr_matrix rows = thr_matrix_f32(m->rows, n, m->coded->n_dims);
@@ -120,8 +121,7 @@ void thr_head_planes_free(thr_context *context, thr_head_planes_memory *memory) 
 
 uint32_t thr_head_planes_longest(const thr_head_planes *planes, uint32_t n_words, const uint64_t *hidden,
                                  uint32_t *words) {
-    const uint32_t share = n_words / THR_HEAD_LONGEST_ONE_IN,
-                   most = share < THR_HEAD_LONGEST ? share : THR_HEAD_LONGEST;
+    const uint32_t share = n_words / THR_HEAD_LONGEST_ONE_IN, most = THR_MIN(share, THR_HEAD_LONGEST);
     uint32_t n = 0;
     for (uint32_t w = 0; w < n_words && most > 0; w++) {
         if (thr_head_is_hidden(hidden, w))

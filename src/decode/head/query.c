@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/minmax.h"
 #include "code/encode.h"
 #include "head/certify.h"
 #include "head/auto_screen.h"
@@ -77,7 +78,7 @@ static thr_status check_lists(const thr_head_contents *c, const thr_head_word_li
 }
 
 static thr_head_plan plan_of(const thr_head_contents *c, const thr_head_query_options *o, size_t n_states, uint32_t k) {
-    const uint32_t usual = USUAL_FREQUENT < c->n_words ? USUAL_FREQUENT : c->n_words;
+    const uint32_t usual = THR_MIN(USUAL_FREQUENT, c->n_words);
     thr_head_plan p = {.options = o, .k = k, .n_states = n_states};
     p.n_frequent = o->n_frequent != THR_HEAD_AUTO ? o->n_frequent : o->screen == THR_HEAD_SCREEN_PLANES ? 0 : usual;
     p.threshold = o->threshold != THR_HEAD_AUTO                  ? o->threshold
@@ -150,7 +151,7 @@ static thr_status make_room(const thr_head *head, thr_head_workspace *workspace,
 
 static thr_status score_group(const thr_head *head, thr_head_workspace *workspace, const thr_head_plan *p, size_t first,
                               thr_error *err) {
-    const size_t left = p->n_states - first, n = left < p->group ? left : p->group;
+    const size_t left = p->n_states - first, n = THR_MIN(left, p->group);
     uint32_t n_words = thr_head_of(head)->n_words;
     double since = thr_clock();
     if (!p->all)
@@ -308,7 +309,7 @@ static thr_head_recall compare(const answers_of_both *a, size_t n_states, uint32
             n++;
         n_found += n;
         n_candidates += a->n_candidates[i];
-        worst = n < worst ? n : worst;
+        worst = THR_MIN(n, worst);
     }
     return (thr_head_recall){.recall = (double)n_found / ((double)n_states * (double)k),
                              .worst = (double)worst / (double)k,

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/half.h"
+#include "base/minmax.h"
 
 static const char *row_of(const thr_head_contents *c, size_t w) {
     return (const char *)c->weights + w * thr_head_row_size(c);
@@ -96,7 +97,7 @@ static void few_products(const thr_head_contents *c, const thr_kernels *kernels,
     for (size_t i = 0, n; i < some.n; i += n) {
         const void *rows = row_of(c, word_of(some, i));
         n = run_of(some, i);
-        n = n < piece ? n : piece;
+        n = THR_MIN(n, piece);
         if (decoded) {
             decode_rows(c, kernels, word_of(some, i), n, workspace);
             rows = workspace;
@@ -123,7 +124,7 @@ static void many_products(const thr_head_contents *c, const thr_kernels *kernels
     const float *rows[MOST_ROWS];
     const size_t piece = piece_of(c);
     for (size_t first = 0; first < some.n; first += piece) {
-        const size_t n = some.n - first < piece ? some.n - first : piece;
+        const size_t n = THR_MIN(some.n - first, piece);
         for (size_t i = 0; i < n; i++) {
             const size_t w = word_of(some, first + i);
             if (some.words != NULL && first + i + AHEAD < some.n)

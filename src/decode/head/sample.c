@@ -14,6 +14,7 @@
 #include <math.h>
 
 #include "base/error.h"
+#include "base/minmax.h"
 #include "base/radix.h"
 #include "head/workspace.h"
 #include "nn/logarithm.h"
@@ -32,7 +33,7 @@ static uint32_t take_ranks(const thr_head_contents *c, thr_keyed *taken) {
     uint32_t n = 0;
     for (uint32_t first = 0, step; first < c->n_words; first += step, n++) {
         step = step_of(first);
-        const uint32_t covered = c->n_words - first < step ? c->n_words - first : step, rank = first + covered / 2;
+        const uint32_t covered = THR_MIN(c->n_words - first, step), rank = first + covered / 2;
         if (taken != NULL)
             taken[n] = (thr_keyed){.key = c->order != NULL ? c->order[rank] : rank, .value = covered};
     }

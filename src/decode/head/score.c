@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/minmax.h"
 #include "head/workspace.h"
 #include "nn/logarithm.h"
 #include "parallel/pool.h"
@@ -43,7 +44,7 @@ static double add_piece(const thr_head_workspace *workspace, const float *logits
         if ((workspace->marks[word / 64] >> word % 64 & 1) != 0)
             continue;
         const float above = (float)((double)logits[i] - normaliser);
-        shifted[n_left] = above < MOST_ABOVE ? above : MOST_ABOVE;
+        shifted[n_left] = THR_MIN(above, MOST_ABOVE);
         weights[n_left++] = s->weights[i];
     }
     workspace->context->kernels->exp_f32(shifted, shifted, n_left);
@@ -56,8 +57,7 @@ double thr_head_add_sampled(const thr_head_workspace *workspace, size_t state, d
     const uint32_t n = workspace->sample.n;
     double sum = 1;
     for (uint32_t first = 0; first < n; first += PIECE)
-        sum += add_piece(workspace, workspace->sampled + state * n, normaliser, first,
-                         n - first < PIECE ? n - first : PIECE);
+        sum += add_piece(workspace, workspace->sampled + state * n, normaliser, first, THR_MIN(n - first, PIECE));
     return normaliser + thr_logarithm(sum);
 }
 
@@ -71,11 +71,11 @@ static float largest_of(const float *x, size_t n) {
         most[j] = -INFINITY;
     for (size_t i = 0; i + LANES <= n; i += LANES)
         for (size_t j = 0; j < LANES; j++)
-            most[j] = x[i + j] > most[j] ? x[i + j] : most[j];
+            most[j] = THR_MAX(x[i + j], most[j]);
     for (size_t i = n / LANES * LANES; i < n; i++)
-        most[0] = x[i] > most[0] ? x[i] : most[0];
+        most[0] = THR_MAX(x[i], most[0]);
     for (size_t j = 1; j < LANES; j++)
-        most[0] = most[j] > most[0] ? most[j] : most[0];
+        most[0] = THR_MAX(most[j], most[0]);
     return most[0];
 }
 
@@ -119,7 +119,7 @@ static void score_tile(void *arg, size_t tile, uint32_t worker) {
     const thr_head_contents *c = thr_head_of(s->head);
     const thr_kernels *kernels = s->workspace->context->kernels;
     const size_t first = tile * THR_HEAD_TILE, left = s->n_words - first;
-    const size_t n = left < THR_HEAD_TILE ? left : THR_HEAD_TILE;
+    const size_t n = THR_MIN(left, THR_HEAD_TILE);
     const uint32_t *words = s->words != NULL ? s->words + first : NULL;
     float products[THR_HEAD_ROUND * THR_HEAD_TILE];
     thr_head_products(c, kernels, (thr_head_words){words, first, n}, &s->states,
@@ -148,13 +148,13 @@ static double normaliser_of(const scoring *s, size_t state) {
     float largest = sums[0].largest;
     double sum = 0;
     for (size_t t = 1; t < s->n_tiles; t++)
-        largest = sums[t * THR_HEAD_ROUND].largest > largest ? sums[t * THR_HEAD_ROUND].largest : largest;
+        largest = THR_MAX(sums[t * THR_HEAD_ROUND].largest, largest);
     for (size_t t = 0; t < s->n_tiles; t++) {
         float share = sums[t * THR_HEAD_ROUND].largest - largest;
         s->workspace->context->kernels->exp_f32(&share, &share, 1);
         sum += sums[t * THR_HEAD_ROUND].sum * (double)share;
     }
-    return (double)largest + thr_logarithm(sum >= 1 ? sum : 1); /* the sum is below 1 only by rounding */
+    return (double)largest + thr_logarithm(THR_MAX(sum, 1)); /* the sum is below 1 only by rounding */
 }
 
 static thr_status start_collectors(const scoring *s, thr_error *err) {
@@ -191,15 +191,15 @@ static thr_status put_answer(const scoring *s, size_t i, size_t state, const thr
 
 static void begin_round(scoring *s, size_t first, size_t n) {
     const thr_head_contents *c = thr_head_of(s->head);
-    s->states = thr_head_pack(c, s->workspace->states + first * c->n_dims, n < THR_HEAD_ROUND ? n : THR_HEAD_ROUND,
-                              s->workspace->columns);
+    s->states =
+        thr_head_pack(c, s->workspace->states + first * c->n_dims, THR_MIN(n, THR_HEAD_ROUND), s->workspace->columns);
 }
 
 /* ------------------------------------------------------------------------------------------------ score all rounds */
 
 thr_status thr_head_score_reserve(const thr_head *head, thr_head_workspace *workspace, size_t n_words, uint32_t k,
                                   thr_error *err) {
-    const size_t n_tiles = (n_words + THR_HEAD_TILE - 1) / THR_HEAD_TILE, n_threads = workspace->context->n_threads;
+    const size_t n_tiles = THR_CEIL_DIV(n_words, THR_HEAD_TILE), n_threads = workspace->context->n_threads;
     size_t n_floats;
     if (!thr_mul_size(thr_head_products_floats(thr_head_of(head)), n_threads, &n_floats))
         return thr_fail(err, THR_ENOMEM, "no memory for tiles of weights");
@@ -225,7 +225,7 @@ thr_status thr_head_score(const thr_head *head, thr_head_workspace *workspace, c
                  .workspace = workspace,
                  .words = words.words,
                  .n_words = words.n,
-                 .n_tiles = (words.n + THR_HEAD_TILE - 1) / THR_HEAD_TILE,
+                 .n_tiles = THR_CEIL_DIV(words.n, THR_HEAD_TILE),
                  .sums = plan->answers.log_probs != NULL && plan->normalisers == NULL,
                  .k = plan->k};
     for (size_t end = first + n; first < end; first += s.states.n) {
@@ -243,7 +243,7 @@ void thr_head_normalise(const thr_head *head, thr_head_workspace *workspace, siz
     scoring s = {.head = head,
                  .workspace = workspace,
                  .n_words = n_words,
-                 .n_tiles = ((size_t)n_words + THR_HEAD_TILE - 1) / THR_HEAD_TILE,
+                 .n_tiles = THR_CEIL_DIV((size_t)n_words, THR_HEAD_TILE),
                  .sums = true};
     for (size_t first = 0; first < n; first += s.states.n) {
         begin_round(&s, first, n - first);
@@ -259,7 +259,7 @@ void thr_head_logits(const thr_head *head, thr_head_workspace *workspace, const 
                  .workspace = workspace,
                  .words = words,
                  .n_words = n_words,
-                 .n_tiles = (n_words + THR_HEAD_TILE - 1) / THR_HEAD_TILE};
+                 .n_tiles = THR_CEIL_DIV(n_words, THR_HEAD_TILE)};
     for (size_t first = 0; first < n; first += s.states.n) {
         begin_round(&s, first, n - first);
         s.kept = logits + first * n_words;

@@ -10,6 +10,7 @@
 #include <inttypes.h>
 
 #include "base/error.h"
+#include "base/minmax.h"
 #include "base/rng.h"
 
 enum { LANES = 16, CODE_BITS = 32 };
@@ -21,7 +22,7 @@ uint32_t thr_lsh_wta_bits(uint32_t n_places) {
 thr_status thr_lsh_wta_complete(thr_wta_shape *shape, thr_error *err) {
     if (shape->n_places < 2 || shape->n_places > shape->n_dims || shape->n_places > THR_WTA_MAX_PLACES)
         return thr_fail(err, THR_EINVAL, "hashes of %" PRIu32 " components: choose 2 to %" PRIu32, shape->n_places,
-                        shape->n_dims < THR_WTA_MAX_PLACES ? shape->n_dims : THR_WTA_MAX_PLACES);
+                        THR_MIN(shape->n_dims, THR_WTA_MAX_PLACES));
     if (shape->n_bands == 0 || shape->n_bands > THR_WTA_MAX_BANDS)
         return thr_fail(err, THR_EINVAL, "%" PRIu32 " bands of hashes: choose 1 to %d", shape->n_bands,
                         THR_WTA_MAX_BANDS);
@@ -79,7 +80,7 @@ thr_status thr_lsh_wta_make(thr_context *context, const thr_wta_shape *shape, co
     *wta = (thr_wta){.shape = *shape};
     THR_TRY(thr_lsh_wta_complete(&wta->shape, err));
     wta->bits = thr_lsh_wta_bits(wta->shape.n_places);
-    const size_t n_blocks = ((size_t)n_permutations(wta) + LANES - 1) / LANES;
+    const size_t n_blocks = THR_CEIL_DIV((size_t)n_permutations(wta), LANES);
     size_t n;
     if (!thr_mul_size(n_blocks * LANES, wta->shape.n_places, &n))
         return thr_fail(err, THR_ENOMEM, "no memory for %" PRIu32 " permutations", n_permutations(wta));
@@ -117,7 +118,7 @@ void thr_lsh_wta_hash(const thr_wta *wta, const float *vector, uint32_t *codes) 
                 now[l] = vector[places[l]];
             for (uint32_t l = 0; l < LANES; l++) {
                 winners[l] = now[l] > best[l] ? j : winners[l];
-                best[l] = now[l] > best[l] ? now[l] : best[l];
+                best[l] = THR_MAX(now[l], best[l]);
             }
         }
         for (uint32_t l = 0; l < LANES && first + l < n; l++) {

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/minmax.h"
 #include "nn/dense.h"
 #include "parallel/pool.h"
 #include "translate/workspace.h"
@@ -71,7 +72,7 @@ static void soft_max(const thr_kernels *kernels, float *scores, size_t n) {
     float largest = scores[0];
     double sum = 0;
     for (size_t j = 1; j < n; j++)
-        largest = scores[j] > largest ? scores[j] : largest;
+        largest = THR_MAX(scores[j], largest);
     for (size_t j = 0; j < n; j++)
         scores[j] -= largest;
     kernels->exp_f32(scores, scores, n);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/minmax.h"
 #include "nn/dense.h"
 #include "translate/workspace.h"
 
@@ -45,7 +46,7 @@ static thr_status make_room(thr_seq2seq_work *w, size_t n_sentences, size_t n_pl
     const thr_seq2seq *m = w->model;
     thr_context *context = w->context;
     const size_t n_units = m->n_units;
-    const size_t widest = m->source.n_columns > n_units ? m->source.n_columns : n_units;
+    const size_t widest = THR_MAX(m->source.n_columns, n_units);
     THR_TRY(thr_grow(context, &w->places, &w->places_capacity, n_sentences + 1, sizeof *w->places, "sentences", err));
     THR_TRY(thr_grow(context, &w->steps, &w->steps_capacity, most_places + 1, sizeof *w->steps, "steps", err));
     THR_TRY(thr_translate_floats_reserve(context, &w->memory, n_places, n_units, err));

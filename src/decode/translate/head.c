@@ -11,6 +11,7 @@
 #include <math.h>
 
 #include "base/error.h"
+#include "base/minmax.h"
 #include "translate/translator.h"
 
 enum { QUERIED = 16 };
@@ -27,7 +28,7 @@ static thr_status make_head(thr_translator *t, const thr_translator_options *o, 
         const thr_head_screen screen = o->query != NULL ? o->query->screen : THR_HEAD_SCREEN_FULL;
         build.n_bands = screen == THR_HEAD_SCREEN_WTA ? build.n_bands : 0;
         build.n_planes = screen == THR_HEAD_SCREEN_PLANES ? build.n_planes : 0;
-        build.n_places = build.n_places < weights->n_dims ? build.n_places : weights->n_dims;
+        build.n_places = THR_MIN(build.n_places, weights->n_dims);
     }
     build.bias = bias;
     build.n_bias = weights->n_rows;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/minmax.h"
 #include "translate/translator.h"
 
 /* ------------------------------------------------------------------------------------------------ unknown words */
@@ -29,7 +30,7 @@ static thr_status find_rows(thr_translator *t, const thr_beam_result *result, si
                 continue;
             t->rows[*n] = (uint32_t)q;
             t->row_sentences[(*n)++] = (uint32_t)s;
-            *n_steps = last > *n_steps ? last : *n_steps;
+            *n_steps = THR_MAX(last, *n_steps);
         }
     return THR_OK;
 }

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/minmax.h"
 #include "base/text/utf8.h"
 #include "words/letters.h"
 
@@ -19,7 +20,7 @@ typedef struct writer {
 static void put(writer *w, const char *bytes, size_t n) {
     const size_t room = w->n < w->size ? w->size - w->n : 0;
     if (room > 0)
-        memcpy(w->out + w->n, bytes, n < room ? n : room);
+        memcpy(w->out + w->n, bytes, THR_MIN(n, room));
     w->n += n;
 }
 

@@ -6,7 +6,9 @@
 
 #include <thresher/codes.h>
 
+#include "base/minmax.h"
+
 /* The number of blocks that hold n items, which is also the number of 64-bit words that hold a bit for each. */
 static inline uint64_t thr_blocks_of(uint64_t n) {
-    return (n + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS;
+    return THR_CEIL_DIV(n, THR_BLOCK_ITEMS);
 }

@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/minmax.h"
+
 /*
  * Set out to x / scale, rounded to nearest even, from -127 to 127, and return the scale, the largest magnitude / 127.
  * The scale and all bytes are 0 if x is zero or too small for a scale. Adding and subtracting 1.5 * 2^52 rounds a
@@ -16,7 +18,7 @@ static inline float thr_int8_from_f32(int8_t *out, const float *x, uint32_t n) {
     float largest = 0;
     for (uint32_t d = 0; d < n; d++) {
         const float magnitude = fabsf(x[d]);
-        largest = magnitude > largest ? magnitude : largest;
+        largest = THR_MAX(magnitude, largest);
     }
     const float scale = (float)((double)largest / LARGEST);
     if (!(scale > 0)) {

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE /* sched_getaffinity */
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/minmax.h"
 #include "base/normal.h"
 #include "context/cpu_quota.h"
 #include "context/way_rates.h"
@@ -46,7 +47,7 @@ static uint32_t count_cpus(void) {
     cpu_set_t set;
     const bool known = sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0;
     const uint32_t n = known ? (uint32_t)CPU_COUNT(&set) : 1, most = thr_context_cpu_quota("");
-    return n < most ? n : most;
+    return THR_MIN(n, most);
 }
 
 /* With a default number, use the threads that can be started; with a given number, all must start. */

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/minmax.h"
+
 enum { PATH_SIZE = 4096, TEXT_SIZE = 64, LINES_SIZE = 16384 };
 
 /* Read a file of the kernel whole; false if it cannot be read or does not fit. */
@@ -72,7 +74,7 @@ static uint32_t quota_up(const char *mount, const char *cgroup, bool unified) {
             continue;
         directory[end] = '\0';
         const uint32_t here = quota_at(directory, unified);
-        least = here < least ? here : least;
+        least = THR_MIN(here, least);
     }
     return least;
 }
@@ -100,7 +102,7 @@ uint32_t thr_context_cpu_quota(const char *root) {
         return least;
     for (char *line = strtok_r(lines, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest)) {
         const uint32_t here = quota_of_line(root, line);
-        least = here < least ? here : least;
+        least = THR_MIN(here, least);
     }
     return least;
 }

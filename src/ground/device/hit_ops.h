@@ -11,6 +11,7 @@
 #pragma once
 
 #include "base/host_device.h"
+#include "base/minmax.h"
 #include "device/ops.h"
 
 enum {
@@ -130,5 +131,5 @@ typedef struct thr_hit_terms_op {
 } thr_hit_terms_op;
 
 THR_ANYWHERE uint32_t thr_device_hit_tiles_of(uint32_t n_items) {
-    return (n_items + THR_HIT_TILE - 1) / THR_HIT_TILE;
+    return THR_CEIL_DIV(n_items, THR_HIT_TILE);
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/memory.h"
+#include "base/minmax.h"
 
 /* A layout of arrays within one allocation; while there is no memory it only adds up the size. */
 typedef struct thr_device_layout {
@@ -18,6 +19,6 @@ static inline void *thr_device_place(thr_device_layout *at, size_t count, size_t
     at->too_large =
         at->too_large || !thr_mul_size(count, size, &bytes) || bytes > SIZE_MAX / 4 || at->used > SIZE_MAX / 2;
     if (!at->too_large)
-        at->used += (bytes + ALIGN - 1) / ALIGN * ALIGN;
+        at->used += THR_ROUND_UP(bytes, ALIGN);
     return here;
 }

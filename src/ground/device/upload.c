@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/minmax.h"
 
 thr_status thr_device_upload_start(const thr_backend *backend, thr_device *device, thr_device_upload *upload,
                                    size_t size, const char *what, thr_error *err) {
@@ -20,7 +21,7 @@ void *thr_device_upload_take(thr_device_upload *upload, size_t size, void *on_de
     char *const there = (char *)upload->on_device.memory + upload->used;
     char *const here = (char *)upload->on_host.memory + upload->used;
     memcpy(on_device, &there, sizeof there);
-    upload->used += (size + THR_UPLOAD_ALIGN - 1) / THR_UPLOAD_ALIGN * THR_UPLOAD_ALIGN;
+    upload->used += THR_ROUND_UP(size, THR_UPLOAD_ALIGN);
     return here;
 }
 

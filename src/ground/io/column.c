@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/minmax.h"
 #include "io/fields.h"
 
 typedef struct column_state {
@@ -110,7 +111,7 @@ static thr_status add_number(thr_reader *reader, const char *part, size_t length
         number = number * 10 + (uint64_t)(part[i] - '0');
     if (number == 0 || number > THR_TABLE_ROW_MAX)
         return thr_fail(err, THR_EINVAL, "%s: there is no column %.*s: columns are 1 to %d", reader->name,
-                        (int)(length < 200 ? length : 200), part, THR_TABLE_ROW_MAX);
+                        (int)THR_MIN(length, 200), part, THR_TABLE_ROW_MAX);
     return add(reader, (size_t)number - 1, err);
 }
 
@@ -131,9 +132,9 @@ static thr_status add_name(thr_reader *reader, const char *name, size_t length, 
     size_t n = 0, shown = 0;
     for (; shown < s->fields.n_fields && n + fields[shown].length + 2 < sizeof known; shown++)
         n += (size_t)snprintf(known + n, sizeof known - n, "%s%s", shown != 0 ? " " : "", fields[shown].text);
-    return thr_fail(
-        err, THR_ENOTFOUND, "%s: the first row names no column '%.*s', but %s%s: name one of these, or give its number",
-        reader->name, (int)(length < 200 ? length : 200), name, known, shown < s->fields.n_fields ? " ..." : "");
+    return thr_fail(err, THR_ENOTFOUND,
+                    "%s: the first row names no column '%.*s', but %s%s: name one of these, or give its number",
+                    reader->name, (int)THR_MIN(length, 200), name, known, shown < s->fields.n_fields ? " ..." : "");
 }
 
 /* Add the columns in a comma-separated list. A name that contains commas is allowed as the only column. */

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/error.h"
+#include "base/minmax.h"
 
 /* All formats: a new format is one line here and one source file. */
 static const thr_ending endings[] = {
@@ -64,8 +65,8 @@ static size_t distance(const char *a, size_t n, const char *b) {
         row[0] = i;
         for (size_t j = 1; j <= m; j++) {
             size_t best = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-            best = row[j] + 1 < best ? row[j] + 1 : best;
-            best = row[j - 1] + 1 < best ? row[j - 1] + 1 : best;
+            best = THR_MIN(row[j] + 1, best);
+            best = THR_MIN(row[j - 1] + 1, best);
             diagonal = row[j];
             row[j] = best;
         }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/minmax.h"
 
 enum {
     BUFFER_BYTES = 256 << 10,
@@ -126,7 +127,7 @@ static thr_status read_row(thr_fields *f, bool *ends, thr_error *err) {
             f->too_long = true;
         if (f->too_long) { /* the byte before scanned decides whether a quote opens a field */
             f->start = f->scanned - 1;
-            f->newline = f->newline < f->scanned ? f->scanned : f->newline;
+            f->newline = THR_MAX(f->scanned, f->newline);
         }
         THR_TRY(fill(f, err));
     }

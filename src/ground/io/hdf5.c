@@ -6,6 +6,7 @@
  * and hdf5_leave, which admit one thread of the process at a time and switch printing off.
  */
 #include "base/error.h"
+#include "base/minmax.h"
 #include "io/reader.h"
 
 #ifndef THR_WITH_HDF5
@@ -91,8 +92,8 @@ static void hdf5_close(thr_reader *reader) {
 static thr_status hdf5_next(thr_reader *reader, uint64_t max_rows, thr_matrix *rows, thr_error *err) {
     hdf5_state *s = reader->state;
     uint64_t left = reader->shape.n_rows - reader->next_row;
-    uint64_t n = max_rows < s->capacity ? max_rows : s->capacity;
-    n = n < left ? n : left;
+    uint64_t n = THR_MIN(max_rows, s->capacity);
+    n = THR_MIN(n, left);
     uint32_t n_dims = reader->shape.n_dims;
     rows->data = s->buffer;
     rows->n_rows = n;

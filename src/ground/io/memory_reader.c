@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* memory_reader.c - readers over rows in memory, or over rows that a callback produces. */
 #include "base/error.h"
+#include "base/minmax.h"
 #include "io/reader.h"
 
 typedef struct function_state {
@@ -38,7 +39,7 @@ static thr_status matrix_next(thr_reader *reader, uint64_t max_rows, thr_matrix 
     const thr_matrix *all = reader->state;
     const uint64_t left = all->n_rows - reader->next_row;
     *rows = *all;
-    rows->n_rows = left < max_rows ? left : max_rows;
+    rows->n_rows = THR_MIN(left, max_rows);
     if (rows->n_rows != 0)
         rows->data = (const char *)all->data + reader->next_row * all->stride;
     reader->next_row += rows->n_rows;
@@ -72,8 +73,8 @@ thr_status thr_reader_from_matrix(thr_context *context, const thr_matrix *rows, 
 static thr_status function_next(thr_reader *reader, uint64_t max_rows, thr_matrix *rows, thr_error *err) {
     function_state *s = reader->state;
     uint64_t left = reader->shape.n_rows - reader->next_row; /* THR_ROWS_UNKNOWN exceeds the length of every stream */
-    uint64_t want = max_rows < s->capacity ? max_rows : s->capacity;
-    want = want < left ? want : left;
+    uint64_t want = THR_MIN(max_rows, s->capacity);
+    want = THR_MIN(want, left);
     uint64_t n = want != 0 ? s->fn(s->user, reader->next_row, want, s->buffer) : 0;
     if (n > want)
         return thr_fail(err, THR_EINVAL, "function: gave %llu rows from row %llu on, where %llu were asked for",

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/minmax.h"
 #include "io/rows.h"
 
 enum {
@@ -188,7 +189,7 @@ static thr_status read_header(thr_reader *reader, char *header_text, npy_text *t
     THR_TRY(thr_io_stream_read(&reader->stream, lead, LEAD_BYTES, &got, err));
     if (got == 0)
         return thr_fail(err, THR_ECORRUPT, "%s: the file is empty: write or fetch it again", reader->name);
-    size_t magic = got < 6 ? got : 6;
+    size_t magic = THR_MIN(got, 6);
     if (memcmp(lead, "\x93NUMPY", magic) != 0)
         return thr_fail(err, THR_EFORMAT, "%s: does not start as an npy file does: is it really .npy?", reader->name);
     if (got == LEAD_BYTES && (lead[6] < 1 || lead[6] > 3 || lead[7] != 0))

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/minmax.h"
+
 enum {
     FAR = 100000000,    /* exponents saturate here */
     DECISIVE = 800,     /* digits that can affect the rounding to a double: at most 768; a non-zero rest is one more
@@ -63,8 +65,8 @@ static void write_plain(const thr_numeral *n, plain *out) {
     }
     if (size == 0)
         out->text[size++] = '0';
-    exponent = exponent > 10 * (int64_t)FAR ? 10 * (int64_t)FAR : exponent;
-    exponent = exponent < -10 * (int64_t)FAR ? -10 * (int64_t)FAR : exponent;
+    exponent = THR_MIN(10 * (int64_t)FAR, exponent);
+    exponent = THR_MAX(-10 * (int64_t)FAR, exponent);
     (void)snprintf(out->text + size, EXPONENT_ROOM, "e%lld", (long long)exponent);
 }
 

@@ -16,6 +16,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/minmax.h"
+
 enum { THR_NUMERAL_DIGITS = 19 }; /* digits that always fit in the field `digits` */
 
 /* digits x 10^exponent, exact if at most 19 digits remain after leading zeros. */
@@ -49,7 +51,7 @@ static inline const char *thr_numeral_scan(const char *p, const char *end, thr_n
             w = w * 10 + (unsigned char)(*p - '0');
         n_written += (size_t)(p - point);
         /* more than 19 digits, so is_long is also set */
-        n->exponent = (int32_t) - (p - point < 100000 ? p - point : 100000);
+        n->exponent = (int32_t)-THR_MIN(p - point, 100000);
     }
     if (n_written == 0)
         return NULL;

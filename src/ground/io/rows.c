@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/minmax.h"
 
 /*
  * After a seek, the first fill reads only the requested rows, and each further fill FILL_GROWTH times more, so that
@@ -81,13 +82,13 @@ static thr_status fill(thr_reader *reader, uint64_t max_rows, thr_error *err) {
     s->count = 0;
     s->cursor = 0;
     bool counted = reader->shape.n_rows != THR_ROWS_UNKNOWN;
-    uint64_t want = max_rows > s->fill ? max_rows : s->fill;
-    want = want < s->capacity ? want : s->capacity;
+    uint64_t want = THR_MAX(max_rows, s->fill);
+    want = THR_MIN(want, s->capacity);
     if (counted && want > reader->shape.n_rows - s->first)
         want = reader->shape.n_rows - s->first;
     if (want == 0)
         return check_end(reader, err);
-    s->fill = s->fill * FILL_GROWTH < s->capacity ? s->fill * FILL_GROWTH : s->capacity;
+    s->fill = THR_MIN(s->fill * FILL_GROWTH, s->capacity);
 
     size_t got = 0;
     if (counted)
@@ -109,7 +110,7 @@ static thr_status rows_next(thr_reader *reader, uint64_t max_rows, thr_matrix *r
     rows_state *s = reader->state;
     if (s->cursor == s->count)
         THR_TRY(fill(reader, max_rows, err));
-    uint64_t n = s->count - s->cursor < max_rows ? s->count - s->cursor : max_rows;
+    uint64_t n = THR_MIN(s->count - s->cursor, max_rows);
     rows->data = s->buffer + s->cursor * s->record + s->layout.prefix;
     rows->n_rows = n;
     rows->stride = s->record;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/minmax.h"
 
 enum { SKIP_BYTES = 4096 };
 
@@ -73,7 +74,7 @@ thr_status thr_io_stream_open_memory(thr_context *context, const thr_image *imag
 thr_status thr_io_stream_read_some(thr_stream *stream, void *out, size_t size, size_t *got, thr_error *err) {
     *got = 0;
     if (stream->n_peeked != 0) {
-        *got = size < stream->n_peeked ? size : stream->n_peeked;
+        *got = THR_MIN(size, stream->n_peeked);
         memcpy(out, stream->peeked, *got);
         stream->n_peeked -= *got;
         memmove(stream->peeked, stream->peeked + *got, stream->n_peeked);
@@ -101,14 +102,14 @@ thr_status thr_io_stream_read(thr_stream *stream, void *out, size_t size, size_t
 thr_status thr_io_stream_peek(thr_stream *stream, void *out, size_t size, size_t *got, thr_error *err) {
     const uint64_t position = stream->position;
     const size_t n = stream->n_peeked;
-    size = size < THR_STREAM_PEEK_MAX ? size : THR_STREAM_PEEK_MAX;
+    size = THR_MIN(size, THR_STREAM_PEEK_MAX);
     if (n < size) { /* continue after the peeked bytes */
         stream->n_peeked = 0;
         THR_TRY(thr_io_stream_read(stream, stream->peeked + n, size - n, got, err));
         stream->position = position;
         stream->n_peeked = n + *got;
     }
-    *got = size < stream->n_peeked ? size : stream->n_peeked;
+    *got = THR_MIN(size, stream->n_peeked);
     memcpy(out, stream->peeked, *got);
     return THR_OK;
 }

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "base/host_device.h"
+#include "base/minmax.h"
 #include "kernel/layers.h"
 
 #include <math.h>
@@ -47,8 +48,8 @@ THR_ANYWHERE float thr_kernel_exp_held(float x) {
 }
 
 THR_ANYWHERE float thr_kernel_exp_one(float x) {
-    float held = x < -87.0f ? -87.0f : x;
-    held = held > 88.0f ? 88.0f : held;
+    float held = THR_MAX(-87.0f, x);
+    held = THR_MIN(88.0f, held);
     const float y = thr_kernel_exp_held(held);
     return x == x ? y : x;
 }
@@ -60,7 +61,7 @@ THR_ANYWHERE float thr_kernel_exp_one(float x) {
 THR_ANYWHERE float thr_kernel_tanh_one(float x) {
     const uint32_t sign = thr_kernel_float_bits(x) & 0x80000000u;
     const float size = thr_kernel_bits_float(thr_kernel_float_bits(x) & 0x7fffffffu);
-    const float held = size > 10.0f ? 10.0f : size;
+    const float held = THR_MIN(10.0f, size);
     const float large = 1.0f - 2.0f / (thr_kernel_exp_held(held + held) + 1.0f);
     const float z = held * held;
     float p = -5.70498872745e-3f;

@@ -4,6 +4,8 @@
 
 #include <thresher/context.h>
 
+#include "base/minmax.h"
+
 #define THR_HEAD_KERNEL_LIST(X) X(dots_f32, thr_dots_kernel)
 
 enum {
@@ -16,11 +18,11 @@ enum {
  * query q is at columns[((d % 16) * n_steps + d / 16) * width + q], with n_steps and width as computed below.
  */
 static inline size_t thr_dots_steps(size_t n_dims) {
-    return (n_dims + THR_DOT_SUMS - 1) / THR_DOT_SUMS;
+    return THR_CEIL_DIV(n_dims, THR_DOT_SUMS);
 }
 
 static inline size_t thr_dots_width(size_t n_queries) {
-    return (n_queries + THR_DOTS_COLUMNS - 1) / THR_DOTS_COLUMNS * THR_DOTS_COLUMNS;
+    return THR_ROUND_UP(n_queries, THR_DOTS_COLUMNS);
 }
 
 static inline size_t thr_dots_packed(size_t n_queries, size_t n_dims) {

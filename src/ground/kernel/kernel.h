@@ -10,6 +10,7 @@
  */
 #pragma once
 
+#include "base/minmax.h"
 #include "kernel/heads.h"
 #include "kernel/layers.h"
 #include "kernel/postings.h"
@@ -222,7 +223,7 @@ static inline float thr_kernel_cosine_one(float product, float scale, const floa
     float cosine = product * scale;
     if (half != NULL)
         cosine = *half < 0 ? 0 : (cosine - *half) * line.weight + line.bias;
-    return cosine < -1 ? -1 : cosine;
+    return THR_MAX(-1, cosine);
 }
 
 typedef struct thr_kernels {

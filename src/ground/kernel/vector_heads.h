@@ -11,6 +11,7 @@
  */
 #pragma once
 
+#include "base/minmax.h"
 #include "kernel/kernel.h"
 #include "kernel/lanes.h"
 #include "kernel/unroll.h"
@@ -91,7 +92,7 @@ static inline void thr_dot_add_halves(thr_block_sum *sums, size_t rows, size_t v
 
 /* At most DOT_ROWS rows and DOT_QUERIES queries. */
 static inline void thr_dots_block(float *out, size_t stride, const thr_dots *d, size_t n_rows, size_t n_queries) {
-    const size_t n_steps = thr_dots_steps(d->n_dims), vectors = (n_queries + LANES - 1) / LANES;
+    const size_t n_steps = thr_dots_steps(d->n_dims), vectors = THR_CEIL_DIV(n_queries, LANES);
     thr_dot_strip strip = {.rows = d->rows, .width = thr_dots_width(d->n_queries)};
     thr_block_sum sums[THR_DOT_SUMS];
     for (size_t s = d->n_dims; s < THR_DOT_SUMS; s++)
@@ -101,7 +102,7 @@ static inline void thr_dots_block(float *out, size_t stride, const thr_dots *d, 
             const size_t left = thr_dots_steps(d->n_dims - first * THR_DOT_SUMS - s);
             strip.columns = d->columns + (s * n_steps + first) * strip.width;
             strip.first = first * THR_DOT_SUMS + s;
-            strip.n_steps = left < PANEL_STEPS ? left : PANEL_STEPS;
+            strip.n_steps = THR_MIN(left, PANEL_STEPS);
             strip.begins = first == 0;
             thr_dot_tile_any(&strip, sums[s], n_rows, vectors);
         }
@@ -117,8 +118,8 @@ static inline void thr_dots_f32(float *out, size_t stride, const thr_dots *d) {
             thr_dots block = *d;
             block.rows += i;
             block.columns += q;
-            thr_dots_block(out + q * stride + i, stride, &block, d->n_rows - i < DOT_ROWS ? d->n_rows - i : DOT_ROWS,
-                           d->n_queries - q < DOT_QUERIES ? d->n_queries - q : DOT_QUERIES);
+            thr_dots_block(out + q * stride + i, stride, &block, THR_MIN(d->n_rows - i, DOT_ROWS),
+                           THR_MIN(d->n_queries - q, DOT_QUERIES));
         }
 }
 

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "base/minmax.h"
 #include "kernel/elementwise.h"
 #include "kernel/kernel.h"
 #include "kernel/vector_matmul.h"
@@ -15,7 +16,7 @@
         enum { BLOCK = 4 * LANES };                                                                                    \
         for (size_t i = 0; i < n; i += BLOCK) {                                                                        \
             float x[BLOCK] = {0}, y[BLOCK];                                                                            \
-            const size_t left = n - i < BLOCK ? n - i : BLOCK;                                                         \
+            const size_t left = THR_MIN(n - i, BLOCK);                                                                 \
             if (left == BLOCK)                                                                                         \
                 memcpy(x, in + i, sizeof x);                                                                           \
             else                                                                                                       \

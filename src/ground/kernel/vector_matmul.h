@@ -12,6 +12,7 @@
  */
 #pragma once
 
+#include "base/minmax.h"
 #include "kernel/lanes.h"
 #include "kernel/layers.h"
 #include "kernel/unroll.h"
@@ -77,14 +78,14 @@ static inline void thr_tile_edge(const thr_product *p, size_t n_steps, size_t ro
     inner.c_row = PANEL_COLUMNS;
     for (size_t r = 0; r < rows; r++)
         memcpy(copy + r * PANEL_COLUMNS, p->c + r * p->c_row, columns * sizeof(float));
-    thr_tile_any(&inner, n_steps, rows, (columns + LANES - 1) / LANES);
+    thr_tile_any(&inner, n_steps, rows, THR_CEIL_DIV(columns, LANES));
     for (size_t r = 0; r < rows; r++)
         memcpy(p->c + r * p->c_row, copy + r * PANEL_COLUMNS, columns * sizeof(float));
 }
 
 /* Copy n_steps rows of B, `columns` wide and padded with zeros to whole vectors, to contiguous memory. */
 static inline void thr_copy_panel(const thr_product *p, size_t n_steps, size_t columns, float *copy) {
-    const size_t vectors = (columns + LANES - 1) / LANES, whole = columns / LANES;
+    const size_t vectors = THR_CEIL_DIV(columns, LANES), whole = columns / LANES;
     for (size_t k = 0; k < n_steps; k++) {
         const float *from = p->b + k * p->b_row;
         float *to = copy + k * vectors * LANES;
@@ -98,7 +99,7 @@ static inline void thr_copy_panel(const thr_product *p, size_t n_steps, size_t c
 /* Compute all rows of C for at most PANEL_COLUMNS columns and PANEL_STEPS steps. */
 static inline void thr_panel(const thr_product *p, size_t n_steps, size_t columns) {
     float copy[PANEL_STEPS * PANEL_COLUMNS] __attribute__((aligned(64)));
-    const size_t vectors = (columns + LANES - 1) / LANES;
+    const size_t vectors = THR_CEIL_DIV(columns, LANES);
     const bool cut = columns % LANES != 0;
     thr_product tile = *p;
     if (cut || p->n_rows >= COPY_ROWS) {
@@ -107,7 +108,7 @@ static inline void thr_panel(const thr_product *p, size_t n_steps, size_t column
         tile.b_row = vectors * LANES;
     }
     for (size_t i = 0; i < p->n_rows; i += TILE_ROWS) {
-        const size_t rows = p->n_rows - i < TILE_ROWS ? p->n_rows - i : TILE_ROWS;
+        const size_t rows = THR_MIN(p->n_rows - i, TILE_ROWS);
         tile.c = p->c + i * p->c_row;
         tile.a = p->a + i * p->a_row;
         if (cut)
@@ -125,7 +126,6 @@ static inline void thr_nn_matmul(const thr_product *p) {
             part.c += j;
             part.a += k * p->a_step;
             part.b += k * p->b_row + j;
-            thr_panel(&part, p->n_inner - k < PANEL_STEPS ? p->n_inner - k : PANEL_STEPS,
-                      p->n_columns - j < PANEL_COLUMNS ? p->n_columns - j : PANEL_COLUMNS);
+            thr_panel(&part, THR_MIN(p->n_inner - k, PANEL_STEPS), THR_MIN(p->n_columns - j, PANEL_COLUMNS));
         }
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/minmax.h"
 #include "base/text/utf8.h"
 #include "metric/bleu_sentence.h"
 
@@ -62,7 +63,7 @@ thr_status thr_metric_bleu_part(thr_bleu_room *room, uint32_t source) {
 
 static int by_text(const void *a, const void *b) {
     const thr_bleu_token *x = a, *y = b;
-    const size_t both = x->length < y->length ? x->length : y->length;
+    const size_t both = THR_MIN(x->length, y->length);
     const int order = memcmp(x->text, y->text, both);
     return order != 0 ? order : (x->length > y->length) - (x->length < y->length);
 }
@@ -110,9 +111,9 @@ static uint64_t count_matches(const thr_bleu_gram *grams, size_t i, size_t end) 
         const size_t first = i;
         while (i < end && grams[i].source == grams[first].source)
             i++;
-        most = i - first > most ? i - first : most;
+        most = THR_MAX(i - first, most);
     }
-    return wanted < most ? wanted : most;
+    return THR_MIN(wanted, most);
 }
 
 static uint64_t count_order(thr_bleu_room *room, size_t order) {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/minmax.h"
 
 void thr_quality_options_init(thr_quality_options *options, thr_convention convention) {
     const bool letor = convention == THR_CONVENTION_LETOR;
@@ -88,7 +89,7 @@ thr_status thr_metric_graded_start(const thr_judged *judged, const thr_gain *gai
     for (size_t q = 0; q < judged->n_queries; q++) {
         const size_t n = (size_t)(judged->offsets[q + 1] - judged->offsets[q]);
         THR_TRY(check_query(judged, q, gain, largest_label, err));
-        most = n > most ? n : most;
+        most = THR_MAX(n, most);
     }
     query->memory = most <= SIZE_MAX / 2 / sizeof *query->rows ? malloc(2 * most * sizeof *query->rows) : NULL;
     if (query->memory == NULL)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "base/minmax.h"
 
 static int compare_ids(const void *a, const void *b) {
     uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
@@ -75,7 +76,7 @@ thr_status thr_recall(const thr_recall_rows *truth, const thr_recall_rows *resul
             result_ids[i] = result->ids[q * result->n_columns + i];
         size_t n_result = sort_unique(result_ids, k);
         size_t found = count_common(true_ids, n_accepted, result_ids, n_result);
-        sum += (double)(found < n_true ? found : n_true) / (double)n_true;
+        sum += (double)THR_MIN(found, n_true) / (double)n_true;
         judged++;
     }
     *recall = judged != 0 ? sum / (double)judged : 1.0;

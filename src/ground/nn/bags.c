@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/minmax.h"
 #include "parallel/pool.h"
 
 #include <string.h>
@@ -41,7 +42,7 @@ static void sum_bags(void *arg, size_t piece, uint32_t worker) {
 
 void thr_nn_bags_forward(thr_context *context, const float *table, size_t n_columns, const thr_bags *bags, float *out) {
     sums s = {context->kernels, table, bags, n_columns, out};
-    thr_parallel_for(context, (bags->n_bags + PIECE_BAGS - 1) / PIECE_BAGS, sum_bags, &s);
+    thr_parallel_for(context, THR_CEIL_DIV(bags->n_bags, PIECE_BAGS), sum_bags, &s);
 }
 
 /* ------------------------------------------------------------------------------------------------ transposed */
@@ -49,7 +50,7 @@ void thr_nn_bags_forward(thr_context *context, const float *table, size_t n_colu
 static thr_status make_room(thr_context *context, const thr_bags *bags, size_t n_table_rows, thr_bags_transposed *t,
                             thr_error *err) {
     const size_t n_entries = bags->offsets[bags->n_bags];
-    const size_t n_rows = n_entries < n_table_rows ? n_entries : n_table_rows, old = t->counts_capacity;
+    const size_t n_rows = THR_MIN(n_entries, n_table_rows), old = t->counts_capacity;
     THR_TRY(thr_grow(context, &t->rows, &t->rows_capacity, n_rows, sizeof *t->rows, "touched rows", err));
     THR_TRY(thr_grow(context, &t->offsets, &t->offsets_capacity, n_rows + 2, sizeof *t->offsets, "touched rows", err));
     THR_TRY(thr_grow(context, &t->bags, &t->bags_capacity, n_entries, sizeof *t->bags, "transposed bags", err));
@@ -131,7 +132,7 @@ static void fetch(const steps *s, size_t at, size_t n) {
  */
 static void step_row(const steps *s, size_t at, size_t next, const float *gradient) {
     for (size_t c = 0; c < s->n_columns; c += STEP_COLUMNS) {
-        const size_t n = s->n_columns - c < STEP_COLUMNS ? s->n_columns - c : STEP_COLUMNS;
+        const size_t n = THR_MIN(s->n_columns - c, STEP_COLUMNS);
         float *slots[2] = {NULL, NULL};
         for (uint32_t slot = 0; slot < s->n_slots; slot++)
             slots[slot] = s->slots[slot] + at + c;
@@ -165,7 +166,7 @@ thr_status thr_nn_bags_backward(thr_context *context, const thr_bags_transposed 
         s.slots[slot] = table->slots[slot];
     THR_TRY(thr_alloc(context, (size_t)context->n_threads * s.n_columns, sizeof(float), &s.gradients,
                       "gradients of rows", err));
-    thr_parallel_for(context, (transposed->n_rows + PIECE_ROWS - 1) / PIECE_ROWS, step_rows, &s);
+    thr_parallel_for(context, THR_CEIL_DIV(transposed->n_rows, PIECE_ROWS), step_rows, &s);
     thr_release(context, s.gradients);
     return THR_OK;
 }

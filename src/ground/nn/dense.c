@@ -2,6 +2,7 @@
 #include "nn/dense.h"
 
 #include "base/memory.h"
+#include "base/minmax.h"
 #include "nn/products.h"
 #include "parallel/pool.h"
 
@@ -77,12 +78,12 @@ static void run_piece(void *arg, size_t piece, uint32_t worker) {
     (void)worker;
     const elements *all = arg;
     const size_t first = piece * PIECE, left = all->n - first;
-    all->fn(all, first, left < PIECE ? left : PIECE);
+    all->fn(all, first, THR_MIN(left, PIECE));
 }
 
 static void run_elements(thr_context *context, elements all) {
     all.kernels = context->kernels;
-    thr_parallel_for(context, (all.n + PIECE - 1) / PIECE, run_piece, &all);
+    thr_parallel_for(context, THR_CEIL_DIV(all.n, PIECE), run_piece, &all);
 }
 
 static void tanh_piece(const elements *all, size_t first, size_t n) {

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/minmax.h"
 #include "nn/dense.h"
 #include "nn/products.h"
 #include "parallel/pool.h"
@@ -58,7 +59,7 @@ static void run_rows(void *arg, size_t piece, uint32_t worker) {
 
 static void run_cells(thr_context *context, cells all) {
     all.kernels = context->kernels;
-    thr_parallel_for(context, (all.n_rows + CELL_ROWS - 1) / CELL_ROWS, run_rows, &all);
+    thr_parallel_for(context, THR_CEIL_DIV(all.n_rows, CELL_ROWS), run_rows, &all);
 }
 
 void thr_nn_lstm_step(thr_context *context, const thr_lstm *lstm, float *gates, size_t n, float *h, float *c) {
@@ -79,7 +80,7 @@ void thr_nn_lstm_run(thr_context *context, const thr_lstm *lstm, const thr_lstm_
     const float *before = NULL;
     for (size_t i = 0; i < sequences->n_steps; i++) {
         const size_t t = sequences->backward ? sequences->n_steps - 1 - i : i, n = starts[t + 1] - starts[t];
-        const size_t n_both = n < n_before ? n : n_before;
+        const size_t n_both = THR_MIN(n, n_before);
         float *h = out + starts[t] * out_row, *all = gates + starts[t] * THR_LSTM_GATES * n_units;
         if (n_both > 0)
             add_own(context, lstm, before, out_row, n_both, all);

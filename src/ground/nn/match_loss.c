@@ -13,6 +13,7 @@
 #include "nn/match_loss.h"
 
 #include "base/memory.h"
+#include "base/minmax.h"
 #include "kernel/elementwise.h"
 #include "nn/logarithm.h"
 #include "parallel/pool.h"
@@ -69,11 +70,11 @@ static float largest(const float *x, size_t n, float most) {
     size_t i = 0;
     for (; i + LANES <= n; i += LANES)
         for (size_t l = 0; l < LANES; l++)
-            lanes[l] = x[i + l] > lanes[l] ? x[i + l] : lanes[l];
+            lanes[l] = THR_MAX(x[i + l], lanes[l]);
     for (; i < n; i++)
-        lanes[i % LANES] = x[i] > lanes[i % LANES] ? x[i] : lanes[i % LANES];
+        lanes[i % LANES] = THR_MAX(x[i], lanes[i % LANES]);
     for (size_t l = 0; l < LANES; l++)
-        most = lanes[l] > most ? lanes[l] : most;
+        most = THR_MAX(lanes[l], most);
     return most;
 }
 
@@ -169,7 +170,7 @@ static float to_unit(const run *r, const float *x, float *unit) {
 
 static size_t rows_of(const run *r, size_t block) {
     const size_t left = r->n - block * r->block;
-    return left < r->block ? left : r->block;
+    return THR_MIN(left, r->block);
 }
 
 /* Normalise and transpose in blocks of one cache line of floats. */
@@ -201,13 +202,13 @@ static bool next_rows(const run *r, size_t from, size_t width, run_of_rows *rows
         return false;
     const size_t left = width - rows->column;
     rows->row = (from + rows->column) % r->n;
-    rows->n = left < r->n - rows->row ? left : r->n - rows->row;
+    rows->n = THR_MIN(left, r->n - rows->row);
     return true;
 }
 
 /* Compute the cosines, rounded up to whole vectors: cheaper than a partial vector. */
 static void find_cosines(const run *r, size_t first, size_t n_rows) {
-    const size_t width = (r->n_negatives + n_rows - 1 + LANES - 1) / LANES * LANES;
+    const size_t width = THR_ROUND_UP(r->n_negatives + n_rows - 1, LANES);
     memset(r->band + first * r->stride, 0, n_rows * r->stride * sizeof *r->band);
     for (run_of_rows at = {0}; next_rows(r, first + r->loss->shift, width, &at);)
         r->kernels->matmul(&(thr_product){.c = line(r, first) + at.column,
@@ -321,11 +322,11 @@ double thr_nn_match_loss_run(thr_context *context, const thr_match_loss *loss, c
              .cosines = batch->cosines,
              .d_queries = batch->d_queries,
              .d_items = batch->d_items};
-    const size_t n_blocks = (n_rows + r.block - 1) / r.block;
+    const size_t n_blocks = THR_CEIL_DIV(n_rows, r.block);
     run teacher = make_teacher(&r, batch, lay_out(&r, scratch));
-    thr_parallel_for(context, (n_rows + LANES - 1) / LANES, normalise_block, &r);
+    thr_parallel_for(context, THR_CEIL_DIV(n_rows, LANES), normalise_block, &r);
     if (loss->teacher_share > 0) {
-        thr_parallel_for(context, (n_rows + LANES - 1) / LANES, normalise_block, &teacher);
+        thr_parallel_for(context, THR_CEIL_DIV(n_rows, LANES), normalise_block, &teacher);
         r.teacher = &teacher;
     }
     thr_parallel_for(context, n_blocks, query_block, &r);

@@ -2,6 +2,7 @@
 #include "nn/products.h"
 
 #include "base/memory.h"
+#include "base/minmax.h"
 #include "parallel/pool.h"
 
 /* Rows in a work item of a product: a multiple of every level's tile height, and enough to pay for a copy of B each. */
@@ -12,7 +13,7 @@ size_t thr_nn_piece_size(const thr_context *context, size_t n, size_t unit, size
     if (context->n_threads <= 1)
         return most;
     const size_t share = n / ((size_t)context->n_threads * PIECES_A_THREAD);
-    const size_t size = (share + unit - 1) / unit * unit;
+    const size_t size = THR_ROUND_UP(share, unit);
     return size < unit ? unit : size > most ? most : size;
 }
 
@@ -27,7 +28,7 @@ static void multiply_rows(void *arg, size_t piece, uint32_t worker) {
     const rows_of_product *all = arg;
     thr_product part = *all->product;
     const size_t first = piece * all->n_rows;
-    part.n_rows = part.n_rows - first < all->n_rows ? part.n_rows - first : all->n_rows;
+    part.n_rows = THR_MIN(part.n_rows - first, all->n_rows);
     part.c += first * part.c_row;
     part.a += first * part.a_row;
     all->kernels->matmul(&part);
@@ -38,7 +39,7 @@ void thr_nn_matmul(thr_context *context, const thr_product *product) {
     if (product->n_rows <= all.n_rows)
         context->kernels->matmul(product);
     else
-        thr_parallel_for(context, (product->n_rows + all.n_rows - 1) / all.n_rows, multiply_rows, &all);
+        thr_parallel_for(context, THR_CEIL_DIV(product->n_rows, all.n_rows), multiply_rows, &all);
 }
 
 /* Transpose in squares of one cache line per side, so that each line is used up while it is cached. */

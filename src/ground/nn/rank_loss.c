@@ -8,6 +8,7 @@
 
 #include <math.h>
 
+#include "base/minmax.h"
 #include "nn/logarithm.h"
 
 void thr_nn_rank_discounts(double *out, size_t n) {
@@ -70,7 +71,7 @@ static void find_gains(const thr_rank_list *list, const double *discounts, doubl
 static void find_values(const thr_rank_list *list, double *values) {
     float most = 0;
     for (size_t i = 0; list->values != NULL && i < list->n; i++)
-        most = list->values[i] > most ? list->values[i] : most;
+        most = THR_MAX(list->values[i], most);
     for (size_t i = 0; i < list->n; i++)
         values[i] = list->values != NULL && most > 0 ? (double)list->values[i] / (double)most : 0;
 }

@@ -2,6 +2,7 @@
 #include "nn/windows.h"
 
 #include "base/memory.h"
+#include "base/minmax.h"
 #include "nn/products.h"
 #include "parallel/pool.h"
 
@@ -48,7 +49,7 @@ void thr_nn_windows_forward(thr_context *context, const thr_texts *texts, const 
                  .n_columns = n_columns,
                  .out = pooled,
                  .where = where};
-    thr_parallel_for(context, (texts->n_texts + TEXTS - 1) / TEXTS, pool_texts, &w);
+    thr_parallel_for(context, THR_CEIL_DIV(texts->n_texts, TEXTS), pool_texts, &w);
 }
 
 /* Backpropagate columns first to first + n of one text: each goes to the three words of the window that won. */
@@ -90,7 +91,7 @@ static void spread_columns(void *arg, size_t piece, uint32_t worker) {
     enum { SHORT_TEXT = 12 };
     const windows *w = arg;
     const size_t first = piece * w->piece_columns, left = w->n_columns - first;
-    const size_t n = left < w->piece_columns ? left : w->piece_columns;
+    const size_t n = THR_MIN(left, w->piece_columns);
     for (size_t i = 0; i < w->texts->n_texts; i++) {
         if (w->texts->offsets[i + 1] - w->texts->offsets[i] <= SHORT_TEXT)
             spread_text(w, i, first, n);
@@ -113,5 +114,5 @@ void thr_nn_windows_backward(thr_context *context, const thr_texts *texts, const
                  .d_bias = d_bias,
                  .from = where};
     if (n_columns > 0)
-        thr_parallel_for(context, (n_columns + w.piece_columns - 1) / w.piece_columns, spread_columns, &w);
+        thr_parallel_for(context, THR_CEIL_DIV(n_columns, w.piece_columns), spread_columns, &w);
 }

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/half.h"
+#include "base/minmax.h"
 
 enum {
     OLDEST = 2,
@@ -280,7 +281,7 @@ static thr_status locate_tensor(const thr_gguf *file, const cursor *c, uint64_t 
     if (start > file->size || offset > file->size - start || n > file->size - start - offset)
         return thr_fail(err, THR_ECORRUPT,
                         "%s: tensor '%.*s' ends after the file's %" PRIu64 " bytes: it is cut short, fetch it again",
-                        file->name, (int)(t->n_name < 200 ? t->n_name : 200), t->name, file->size);
+                        file->name, (int)THR_MIN(t->n_name, 200), t->name, file->size);
     t->data = file->bytes + start + offset;
     return THR_OK;
 }
@@ -307,7 +308,7 @@ out:
 /* ------------------------------------------------------------------------------------------------ open */
 
 static thr_status parse(thr_gguf *file, thr_error *err) {
-    cursor c = {.file = file, .at = 4, .end = file->size < HEADER_MOST ? file->size : HEADER_MOST};
+    cursor c = {.file = file, .at = 4, .end = THR_MIN(file->size, HEADER_MOST)};
     uint32_t version = 0;
     uint64_t n_tensors = 0, n_pairs = 0;
     if (file->size < 4 || memcmp(file->bytes, "GGUF", 4) != 0)

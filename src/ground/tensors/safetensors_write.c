@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/files/out.h"
+#include "base/minmax.h"
 #include "base/text/utf8.h"
 #include "tensors/json.h"
 #include "tensors/safetensors.h"
@@ -61,7 +62,7 @@ static thr_status check_twice(const char *path, const char *what, const void **t
 
 static thr_status check_image(thr_context *context, const char *path, const thr_tensors_image *image, thr_error *err) {
     const void **texts = NULL;
-    const size_t most = image->n_tensors > image->n_metadata ? image->n_tensors : image->n_metadata;
+    const size_t most = THR_MAX(image->n_tensors, image->n_metadata);
     thr_status status = THR_OK;
     THR_TRY_OUT(thr_alloc(context, most, sizeof *texts, &texts, "names of tensors", err));
     for (size_t i = 0; i < image->n_tensors; i++) {

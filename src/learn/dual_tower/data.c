@@ -7,6 +7,7 @@
 
 #include "base/files/checksum.h"
 #include "base/error.h"
+#include "base/minmax.h"
 
 enum { SHOWN = 80 };
 
@@ -165,11 +166,11 @@ static thr_status find_ad(const thr_dual_items *items, const char *text, size_t 
         *item = thr_dual_find_bytes(&items->ids, text, length);
         if (!(*value >= 0 && isfinite(*value)))
             return thr_fail(err, THR_ERANGE, "the value of '%.*s' must be finite and 0 or more",
-                            (int)(all < SHOWN ? all : SHOWN), text);
+                            (int)THR_MIN(all, SHOWN), text);
     }
     if (*item != THR_DUAL_NONE)
         return THR_OK;
-    return thr_fail(err, THR_ENOTFOUND, "no item has the ID '%.*s'", (int)(length < SHOWN ? length : SHOWN), text);
+    return thr_fail(err, THR_ENOTFOUND, "no item has the ID '%.*s'", (int)THR_MIN(length, SHOWN), text);
 }
 
 static thr_status add_ad(thr_context *context, thr_dual_requests *requests, uint32_t item, uint32_t level, float value,
@@ -203,15 +204,14 @@ static thr_status take_ads(thr_context *context, const thr_field *field, const t
         if (n == THR_DUAL_ADS_MAX)
             return thr_fail(err, THR_EFORMAT, "more than %d ads", THR_DUAL_ADS_MAX);
         if (is_known(requests->ads, first, n, item))
-            return thr_fail(err, THR_EFORMAT, "the ad '%.*s' is repeated", (int)(at - text < SHOWN ? at - text : SHOWN),
-                            text);
+            return thr_fail(err, THR_EFORMAT, "the ad '%.*s' is repeated", (int)THR_MIN(at - text, SHOWN), text);
         level += n != 0 && !tied;
         THR_TRY(add_ad(context, requests, item, level, value, first + n, err));
     }
     if (n == 0)
         return thr_fail(err, THR_EFORMAT, "no ads");
     requests->ad_offsets[requests->n + 1] = first + n;
-    requests->most_ads = n > requests->most_ads ? n : requests->most_ads;
+    requests->most_ads = THR_MAX(n, requests->most_ads);
     return THR_OK;
 }
 

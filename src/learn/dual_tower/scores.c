@@ -3,6 +3,7 @@
 #include "dual_tower/scores.h"
 
 #include "base/error.h"
+#include "base/minmax.h"
 #include "parallel/pool.h"
 
 enum { PIECE_REQUESTS = 8 };
@@ -22,7 +23,7 @@ static size_t most_slots(const thr_dual_batch *batch) {
     size_t most = 0;
     for (size_t r = 0; r < batch->n; r++) {
         const size_t n = batch->history_offsets[r + 1] - batch->history_offsets[r];
-        most = n > most ? n : most;
+        most = THR_MAX(n, most);
     }
     return most + 1;
 }
@@ -170,7 +171,7 @@ static void run_request(const job *j, size_t r, uint32_t worker) {
 static void run_piece(void *arg, size_t piece, uint32_t worker) {
     const job *j = arg;
     const size_t first = piece * PIECE_REQUESTS, left = j->n - first;
-    for (size_t r = first; r < first + (left < PIECE_REQUESTS ? left : PIECE_REQUESTS); r++)
+    for (size_t r = first; r < first + THR_MIN(left, PIECE_REQUESTS); r++)
         run_request(j, r, worker);
 }
 
@@ -192,7 +193,7 @@ thr_status thr_dual_scores_run(thr_context *context, const thr_dual_data *data, 
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++)
         THR_TRY(
             thr_dual_forward(context, data->model, side, &scores->batch.examples[side], &scores->passes[side], err));
-    thr_parallel_for(context, (some->n + PIECE_REQUESTS - 1) / PIECE_REQUESTS, run_piece, &j);
+    thr_parallel_for(context, THR_CEIL_DIV(some->n, PIECE_REQUESTS), run_piece, &j);
     return THR_OK;
 }
 

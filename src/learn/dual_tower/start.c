@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "base/error.h"
+#include "base/minmax.h"
 #include "base/rng.h"
 #include "dual_tower/model_file.h"
 #include "dual_tower/trainer.h"
@@ -156,7 +157,7 @@ thr_status thr_dual_trainer_start(thr_context *context, const char *requests_pat
     trainer->model.config = options->config;
     THR_TRY(read_files(trainer, requests_path, items_path, err));
     THR_TRY(check_requests(trainer, requests_path, err));
-    const size_t a = trainer->requests.most_ads, b = trainer->valid_requests.most_ads, most = a > b ? a : b;
+    const size_t a = trainer->requests.most_ads, b = trainer->valid_requests.most_ads, most = THR_MAX(a, b);
     THR_TRY(thr_alloc(context, most, sizeof *trainer->discounts, &trainer->discounts, "discounts", err));
     thr_nn_rank_discounts(trainer->discounts, most);
     THR_TRY(choose_words(trainer, err));

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/minmax.h"
 #include "nn/dense.h"
 #include "dual_tower/trainer.h"
 
@@ -63,7 +64,7 @@ static size_t most_scratch(const thr_dual_trainer *t) {
         for (size_t p = 0; p < thr_dual_n_tensors(&t->model.config); p++) {
             const thr_tensor_shape shape = thr_dual_tensor_shape(&t->model, side, p);
             const size_t n = thr_nn_dense_scratch(shape.n_rows, shape.n_columns);
-            most = n > most ? n : most;
+            most = THR_MAX(n, most);
         }
     return most;
 }
@@ -74,7 +75,7 @@ static thr_status make_room(thr_dual_trainer *t, thr_error *err) {
     thr_dual_back *b = &t->back;
     const thr_dual_config *config = &t->model.config;
     const size_t n_users = t->scores.batch.n, n_items = t->scores.batch.n_items;
-    const size_t n = n_users > n_items ? n_users : n_items;
+    const size_t n = THR_MAX(n_users, n_items);
     const size_t n_inputs =
         n_users * thr_dual_n_inputs(&t->model, THR_SIDE_QUERY) + n_items * thr_dual_n_inputs(&t->model, THR_SIDE_ITEM);
     THR_TRY(thr_grow(context, &b->d_vectors, &b->d_vectors_capacity, n_items * thr_dual_n_vector(config), sizeof(float),

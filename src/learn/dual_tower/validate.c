@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/minmax.h"
 #include "dual_tower/trainer.h"
 
 enum { REQUESTS_AT_ONCE = 1024 };
@@ -39,7 +40,7 @@ thr_status thr_dual_evaluate_all(thr_context *context, const thr_dual_data *data
     if (loss != NULL)
         THR_TRY(thr_alloc(context, some->n, sizeof *evaluation->losses, &evaluation->losses, "a validation", err));
     for (size_t first = 0; first < some->n; first += REQUESTS_AT_ONCE) {
-        const size_t n = some->n - first < REQUESTS_AT_ONCE ? some->n - first : REQUESTS_AT_ONCE;
+        const size_t n = THR_MIN(some->n - first, REQUESTS_AT_ONCE);
         uint32_t numbers[REQUESTS_AT_ONCE];
         for (size_t i = 0; i < n; i++)
             numbers[i] = (uint32_t)thr_dual_request(some, first + i);

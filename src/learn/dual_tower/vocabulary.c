@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/minmax.h"
 
 static thr_status damaged(const char *name, thr_side side, thr_error *err) {
     return thr_fail(err, THR_ECORRUPT, "%s: its list of %s words is damaged: fetch or train it again", name,
@@ -30,7 +31,7 @@ static thr_status add(thr_context *context, const char *bytes, size_t n, thr_sid
 }
 
 static int compare_bytes(const char *a, size_t n_a, const char *b, size_t n_b) {
-    const int order = memcmp(a, b, n_a < n_b ? n_a : n_b);
+    const int order = memcmp(a, b, THR_MIN(n_a, n_b));
     return order != 0 ? order : (n_a > n_b) - (n_a < n_b);
 }
 

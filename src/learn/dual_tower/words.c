@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/minmax.h"
 #include "io/numeral.h"
 
 enum { NUMBER_MAX = 63 }; /* most characters of a number */
@@ -43,8 +44,7 @@ bool thr_dual_cut_number(const char *text, size_t *length, float *x) {
 
 static thr_status bad_word(const thr_dual_word *word, thr_status status, const char *what, thr_error *err) {
     enum { SHOWN = 80 };
-    return thr_fail(err, status, "the word '%.*s' %s", (int)(word->length < SHOWN ? word->length : SHOWN), word->text,
-                    what);
+    return thr_fail(err, status, "the word '%.*s' %s", (int)THR_MIN(word->length, SHOWN), word->text, what);
 }
 
 thr_status thr_dual_next_word(const char **at, const char *end, thr_side side, thr_dual_word *word, bool *got,

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/minmax.h"
 #include "base/rng.h"
 
 enum { ITERATIONS = 24 };
@@ -81,7 +82,7 @@ static void put(const frame *f, float *weight) {
 thr_status thr_text_init_components(thr_context *context, const thr_vector_sample *sample, uint64_t seed, size_t n_out,
                                     float *weight, thr_error *err) {
     frame f = {.n_in = sample->pairs->n_dims, .n_out = n_out};
-    const size_t n_in = f.n_in, wide = n_out > n_in ? n_out : n_in;
+    const size_t n_in = f.n_in, wide = THR_MAX(n_out, n_in);
     double *memory = NULL;
     uint64_t rng = seed;
     THR_TRY(thr_alloc_zero(context, n_in * n_in + 2 * wide * n_in + n_out * n_out, sizeof *memory, &memory,

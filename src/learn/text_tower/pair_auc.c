@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pair_auc.c - AUC of cosines and log loss over embedded pairs. */
+#include "base/minmax.h"
 #include "text_tower/pair_quality.h"
 
 #include <thresher/metric.h>
@@ -24,7 +25,7 @@ static float cosine(const float *a, const float *b, size_t n) {
 thr_status thr_text_scored_pairs_auc(thr_context *context, thr_scored_pairs *pairs, double *auc, thr_error *err) {
     const size_t n = pairs->n, n_dims = pairs->n_dims;
     const size_t most = pairs->good != NULL || n == 0 ? 0 : n - 1;
-    const size_t n_negatives = most < SAMPLED_NEGATIVES ? most : SAMPLED_NEGATIVES;
+    const size_t n_negatives = THR_MIN(most, SAMPLED_NEGATIVES);
     float *scores = NULL;
     uint8_t *labels = NULL;
     thr_status status = THR_OK;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/minmax.h"
 #include "kernel/kernel.h"
 #include "text_tower/pair_quality.h"
 
@@ -53,8 +54,8 @@ static size_t count_common(const size_t *a, size_t n_a, const size_t *b, size_t 
 thr_status thr_text_scored_pairs_recall(thr_context *context, const thr_scored_pairs *pairs, size_t n_teacher_dims,
                                         double *recall, thr_error *err) {
     const bool taught = pairs->teachers[THR_SIDE_ITEM] != NULL;
-    const size_t n_queries = pairs->n < QUERIES_MAX ? pairs->n : QUERIES_MAX;
-    const size_t n_best = pairs->n < BEST ? pairs->n : BEST, n_true = taught ? n_best : 1;
+    const size_t n_queries = THR_MIN(pairs->n, QUERIES_MAX);
+    const size_t n_best = THR_MIN(pairs->n, BEST), n_true = taught ? n_best : 1;
     item_set set = {.kernels = context->kernels, .n = pairs->n};
     size_t(*truth)[BEST] = NULL, found[BEST], n_found = 0;
     thr_status status = THR_OK;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/minmax.h"
 #include "io/reader.h"
 
 /* A batch of lines ends at this many lines or bytes. */
@@ -76,7 +77,7 @@ static thr_status next_vectors(thr_reader *reader, uint64_t max_rows, thr_matrix
     text_rows *s = reader->state;
     thr_matrix given;
     thr_error why = {.status = THR_OK};
-    THR_TRY(thr_reader_next(s->texts, max_rows < ROWS_AT_ONCE ? max_rows : ROWS_AT_ONCE, &given, err));
+    THR_TRY(thr_reader_next(s->texts, THR_MIN(max_rows, ROWS_AT_ONCE), &given, err));
     if (thr_tower_encode_vectors(s->model, s->side, &given, s->rows, &why) != THR_OK)
         return thr_fail(err, why.status, "%s, from row %" PRIu64 " on: %s", thr_reader_name(s->texts), s->n_rows,
                         why.text);

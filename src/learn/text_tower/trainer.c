@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/minmax.h"
 #include "text_tower/init_components.h"
 
 static thr_status check_split(const thr_text_trainer *trainer, const char *name, thr_error *err) {
@@ -104,8 +105,7 @@ enum { FRAME_ROWS = 4096 };
 static thr_status draw_for_vectors(thr_text_trainer *trainer, thr_error *err) {
     const thr_tower_config *config = &trainer->model.config;
     const size_t n_train = trainer->split.n_train;
-    const thr_vector_sample sample = {&trainer->vectors, trainer->split.train,
-                                      n_train < FRAME_ROWS ? n_train : FRAME_ROWS};
+    const thr_vector_sample sample = {&trainer->vectors, trainer->split.train, THR_MIN(n_train, FRAME_ROWS)};
     const float *item = trainer->model.tensors[THR_SIDE_ITEM][THR_TEXT_BASE_WEIGHT];
     THR_TRY(thr_text_init_components(trainer->context, &sample, trainer->options.seed, config->n_dims,
                                      writable(trainer, item), err));

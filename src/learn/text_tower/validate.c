@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/minmax.h"
 #include "text_tower/pair_quality.h"
 #include "text_tower/trainer.h"
 
@@ -14,7 +15,7 @@ static thr_status embed(thr_text_trainer *trainer, float *const embeddings[THR_N
     const size_t n_dims = config->n_dims;
     for (size_t first = 0; first < trainer->split.n_valid; first += trainer->options.batch) {
         const size_t left = trainer->split.n_valid - first;
-        const size_t n = left < trainer->options.batch ? left : trainer->options.batch;
+        const size_t n = THR_MIN(left, trainer->options.batch);
         THR_TRY(thr_text_trainer_forward(trainer, thr_trainer_model(trainer), pairs, trainer->split.valid + first, n,
                                          &(thr_batch_mode){0}, err));
         for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++)

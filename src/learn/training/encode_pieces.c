@@ -3,6 +3,7 @@
 #include "training/encode_pieces.h"
 
 #include "base/error.h"
+#include "base/minmax.h"
 #include "parallel/pool.h"
 
 #include <math.h>
@@ -16,7 +17,7 @@ static thr_status run_piece(void *arg, size_t piece, uint32_t worker, thr_error 
     const job *j = arg;
     const thr_encode_pieces *p = j->pieces;
     const size_t first = piece * THR_PIECE_TEXTS, left = p->n_texts - first;
-    const size_t n = left < THR_PIECE_TEXTS ? left : THR_PIECE_TEXTS;
+    const size_t n = THR_MIN(left, THR_PIECE_TEXTS);
     THR_TRY(p->encode(p->user, first, n, j->workspaces + worker * p->workspace_size, err));
     for (size_t i = first * p->n_dims; i < (first + n) * p->n_dims; i++)
         if (!isfinite(p->out[i]))
@@ -34,7 +35,7 @@ thr_status thr_training_encode_pieces_run(thr_context *context, const thr_encode
                         (int)pieces->side, (int)THR_SIDE_QUERY, (int)THR_SIDE_ITEM);
     THR_TRY_OUT(
         thr_alloc_zero(context, context->n_threads, pieces->workspace_size, &j.workspaces, "memory to encode in", err));
-    status = thr_parallel_try(context, (pieces->n_texts + THR_PIECE_TEXTS - 1) / THR_PIECE_TEXTS, run_piece, &j, err);
+    status = thr_parallel_try(context, THR_CEIL_DIV(pieces->n_texts, THR_PIECE_TEXTS), run_piece, &j, err);
 out:
     for (uint32_t i = 0; j.workspaces != NULL && i < context->n_threads; i++)
         pieces->free_workspace(context, j.workspaces + i * pieces->workspace_size);

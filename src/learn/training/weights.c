@@ -3,6 +3,7 @@
 #include "training/weights.h"
 
 #include "base/error.h"
+#include "base/minmax.h"
 #include "base/rng.h"
 #include "kernel/elementwise.h"
 
@@ -28,7 +29,7 @@ void thr_training_weights_free(thr_context *context, thr_weights *weights) {
 }
 
 size_t thr_training_tensor_floats(thr_tensor_shape shape) {
-    return ((size_t)shape.n_rows * shape.n_columns + PART_ALIGN - 1) / PART_ALIGN * PART_ALIGN;
+    return THR_ROUND_UP((size_t)shape.n_rows * shape.n_columns, PART_ALIGN);
 }
 
 bool thr_training_all_finite(const float *x, size_t n) {

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/minmax.h"
 #include "base/text/number.h"
 #include "base/files/out.h"
 #include "io/numeral.h"
@@ -63,7 +64,7 @@ static bool number_at(const lines *l, const char *from, double *value) {
 
 static thr_status bad_line(const lines *l, const char *wanted, thr_error *err) {
     return thr_fail(err, THR_EFORMAT, "%s: line %llu is '%.*s', not %s of a LIBLINEAR model", l->name,
-                    (unsigned long long)l->n_lines, (int)(l->length < 60 ? l->length : 60), l->line, wanted);
+                    (unsigned long long)l->n_lines, (int)THR_MIN(l->length, 60), l->line, wanted);
 }
 
 typedef struct head {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/minmax.h"
 #include "parallel/pool.h"
 #include "rank/row_products.h"
 
@@ -75,7 +76,7 @@ static void predict_piece(void *arg, size_t piece, uint32_t worker) {
     (void)worker;
     const prediction *p = arg;
     const uint64_t first = (uint64_t)piece * PIECE_ROWS, left = p->view.n_rows - first;
-    thr_rank_rows_times(p->kernels, &p->view, first, (uint32_t)(left < PIECE_ROWS ? left : PIECE_ROWS), p->weights,
+    thr_rank_rows_times(p->kernels, &p->view, first, (uint32_t)THR_MIN(left, PIECE_ROWS), p->weights,
                         p->scores + first);
 }
 
@@ -88,7 +89,7 @@ thr_status thr_rank_model_predict(const thr_rank_model *model, const thr_ranking
     if (p.view.n_features > model->n_features)
         return thr_fail(err, THR_EDIM, "rows of %u features for a model of %u: train it on rows with all of them",
                         p.view.n_features, model->n_features);
-    thr_parallel_for(model->context, (size_t)((p.view.n_rows + PIECE_ROWS - 1) / PIECE_ROWS), predict_piece, &p);
+    thr_parallel_for(model->context, (size_t)THR_CEIL_DIV(p.view.n_rows, PIECE_ROWS), predict_piece, &p);
     for (uint64_t i = 0; i < p.view.n_rows; i++)
         if (!isfinite(scores[i]))
             return thr_fail(err, THR_ERANGE,

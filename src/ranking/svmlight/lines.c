@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "base/error.h"
+#include "base/minmax.h"
 #include "io/numeral.h"
 #include "svmlight/read.h"
 
@@ -108,7 +109,7 @@ void thr_svmlight_count(const char *text, size_t size, thr_svmlight_counts *coun
         counts->n_values += count_colons(values, line.data_end);
         counts->comment_bytes += (size_t)(line.comment_end - line.comment);
         const uint32_t index = find_last_index(values, line.data_end);
-        counts->largest = index > counts->largest ? index : counts->largest;
+        counts->largest = THR_MAX(index, counts->largest);
     }
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/minmax.h"
 #include "base/text/decimal.h"
 #include "base/error.h"
 #include "io/endings.h"
@@ -49,7 +50,7 @@ static thr_status assign_rows(assignment *g, const char *line, size_t length, th
         return THR_OK;
     if (!thr_decimal_parse(line, length, &n) || n == 0)
         return thr_fail(err, THR_EFORMAT, "%s: line %" PRIu64 ": \"%.*s\" is not a number of rows of a query", g->side,
-                        g->n_lines, (int)(length < SHOWN ? length : SHOWN), line);
+                        g->n_lines, (int)THR_MIN(length, SHOWN), line);
     if (n > g->n_rows - g->given)
         return thr_fail(err, THR_EMISMATCH,
                         "%s: line %" PRIu64 " ends at row %" PRIu64 " of %s, which has %zu: both must be of one set",

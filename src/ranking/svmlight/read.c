@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/minmax.h"
 #include "base/progress.h"
 #include "io/endings.h"
 #include "svmlight/side_files.h"
@@ -281,7 +282,7 @@ static reading start(thr_context *context, const char *name, const thr_svmlight_
     if (r.options.piece_bytes == 0)
         r.options.piece_bytes = PIECE_BYTES;
     const size_t wanted = (size_t)THREAD_PIECES * context->n_threads;
-    *chunk_bytes = r.options.piece_bytes * (wanted > CHUNK_PIECES ? wanted : CHUNK_PIECES);
+    *chunk_bytes = r.options.piece_bytes * THR_MAX(wanted, CHUNK_PIECES);
     return r;
 }
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/minmax.h"
 #include "head/device/gpu_head.h"
 #include "nn/logarithm.h"
 
@@ -53,8 +54,8 @@ static uint32_t rows_at_once(const device_job *a) {
     const size_t a_row = a->c->n_words * (2 * sizeof(uint32_t) + sizeof(float)) + a->n_marks * sizeof(uint32_t) +
                          a->n_tiles * (sizeof *a->tiles + sizeof *a->reached);
     size_t n = a->d->limit / a_row;
-    n = n > THR_HEAD_DEVICE_STATES ? THR_HEAD_DEVICE_STATES : n;
-    n = n > a->plan->n_states ? a->plan->n_states : n;
+    n = THR_MIN(THR_HEAD_DEVICE_STATES, n);
+    n = THR_MIN(a->plan->n_states, n);
     return n > 0 ? (uint32_t)n : 1;
 }
 
@@ -98,7 +99,7 @@ static thr_status reserve_inputs(device_job *a, input_sizes *sizes, thr_error *e
 /* Reserve the intermediates. There is one word list at least, and no more than groups. */
 static thr_status reserve_intermediates(device_job *a, thr_error *err) {
     const size_t rows = a->n_rows, words = a->c->n_words * sizeof(uint32_t), n_tiles = rows * a->n_tiles;
-    const size_t lists = a->plan->all ? 0 : a->n_groups < rows ? a->n_groups : rows;
+    const size_t lists = a->plan->all ? 0 : THR_MIN(a->n_groups, rows);
     size_t n_codes = 0;
     if (by_hashes(a) && !thr_mul_size(a->plan->n_states, a->c->shape.n_bands * sizeof *a->codes, &n_codes))
         return thr_fail(err, THR_ENOMEM, "no memory for the hashes of %zu states", a->plan->n_states);
@@ -184,7 +185,7 @@ static thr_status count(const device_job *a, size_t first, uint32_t n, bool fres
                                  .counts = a->counts,
                                  .marks = a->marks,
                                  .n_marks = a->n_marks};
-    const size_t n_counted = sum ? (n + group - 1) / group : n;
+    const size_t n_counted = sum ? THR_CEIL_DIV(n, group) : n;
     if (fresh || !sum)
         THR_TRY(backend->clear(a->d->stream, a->counts, n_counted * a->c->n_words * sizeof *a->counts, err));
     return backend->head_hits(a->d->stream, &op, err);
@@ -265,11 +266,11 @@ static thr_status run_groups(const device_job *a, size_t first_group, uint32_t n
     if (!a->plan->all) {
         THR_TRY(a->d->backend->clear(a->d->stream, a->marks, (size_t)n_groups * a->n_marks * sizeof *a->marks, err));
         for (size_t i = 0; i < n; i += rows)
-            THR_TRY(mark(a, first + i, (uint32_t)(n - i < rows ? n - i : rows), i == 0, err));
+            THR_TRY(mark(a, first + i, (uint32_t)THR_MIN(n - i, rows), i == 0, err));
         THR_TRY(list(a, first_group, n_groups, err));
     }
     for (size_t i = 0; i < n; i += rows)
-        THR_TRY(answer(a, first + i, first_group, (uint32_t)(n - i < rows ? n - i : rows), err));
+        THR_TRY(answer(a, first + i, first_group, (uint32_t)THR_MIN(n - i, rows), err));
     return THR_OK;
 }
 
@@ -283,7 +284,7 @@ static thr_status run_query(device_job *a, const thr_head_workspace *workspace, 
     if (by_hashes(a))
         THR_TRY(hash(a, err));
     for (size_t g = 0; g < a->n_groups; g += together)
-        THR_TRY(run_groups(a, g, (uint32_t)(a->n_groups - g < together ? a->n_groups - g : together), err));
+        THR_TRY(run_groups(a, g, (uint32_t)THR_MIN(a->n_groups - g, together), err));
     THR_TRY(a->d->backend->download(a->d->stream, a->host_answers, a->sums, a->answer_bytes, err));
     return a->d->backend->wait(a->d->stream, err);
 }
@@ -292,7 +293,7 @@ static thr_status run_query(device_job *a, const thr_head_workspace *workspace, 
 
 /* ln of a sum of exponentials, computed as in score.c. */
 static double normaliser_of(const thr_head_op_sum *s) {
-    return (double)s->largest + thr_logarithm(s->sum >= 1 ? s->sum : 1);
+    return (double)s->largest + thr_logarithm(THR_MAX(s->sum, 1));
 }
 
 /* Sort a state's words that may be answered. Returns their number. */

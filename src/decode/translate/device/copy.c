@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/minmax.h"
 #include "nn/dense_op.h"
 #include "translate/device/gpu_model.h"
 #include "translate/translator.h"
@@ -45,7 +46,7 @@ static size_t list_arrays(const thr_seq2seq *m, thr_seq2seq *here, array arrays[
 }
 
 static size_t aligned(size_t n) {
-    return (n + ALIGN - 1) / ALIGN * ALIGN;
+    return THR_ROUND_UP(n, ALIGN);
 }
 
 static size_t count(const array *arrays, size_t n) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* encode.c - encoding sentences on a device: translate/encoder.c, operation by operation. */
 #include "base/error.h"
+#include "base/minmax.h"
 #include "nn/dense_op.h"
 #include "translate/device/gpu_model.h"
 
@@ -92,7 +93,7 @@ static thr_status run_direction(const batch *b, const thr_lstm *lstm, size_t lay
                                    .n_units = (uint32_t)half,
                                    .h_row = (uint32_t)n_units,
                                    .c_row = (uint32_t)half};
-        THR_TRY(thr_translate_device_own(d, lstm, before, n_units, n < n_before ? n : n_before, gates, err));
+        THR_TRY(thr_translate_device_own(d, lstm, before, n_units, THR_MIN(n, n_before), gates, err));
         THR_TRY(d->backend->lstm(d->stream, &cells, err));
         before = h;
         n_before = n;
@@ -121,8 +122,7 @@ static thr_status reserve(batch *b, thr_error *err) {
     const thr_seq2seq *m = d->model;
     const size_t n = b->n_places, n_units = m->n_units, half = n_units / 2;
     void *kept = NULL;
-    THR_TRY(thr_translate_device_reserve(d, THR_SEQ2SEQ_INPUTS, n,
-                                         m->source.n_columns > n_units ? m->source.n_columns : n_units, &kept, err));
+    THR_TRY(thr_translate_device_reserve(d, THR_SEQ2SEQ_INPUTS, n, THR_MAX(m->source.n_columns, n_units), &kept, err));
     THR_TRY(thr_translate_device_reserve(d, THR_SEQ2SEQ_LAYER, n, n_units, &b->layer, err));
     THR_TRY(thr_translate_device_reserve(d, THR_SEQ2SEQ_GATES, n, THR_LSTM_GATES * half, &b->gates, err));
     THR_TRY(thr_translate_device_reserve(d, THR_SEQ2SEQ_CELLS, b->n_sentences, half, &b->c, err));

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/files/guard.h"
 #include "base/files/target.h"
+#include "base/minmax.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -121,7 +122,7 @@ void thr_map_read_ahead(const void *bytes, size_t size) {
     enum { STEP = 128 << 10 }; /* the kernel reads no more for one call, by default */
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), end = (uintptr_t)bytes + size;
     for (uintptr_t at = (uintptr_t)bytes / page * page; at < end; at += STEP)
-        (void)posix_madvise((void *)at, end - at < STEP ? end - at : STEP, POSIX_MADV_WILLNEED);
+        (void)posix_madvise((void *)at, THR_MIN(end - at, STEP), POSIX_MADV_WILLNEED);
 }
 
 void thr_map_close(thr_map *map) {

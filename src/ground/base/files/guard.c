@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/minmax.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -219,7 +220,7 @@ uint32_t thr_guard_begin(const void *data, size_t size) {
         if (!atomic_compare_exchange_strong(&maps[i].begin, &expected, CLAIMED))
             continue;
         atomic_store(&maps[i].lost, false);
-        atomic_store(&maps[i].end, ((uintptr_t)data + size + page_size - 1) / page_size * page_size);
+        atomic_store(&maps[i].end, THR_ROUND_UP((uintptr_t)data + size, page_size));
         maps[i].last = NULL;
         atomic_store(&maps[i].begin, (uintptr_t)data);
         note_end(&maps[i], (const uint8_t *)data, size);

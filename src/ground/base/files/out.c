@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/files/target.h"
+#include "base/minmax.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -37,7 +38,7 @@ static size_t kept_length(const thr_out *out) {
     const long limit = fpathconf(out->dir, _PC_NAME_MAX);
     const size_t longest = limit > 2 + TAIL_BYTES && limit < NAME_BYTES ? (size_t)limit : NAME_BYTES;
     const size_t length = strlen(out->name), most = longest - 1 - TAIL_BYTES;
-    return length < most ? length : most;
+    return THR_MIN(length, most);
 }
 
 /* Choose a name that is almost certainly unused. open with O_EXCL detects a collision. */

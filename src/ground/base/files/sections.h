@@ -12,6 +12,7 @@
 #include "base/files/checksum.h"
 #include "base/files/file.h"
 #include "base/files/out.h"
+#include "base/minmax.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "files are mapped as they are: little-endian");
 
@@ -33,7 +34,7 @@ typedef struct thr_section {
 _Static_assert(sizeof(thr_section) == 32, "no padding");
 
 static inline uint64_t thr_align_up(uint64_t n) {
-    return (n + THR_SECTION_ALIGN - 1) / THR_SECTION_ALIGN * THR_SECTION_ALIGN;
+    return THR_ROUND_UP(n, THR_SECTION_ALIGN);
 }
 
 /* What a file must have of a section kind: none, one of exactly this size, or one of at least this size. */

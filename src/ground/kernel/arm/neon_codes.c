@@ -9,6 +9,7 @@
  * TBL with one register looks up four dimensions, as PSHUFB does. A table of 64 bytes would fit in four registers,
  * but that form of TBL needs its index masked and is reported to be about three times as slow.
  */
+#include "base/minmax.h"
 #include "kernel/arm/neon.h"
 #include "kernel/planes.h"
 
@@ -36,7 +37,7 @@ INLINE void empty_levels(uint32_t *sums, uint8x16_t levels[][2], const uint32_t 
         uint16x8_t words[2][2]; /* [levels 8 and up, levels below][first eight items, other eight] */
         for (int group = 0; group < 2; group++) {
             words[group][0] = words[group][1] = vdupq_n_u16(0);
-            const uint32_t from = group == 0 ? 8 : 0, to = n_levels < from + 8 ? n_levels : from + 8;
+            const uint32_t from = group == 0 ? 8 : 0, to = THR_MIN(n_levels, from + 8);
             for (uint32_t l = to; l-- > from;) {
                 words[group][0] = vaddw_u8(vaddq_u16(words[group][0], words[group][0]), vget_low_u8(levels[l][v]));
                 words[group][1] = vaddw_high_u8(vaddq_u16(words[group][1], words[group][1]), levels[l][v]);
@@ -55,7 +56,7 @@ INLINE uint8x16_t count(uint8x16_t sum, uint8x16_t x, uint8x16_t y) {
 
 INLINE void distance_xor(uint32_t *distances, const uint8_t *blocks, size_t n_blocks, const thr_query_part *part,
                          const uint32_t item_bits, const uint32_t query_bits) {
-    const uint32_t pairs = item_bits < query_bits ? item_bits : query_bits; /* maximum number of pairs in one level */
+    const uint32_t pairs = THR_MIN(item_bits, query_bits); /* maximum number of pairs in one level */
     const uint32_t rows_a_round = 255 / (8 * pairs), n_levels = item_bits + query_bits - 1;
     const size_t row_size = (size_t)ITEMS * item_bits;
     for (size_t b = 0; b < n_blocks; b++, blocks += row_size * part->n_rows, distances += ITEMS)

@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include "base/minmax.h"
 #include "kernel/kernel.h"
 #include "kernel/planes.h"
 
@@ -63,7 +64,7 @@ TILE_INLINE void tile_nibbles(uint8x16_t words[4], const uint8_t *planes, const 
 }
 
 TILE_INLINE void tile_unpack(int8_t *bytes, const uint8_t *codes, uint32_t n_rows, const uint32_t planes) {
-    const uint32_t low_planes = planes < 4 ? planes : 4;
+    const uint32_t low_planes = THR_MIN(planes, 4);
     const uint8x16_t less = vdupq_n_u8(planes == 8 ? 0x80 : 0); /* u XOR 128 is u - 128 */
     for (uint32_t r = 0; r < n_rows; r++, codes += TILE_BLOCK * planes, bytes += TILE_ROW_BYTES) {
         uint8x16_t low[4], high[4];
@@ -141,7 +142,7 @@ TILE_INLINE void tile_distances(uint32_t *distances, size_t stride, const uint8_
         for (uint32_t r = 0; r < n_rows; r += TILE_ROWS_A_ROUND) {
             const size_t row = i / TILE_BLOCK * n_rows + r;
             int32x4_t item_sums[4];
-            rows.n_rows = n_rows - r < TILE_ROWS_A_ROUND ? n_rows - r : TILE_ROWS_A_ROUND;
+            rows.n_rows = THR_MIN(n_rows - r, TILE_ROWS_A_ROUND);
             tile_unpack(bytes, blocks + row * TILE_BLOCK * planes + i % TILE_BLOCK, rows.n_rows, planes);
             if (tile->bits == 8)
                 tile_item_sums(item_sums, &rows, multiply);

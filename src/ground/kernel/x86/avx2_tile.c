@@ -7,6 +7,7 @@
  * Codes are unpacked without bit transposition instructions: masked shifts gather the planes' bits of dimensions i
  * and i + 4 into the nibbles of a byte, four such bytes are interleaved, and the nibbles are separated.
  */
+#include "base/minmax.h"
 #include "kernel/planes.h"
 #include "kernel/level_codes.h"
 
@@ -80,7 +81,7 @@ INLINE void nibbles_of_items(__m256i words[4], const uint8_t *planes, const int 
 }
 
 INLINE void unpack(uint8_t *bytes, const uint8_t *codes, uint32_t n_rows, const int planes) {
-    const int low_planes = planes < 4 ? planes : 4;
+    const int low_planes = THR_MIN(planes, 4);
     for (uint32_t r = 0; r < n_rows; r++, codes += ITEMS * planes, bytes += BYTES_A_ROW)
         for (int half = 0; half < 2; half++) {
             __m256i low[4], high[4];
@@ -247,13 +248,13 @@ void thr_kernel_distance_tile_avx2(uint32_t *distances, size_t stride, const uin
     const uint32_t rows_a_round = rows_that_fit(tile);
     for (size_t b = 0; b < n_blocks; b++)
         for (uint32_t r = 0; r < tile->n_rows; r += ROWS_A_ROUND) {
-            const uint32_t n_rows = tile->n_rows - r < ROWS_A_ROUND ? tile->n_rows - r : ROWS_A_ROUND;
+            const uint32_t n_rows = THR_MIN(tile->n_rows - r, ROWS_A_ROUND);
             const uint8_t *codes = blocks + (b * tile->n_rows + r) * ITEMS * tile->item_bits;
             THR_CALL_PLANES(tile->item_bits, unpack, bytes, codes, n_rows)
             if (tile->bits == 8)
                 sum_items(item_sums, bytes, n_rows);
             for (size_t q = 0; q < tile->n_queries; q += QUERIES) {
-                const size_t n = tile->n_queries - q < QUERIES ? tile->n_queries - q : QUERIES;
+                const size_t n = THR_MIN(tile->n_queries - q, QUERIES);
                 const tile_output to = {.distances = distances + q * stride + b * ITEMS,
                                         .stride = stride,
                                         .bases = tile->bases + q,

@@ -9,6 +9,7 @@
 
 #include <immintrin.h>
 
+#include "base/minmax.h"
 #include "kernel/read_ahead.h"
 #include "kernel/level_codes.h"
 
@@ -49,7 +50,7 @@ INLINE uint32_t rows_a_round(uint32_t n_planes) {
 }
 
 INLINE uint32_t at_most(uint32_t n, uint32_t most) {
-    return n < most ? n : most;
+    return THR_MIN(n, most);
 }
 
 INLINE __m256i low_nibbles(__m256i x) {

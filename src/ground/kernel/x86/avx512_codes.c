@@ -6,6 +6,7 @@
  * one popcount and one add per pair. A level grows by at most 8 per pair and row, so after some rows the levels are
  * emptied into 32-bit sums, from the heaviest down: sum = 2 sum + level.
  */
+#include "base/minmax.h"
 #include "kernel/planes.h"
 #include "kernel/read_ahead.h"
 #include "kernel/level_codes.h"
@@ -35,7 +36,7 @@ static inline __attribute__((always_inline)) void distance_xor(uint32_t *distanc
                                                                size_t n_blocks, const thr_query_part *part,
                                                                uint32_t first, const uint32_t query_bits,
                                                                const uint32_t item_bits) {
-    const uint32_t pairs = item_bits < query_bits ? item_bits : query_bits; /* maximum number of pairs in one level */
+    const uint32_t pairs = THR_MIN(item_bits, query_bits); /* maximum number of pairs in one level */
     const uint32_t rows_a_round = 255 / (8 * pairs);
     const uint32_t n_levels = item_bits + query_bits - 1;
     for (size_t b = 0; b < n_blocks; b++, distances += ITEMS) {
@@ -46,7 +47,7 @@ static inline __attribute__((always_inline)) void distance_xor(uint32_t *distanc
             levels[l] = _mm512_setzero_si512();
         const uint32_t *query = part->planes + first;
         for (uint32_t r = 0; r < part->n_rows;) {
-            uint32_t end = r + rows_a_round < part->n_rows ? r + rows_a_round : part->n_rows;
+            uint32_t end = THR_MIN(r + rows_a_round, part->n_rows);
             for (; r < end; r++, blocks += (size_t)ITEMS * item_bits, query += part->bits)
                 for (uint32_t i = 0; i < item_bits; i++) {
                     thr_kernel_request(thr_kernel_ahead_of(blocks, thr_kernel_read_ahead) + (size_t)ITEMS * i);
@@ -112,7 +113,7 @@ void thr_kernel_code_squares_avx512(uint32_t *squares, const uint8_t *blocks, si
                         counts = _mm512_setzero_si512();
                         left = ROWS_A_COUNT;
                     }
-                    end = n_rows - r < left ? n_rows - r : left;
+                    end = THR_MIN(n_rows - r, left);
 #pragma GCC unroll 4
                     for (uint32_t n = 0; n < end; n++, x += row_size, y += row_size)
                         counts = _mm512_add_epi8(

@@ -13,6 +13,7 @@
 #include <immintrin.h>
 #include <string.h>
 
+#include "base/minmax.h"
 #include "kernel/level_codes.h"
 #include "kernel/read_ahead.h"
 
@@ -155,7 +156,7 @@ INLINE void multiply_tile(uint32_t *distances, size_t stride, const tile_rows *a
             const uint32_t left = all->n_rows - r;
             const tile_rows rows = {.codes = all->codes + (b * all->n_rows + r) * ITEMS * (size_t)planes,
                                     .bytes = bytes,
-                                    .n_rows = left < ROWS_A_ROUND ? left : ROWS_A_ROUND,
+                                    .n_rows = THR_MIN(left, ROWS_A_ROUND),
                                     .odd_shift = all->odd_shift};
             for (uint32_t i = 0; i < rows.n_rows && unpack_first; i++)
                 unpack(bytes + (size_t)i * BYTES_A_ROW, rows.codes + (size_t)i * ITEMS * (size_t)planes, planes,
@@ -163,7 +164,7 @@ INLINE void multiply_tile(uint32_t *distances, size_t stride, const tile_rows *a
             if (tile->bits == 8)
                 sum_items(item_sums, &rows);
             for (size_t q = 0; q < tile->n_queries; q += QUERIES) {
-                const size_t n = tile->n_queries - q < QUERIES ? tile->n_queries - q : QUERIES;
+                const size_t n = THR_MIN(tile->n_queries - q, QUERIES);
                 const int8_t *digits = tile->digits + DIGITS_A_ROW * (q / QUERIES * all->n_rows + r);
                 const tile_output to = {.distances = distances + q * stride + b * ITEMS,
                                         .stride = stride,

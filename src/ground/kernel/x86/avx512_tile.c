@@ -6,6 +6,7 @@
  * planes the rest is masked off, and b's sums are 16 times too large; with more, a second matrix holds the other
  * planes.
  */
+#include "base/minmax.h"
 #include "kernel/planes.h"
 #include "kernel/x86/avx512_products.h"
 
@@ -60,7 +61,7 @@ typedef struct item_matrices {
 
 INLINE item_matrices load_matrices(const uint8_t *row, const int first_item, const int planes) {
     const uint8_t *half = row + first_item / 32 * 32;
-    const int low_planes = planes < 4 ? planes : 4, item = first_item % 32;
+    const int low_planes = THR_MIN(planes, 4), item = first_item % 32;
     const plane_slots low = load_planes(half + ITEMS * (planes - low_planes), low_planes);
     item_matrices of = {matrices(low, item, 0), _mm512_setzero_si512()};
     if (planes > 4) {

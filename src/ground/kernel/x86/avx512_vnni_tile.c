@@ -3,6 +3,7 @@
  * Unpacking for VPDPBUSD without bit transposition instructions: masked shifts gather the planes' bits of dimensions i
  * and i + 4 into the nibbles of a byte, four such bytes are interleaved, and the nibbles are separated.
  */
+#include "base/minmax.h"
 #include "kernel/planes.h"
 #include "kernel/x86/avx512_products.h"
 
@@ -64,7 +65,7 @@ INLINE void nibbles_of_items(__m512i words[4], const __m512i *x, const int n_pla
 
 INLINE void unpack_row(uint8_t *bytes, const uint8_t *codes, const int planes, size_t read_ahead) {
     const uint8_t *ahead = thr_kernel_ahead_of(codes, read_ahead);
-    const int low_planes = planes < 4 ? planes : 4;
+    const int low_planes = THR_MIN(planes, 4);
     static const uint8_t none[ITEMS];
     __m512i x[4], low[4], high[4];
     for (int p = 0; p < planes; p++)

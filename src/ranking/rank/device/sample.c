@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/minmax.h"
 #include "rank/device/gpu_arrays.h"
 
 /* List the sample's queries and the panel rows where they begin. Returns the number of rows. */
@@ -16,7 +17,7 @@ static uint32_t list_sample(thr_rank_gpu_problem *d, const thr_rank_sample *samp
             continue;
         starts[d->n_sampled] = n_rows;
         d->sampled[d->n_sampled++] = (uint32_t)q;
-        n_rows += (uint32_t)((p->view.offsets[q + 1] - p->view.offsets[q] + sample->row_step - 1) / sample->row_step);
+        n_rows += (uint32_t)THR_CEIL_DIV(p->view.offsets[q + 1] - p->view.offsets[q], sample->row_step);
     }
     starts[d->n_sampled] = n_rows;
     return n_rows;

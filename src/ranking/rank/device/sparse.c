@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/minmax.h"
 #include "rank/device/gpu_arrays.h"
 
 /* A chunk's transposed entries, and where its features begin. */
@@ -82,7 +83,7 @@ thr_status thr_rank_device_copy_sparse(thr_rank_gpu_problem *d, thr_error *err) 
     thr_status status = THR_OK;
     for (size_t chunk = 0; chunk < p->n_chunks; chunk++) {
         const size_t n_here = (size_t)(chunk_entry(p, chunk + 1) - chunk_entry(p, chunk));
-        longest = n_here > longest ? n_here : longest;
+        longest = THR_MAX(n_here, longest);
     }
     THR_TRY(thr_rank_device_upload(d, sparse->starts, n_rows + 1, sizeof *sparse->starts, &d->x.starts, err));
     THR_TRY(thr_rank_device_upload(d, sparse->columns, n_entries, sizeof *sparse->columns, &d->x.columns, err));

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/minmax.h"
 #include "rank/device/gpu_arrays.h"
 
 _Static_assert(sizeof(thr_rank_op_node) == sizeof(thr_pair_node), "nodes are copied as they are");
@@ -65,7 +66,7 @@ static thr_status copy_depths(thr_rank_gpu_problem *d, const tree_shape *shape, 
     if (!thr_mul_size(n_rows, shape->n_depths, &n))
         return thr_fail(err, THR_ENOMEM, "trees of %u depths over %zu rows: too many", shape->n_depths, n_rows);
     THR_TRY(thr_rank_device_alloc(d, n, sizeof(uint32_t), &d->nodes, err));
-    THR_TRY(thr_rank_device_alloc(d, n > n_rows ? n : n_rows, sizeof(uint32_t), &d->orders, err));
+    THR_TRY(thr_rank_device_alloc(d, THR_MAX(n, n_rows), sizeof(uint32_t), &d->orders, err));
     THR_TRY(thr_rank_device_alloc(d, n, sizeof(uint32_t), &d->ranks, err));
     THR_TRY(thr_rank_device_alloc(d, n_rows, sizeof(uint32_t), &d->leaves, err));
     THR_TRY(thr_rank_device_alloc(d, shape->n_nodes, sizeof(thr_rank_op_node), &d->tree, err));

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/minmax.h"
+
 enum { RUN = 8 };
 
 /* A row's position is the number of rows before it. */
@@ -48,13 +50,12 @@ static bool in_order(const thr_scored_row *rows, uint32_t n) {
 thr_scored_row *thr_rank_sort_scored_rows(thr_scored_row *rows, thr_scored_row *spare, uint32_t n) {
     if (in_order(rows, n))
         return rows;
-    for (uint32_t from = 0; from < n; from += n - from < RUN ? n - from : RUN)
-        sort_run(rows + from, n - from < RUN ? n - from : RUN);
+    for (uint32_t from = 0; from < n; from += THR_MIN(n - from, RUN))
+        sort_run(rows + from, THR_MIN(n - from, RUN));
     for (uint64_t run = RUN; run < n; run *= 2) {
         for (uint64_t from = 0; from < n; from += 2 * run) {
             const uint64_t left = n - from;
-            merge(spare + from, rows + from, (uint32_t)(left < run ? left : run),
-                  (uint32_t)(left < 2 * run ? left : 2 * run));
+            merge(spare + from, rows + from, (uint32_t)THR_MIN(left, run), (uint32_t)THR_MIN(left, 2 * run));
         }
         thr_scored_row *merged = spare;
         spare = rows;

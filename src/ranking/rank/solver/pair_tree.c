@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/lower_bound.h"
+#include "base/minmax.h"
 
 enum { BLOCK = 8, HALF = BLOCK / 2, NARROW_ROWS = 65536 };
 
@@ -239,7 +240,7 @@ static void sum_all(const thr_pair_tree *tree, const double *values, double *low
 ALWAYS_INLINE void sum_node(const thr_pair_node *node, const void *ranks, const double *values, double *low,
                             double *high, double *prefixes, bool wide) {
     const uint32_t n = node->end - node->begin, n_worse = node->middle - node->begin, n_better = n - n_worse;
-    const uint32_t n_both = n_worse < n_better ? n_worse : n_better;
+    const uint32_t n_both = THR_MIN(n_worse, n_better);
     double *worse = prefixes, *better = prefixes + n_worse + 1, of_worse = 0, of_better = 0;
     values += node->begin;
     low += node->begin;

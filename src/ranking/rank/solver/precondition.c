@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/minmax.h"
 #include "parallel/pool.h"
 
 enum {
@@ -39,9 +40,9 @@ thr_rank_sample thr_rank_sample_choose(const thr_rank_problem *problem) {
     uint64_t wanted = (uint64_t)ROWS_A_FEATURE * view->n_features;
     /* a product takes 2 n_rows n steps for n features, a sampled row n^2 / 2 */
     const uint64_t paid = 4 * MATRIX_PRODUCTS * n_rows / (view->n_features > 0 ? view->n_features : 1);
-    wanted = wanted < paid ? wanted : paid;
+    wanted = THR_MIN(wanted, paid);
     const uint64_t step = n_rows / (wanted > 0 ? wanted : 1), most = n_queries / LEAST_QUERIES;
-    thr_rank_sample s = {.query_step = step < most ? step : most};
+    thr_rank_sample s = {.query_step = THR_MIN(step, most)};
     s.query_step = s.query_step > 0 ? s.query_step : 1;
     s.row_step = step / s.query_step > 0 ? step / s.query_step : 1;
     return s;
@@ -88,7 +89,7 @@ typedef struct panel_bands {
 
 static void add_band(void *arg, size_t band, uint32_t worker) {
     const panel_bands *bands = arg;
-    const size_t n = bands->p->problem->view.n_features, first = band * BAND, end = first + BAND < n ? first + BAND : n;
+    const size_t n = bands->p->problem->view.n_features, first = band * BAND, end = THR_MIN(first + BAND, n);
     (void)worker;
     const thr_product product = {.c = bands->p->sums + first * n,
                                  .a = bands->p->panel + first,
@@ -105,7 +106,7 @@ static void add_band(void *arg, size_t band, uint32_t worker) {
 
 static void add_panel(thr_rank_preconditioner *p, size_t n_rows) {
     panel_bands bands = {.p = p, .n_rows = n_rows};
-    thr_parallel_for(p->problem->context, (p->problem->view.n_features + BAND - 1) / BAND, add_band, &bands);
+    thr_parallel_for(p->problem->context, THR_CEIL_DIV(p->problem->view.n_features, BAND), add_band, &bands);
 }
 
 static void add_diagonal(thr_rank_preconditioner *p, uint64_t query, uint64_t row_step, double weight) {

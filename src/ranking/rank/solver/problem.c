@@ -5,6 +5,7 @@
 #include <float.h>
 #include <string.h>
 
+#include "base/minmax.h"
 #include "parallel/pool.h"
 #include "rank/solver/scratch.h"
 
@@ -75,8 +76,8 @@ static void find_pairs(const thr_pair_tree *tree, double margin, const thr_rank_
     for (uint32_t u = 0; u < tree->n; u++) {
         const double score = scratch->by_label[u];
         scratch->rows[u] = (thr_scored_row){.score = score, .row = u};
-        least = score < least ? score : least;
-        most = score > most ? score : most;
+        least = THR_MIN(score, least);
+        most = THR_MAX(score, most);
     }
     if (most - least < margin)
         thr_rank_pair_tree_set_all_active(tree, scratch->counts);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/minmax.h"
 #include "rank/solver/scratch.h"
 
 /* Rank the query's distinct labels and count its pairs, which are the pairs of rows with different labels. */
@@ -69,8 +70,8 @@ static double work_before(const query_sizes *sizes, uint64_t query) {
 static size_t set_chunks(const query_sizes *sizes, uint64_t *starts) {
     const uint64_t n_queries = sizes->n_queries, n_features = sizes->n_features > 0 ? sizes->n_features : 1;
     uint64_t n = 1 + values_before(sizes, n_queries) / VALUES_A_SUM / n_features;
-    n = n < THR_RANK_MAX_CHUNKS ? n : THR_RANK_MAX_CHUNKS;
-    n = n < n_queries ? n : n_queries;
+    n = THR_MIN(n, THR_RANK_MAX_CHUNKS);
+    n = THR_MIN(n, n_queries);
     const double all = work_before(sizes, n_queries);
     size_t chunk = 0;
     starts[0] = 0;
