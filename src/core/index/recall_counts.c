@@ -5,6 +5,7 @@
  */
 #include "index/impl.h"
 #include "index/calibration/calibrate.h"
+#include "scan/cost.h"
 
 #include <math.h>
 
@@ -17,12 +18,6 @@ enum {
      */
     MARGIN_TIMES = 2,
 };
-
-/*
- * Costs of a row in nanoseconds, beside its bytes: read in order, as a survivor's record, as a candidate's vector; then
- * bytes per nanosecond.
- */
-static const double ROW_NS = 2, SURVIVOR_NS = 20, CANDIDATE_NS = 20, BYTES_IN_ORDER = 28, BYTES_ANYWHERE = 12;
 
 /* The index of the least calibrated recall that is not below the wanted one; THR_TUNED_RECALLS if there is none. */
 static size_t recall_row(float recall) {
@@ -59,8 +54,9 @@ static uint64_t count_of_share(const uint64_t counts[THR_TUNED_KS], uint64_t k, 
 static bool exact_is_cheaper(const thr_index *index, double survivors, double candidates) {
     const double n_items = (double)index->manifest.n_items;
     const double size = (double)(index->vectors.quantiser->n_dims * thr_dtype_size(index->vectors.keep));
-    return n_items * (ROW_NS + size / BYTES_IN_ORDER) <
-           fmin(survivors, n_items) * SURVIVOR_NS + fmin(candidates, n_items) * (CANDIDATE_NS + size / BYTES_ANYWHERE);
+    return n_items * thr_cost_ns(THR_COST_VECTOR, 1, size) <
+           fmin(survivors, n_items) * THR_COST_RECORD_NS +
+               fmin(candidates, n_items) * thr_cost_ns(THR_COST_VECTOR_ANYWHERE, 1, size);
 }
 
 void thr_index_resolve_recall(const thr_index *index, uint64_t k, thr_search_options *options) {

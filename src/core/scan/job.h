@@ -287,7 +287,7 @@ void thr_scan_refine(const thr_scan_query *query, thr_lane *lane, thr_candidate 
 
 /*
  * Whether scoring the vectors of the allowed rows costs less than screening the blocks that hold them. Both costs are
- * estimates by constants of scan/refine.c: wrong ones change the time, not the answer.
+ * estimates by scan/cost.h: wrong ones change the time, not the answer.
  */
 bool thr_scan_rows_are_cheaper(const thr_scan_corpus *corpus, const uint64_t *filter, uint64_t n_allowed);
 

@@ -4,6 +4,7 @@
  *
  * Both use the same kernels on the same values, so a row's score has the same bits either way.
  */
+#include "scan/cost.h"
 #include "scan/pages.h"
 #include "scan/values.h"
 #include "base/blocks.h"
@@ -15,9 +16,6 @@ enum {
     QUEUED = 256,      /* rows */
     SPARSE = 24,       /* a block with fewer allowed rows is scored row by row */
 };
-
-/* Costs of scoring a row's vector and of screening a block: nanoseconds, and bytes per further nanosecond. */
-static const double ROW_NS = 20, ROW_BYTES_PER_NS = 14, BLOCK_NS = 40, BLOCK_BYTES_PER_NS = 16;
 
 /* |q - x|^2 of the query and a kept vector, both of length 1 or close to it. */
 static float square_distance(const thr_scan_query *query, thr_lane *lane, const thr_segment *segment, uint64_t item) {
@@ -195,8 +193,8 @@ static double touched_blocks(const uint64_t *filter, uint64_t n_rows) {
 bool thr_scan_rows_are_cheaper(const thr_scan_corpus *corpus, const uint64_t *filter, uint64_t n_allowed) {
     if (filter == NULL || corpus->keep == THR_DTYPE_NONE)
         return false;
-    const double row = ROW_NS + (double)thr_row_size(corpus) / ROW_BYTES_PER_NS;
+    const double row = thr_cost_ns(THR_COST_VECTOR_OF_SOME, 1, (double)thr_row_size(corpus));
     const double block =
-        BLOCK_NS + (double)thr_block_size(corpus->quantiser->n_dims, corpus->lead) / BLOCK_BYTES_PER_NS;
+        thr_cost_ns(THR_COST_FILTERED_BLOCK, 1, (double)thr_block_size(corpus->quantiser->n_dims, corpus->lead));
     return (double)n_allowed * row < touched_blocks(filter, corpus->n_rows) * block;
 }

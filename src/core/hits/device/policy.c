@@ -2,9 +2,7 @@
 /* policy.c - decides whether a search of posting lists runs on a GPU, by the policy of device/policy.h. */
 #include "base/error.h"
 #include "hits/hits.h"
-
-/* Estimated rates of the CPU, per second and thread: postings added, items offered. */
-static const double POSTING_RATE = 5e9, ITEM_RATE = 5e9;
+#include "scan/cost.h"
 
 static thr_status copy_lists(void *object, const thr_devices *devices, void **copy, thr_error *err) {
     const thr_hits *hits = object;
@@ -30,7 +28,8 @@ double thr_hits_cpu_seconds(const thr_hits *hits, const thr_hits_queries *querie
         const uint32_t f = thr_lists_find(lists, queries->features[i]);
         postings += f < lists->n_features ? (double)thr_lists_size(lists, f) : 0;
     }
-    return (postings / POSTING_RATE + (double)queries->n_queries * (double)lists->n_items / ITEM_RATE) / n_threads;
+    const double sums = (double)queries->n_queries * (double)lists->n_items;
+    return (postings * THR_COST_POSTING_NS + sums * THR_COST_SUM_NS) * 1e-9 / n_threads;
 }
 
 static thr_device_use use_of(thr_hits *hits) {

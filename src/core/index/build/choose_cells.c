@@ -2,10 +2,9 @@
 /*
  * choose_cells.c - a model of the time of a search, with cells and without.
  *
- * The model counts what a search reads: blocks that it screens, rows that it scores by all planes, and cells. Its
- * constants are the same on every machine, so the same rows get the same index everywhere. They were fitted to searches
- * on one core (AMD Zen 3, AVX2) of 20,000 to 1,000,000 vectors of 64 to 784 dimensions, which take 60 to 1,400
- * microseconds; wrong ones change the time, not the recall.
+ * The model counts what a search reads: blocks that it screens, rows that it scores by all planes, and cells. Their
+ * costs (scan/cost.h) were fitted to searches of 20,000 to 1,000,000 vectors of 64 to 784 dimensions, which take 60 to
+ * 1,400 microseconds.
  */
 #include "index/build/choose_cells.h"
 
@@ -13,6 +12,7 @@
 #include "code/encode.h"
 #include "index/impl.h"
 #include "index/journal/snapshot.h"
+#include "scan/cost.h"
 #include "select/bitmap.h"
 
 #include <math.h>
@@ -26,11 +26,6 @@ enum {
 
 static const float RECALL = 0.95f;
 static const float TRUTH = 0.9995f, PROMISED[] = {0.9f, 0.95f, 0.99f}; /* recalls of searches without cells and with */
-static const double SCAN_NS = 19000, CELLS_NS = 38000;                 /* of a search, whatever it reads */
-static const double BLOCK_NS = 16.6, CODE_BYTES_A_NS = 20;             /* screened without cells */
-static const double CELL_CODE_BYTES_A_NS = 13;                         /* screened with cells */
-static const double ROW_NS = 128;                                      /* scored by all planes or more */
-static const double CELL_NS = 6, CENTROID_BYTES_A_NS = 11.6;
 /*
  * Cells must be this many times as fast with RECALL, because they gain less with .99: on half a million sentences 2.7
  * times the speed with .95 become .9 to 1 with .99.
@@ -49,16 +44,18 @@ static double vector_bytes(const thr_manifest *m, double n_vectors) {
 /* The time of a search of all rows that scores n_read of them. */
 static double scan_ns(const thr_manifest *m, double n_read) {
     const double n_blocks = (double)m->n_rows / THR_BLOCK_ITEMS;
-    return SCAN_NS + n_blocks * BLOCK_NS + code_bytes(m, n_blocks) / CODE_BYTES_A_NS + n_read * ROW_NS;
+    return THR_COST_SEARCH_NS + thr_cost_ns(THR_COST_BLOCK, n_blocks, code_bytes(m, n_blocks)) +
+           n_read * THR_COST_SURVIVOR_NS;
 }
 
 static double centroids_ns(const thr_manifest *m, double n_cells) {
-    return n_cells * CELL_NS + vector_bytes(m, n_cells) / CENTROID_BYTES_A_NS;
+    return thr_cost_ns(THR_COST_CENTROID, n_cells, vector_bytes(m, n_cells));
 }
 
 /* The time of a search of cells that screens n_blocks and scores n_read rows. */
 static double cells_ns(const thr_manifest *m, double n_cells, double n_blocks, double n_read) {
-    return CELLS_NS + centroids_ns(m, n_cells) + code_bytes(m, n_blocks) / CELL_CODE_BYTES_A_NS + n_read * ROW_NS;
+    return THR_COST_CELLS_SEARCH_NS + centroids_ns(m, n_cells) +
+           thr_cost_ns(THR_COST_CELL_BLOCK, n_blocks, code_bytes(m, n_blocks)) + n_read * THR_COST_SURVIVOR_NS;
 }
 
 uint32_t thr_index_cells_to_try(const thr_manifest *m) {

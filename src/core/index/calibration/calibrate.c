@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/progress.h"
 #include "index/model/embed.h"
+#include "scan/cost.h"
 
 #include <math.h>
 #include <string.h>
@@ -19,12 +20,6 @@
 enum { GRID = 96, STEPS_A_DOUBLING = 4, AT_ONCE = 64 };
 
 static const double STANDARD_ERRORS = 2;
-
-/*
- * Costs of a survivor and of a candidate in nanoseconds, to choose between entries; a wrong cost changes the time, not
- * the recall.
- */
-static const double SURVIVOR_NS = 20, CANDIDATE_NS = 20, BYTES_A_NS = 12;
 
 /*
  * Shares of neighbours found, over queries: entry (a, b) is of those with lead ranks below counts[a] and full ranks
@@ -176,13 +171,14 @@ static void choose(const tuner *t, size_t k, double recall, uint64_t *survivors,
     const thr_scan_corpus *corpus = &t->index->vectors;
     const bool nested = t->index->corpus.lead < t->index->corpus.quantiser->item_bits,
                kept = corpus->keep != THR_DTYPE_NONE;
-    const double row_ns =
-        kept ? CANDIDATE_NS + (double)(corpus->quantiser->n_dims * thr_dtype_size(corpus->keep)) / BYTES_A_NS : 0;
+    const double size = (double)(corpus->quantiser->n_dims * thr_dtype_size(corpus->keep));
+    const double row_ns = kept ? thr_cost_ns(THR_COST_VECTOR_ANYWHERE, 1, size) : 0;
     double least = INFINITY;
     *survivors = *candidates = corpus->n_rows;
     for (size_t a = 0; a < t->n_counts; a++)
         for (size_t b = nested ? 0 : a; b <= a; b++) {
-            const double cost = (nested ? SURVIVOR_NS * (double)t->counts[a] : 0) + row_ns * (double)t->counts[b];
+            const double cost =
+                (nested ? THR_COST_RECORD_NS * (double)t->counts[a] : 0) + row_ns * (double)t->counts[b];
             if (t->counts[b] < thr_tuned_ks[k] || cost >= least || !reaches(t, k, a, b, recall))
                 continue;
             least = cost;

@@ -7,10 +7,8 @@
 #include "index/impl.h"
 
 #include "base/error.h"
+#include "scan/cost.h"
 #include "store/store.h"
-
-static const double SCAN_RATE = 25e9;  /* bytes of codes per second that a CPU is expected to scan */
-static const double CELLS_SHARE = 0.2; /* of the codes, that a search which skips cells is expected to scan */
 
 /* ------------------------------------------------------------------------------------------------ codes alone */
 
@@ -34,7 +32,8 @@ static thr_device_use use_of_codes(thr_index *index, uint64_t n_queries) {
                             .object = index,
                             .name = index->dir,
                             .bytes = (double)info->code_bytes + (double)info->vector_bytes,
-                            .seconds = (double)n_queries * (double)info->code_bytes / SCAN_RATE};
+                            .seconds =
+                                thr_cost_ns(THR_COST_CODES, 0, (double)n_queries * (double)info->code_bytes) * 1e-9};
 }
 
 /* ------------------------------------------------------------------------------------------------ with features */
@@ -165,7 +164,7 @@ thr_status thr_index_scan_cells(thr_index *index, thr_scan *scan, thr_cells_work
     const thr_cells_corpus cells = {&corpus, index->cells, index->n_segments};
     thr_device_use use = use_of_codes(index, queries->n_rows);
     bool done = false;
-    use.seconds *= CELLS_SHARE;
+    use.seconds *= THR_COST_CELLS_SHARE;
     THR_TRY(thr_device_enter(&index->codes, &use, &corpus.store, err));
     if (corpus.store != NULL) {
         const thr_status status = thr_cells_search(scan, workspace, &cells, queries, options, answers, &why);
