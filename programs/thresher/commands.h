@@ -15,9 +15,6 @@ extern const prog_command prog_index_upsert;
 extern const prog_command prog_index_remove;
 extern const prog_command prog_index_compact;
 extern const prog_command prog_index_create;
-extern const prog_command prog_shards_info;
-extern const prog_command prog_shards_verify;
-extern const prog_command prog_shards_search_command;
 extern const prog_command prog_tower_train;
 extern const prog_command prog_tower_encode;
 extern const prog_command prog_tower_eval;
@@ -39,7 +36,7 @@ extern const prog_command prog_eval_auc;
 extern const prog_command prog_eval_ndcg;
 extern const prog_command prog_eval_bleu;
 
-/* index/info.c: describe an index; for `info DIR` and `index info DIR`. */
+/* index/info.c: describe an index or a collection; for `info DIR` and `index info DIR`. */
 int prog_print_index(program *run, const char *dir);
 
 /* hits/info.c: detect posting lists by a file's first bytes; describe them. */

@@ -31,8 +31,8 @@ at_limit() {
 
 for words in "index search one queries.npy -k 3 -o found.trec" "index verify one" "index info one" \
     "index search one queries.npy -k 3 --filter ids.txt -o found.trec" "hits info a.hits" "head info a.head" \
-    "shards search many queries.npy -k 3 -o found.trec" "shards info many" "shards verify many" \
-    "shards search many --like 5 -k 3 -o found.trec" "index build queries.npy -o new" "index add changed queries.npy" \
+    "index search many queries.npy -k 3 -o found.trec" "index info many" "index verify many" \
+    "index search many --like 5 -k 3 -o found.trec" "index build queries.npy -o new" "index add changed queries.npy" \
     "index remove changed ids.txt" "index compact changed"; do
     for n in 4 5 6 7 8 9 10 11 12; do
         rm -rf new

@@ -39,7 +39,7 @@ for how in "cosine rows" "ip ids" "l2 names"; do
         works "$THRESHER" index search one queries.npy --exact $options -q
         mv out expected
         # shellcheck disable=SC2086
-        works "$THRESHER" shards search many queries.npy --exact $options -q
+        works "$THRESHER" index search many queries.npy --exact $options -q
         same out expected
     done
     for filter in mask.npy allowed.txt allowed.npy; do
@@ -49,37 +49,37 @@ for how in "cosine rows" "ip ids" "l2 names"; do
                 works "$THRESHER" index search one $queries --exact --filter $filter $options -q
                 mv out expected
                 # shellcheck disable=SC2086
-                works "$THRESHER" shards search many $queries --exact --filter $filter $options -q
+                works "$THRESHER" index search many $queries --exact --filter $filter $options -q
                 same out expected
             done
         done
     done
     { cat allowed.txt && echo 99999; } >more.txt
     fails 1 'more.txt: line 301: the collection has no item "99999"; --skip-missing leaves out such items' \
-        "$THRESHER" shards search many queries.npy --filter more.txt
-    works "$THRESHER" shards search many queries.npy --exact --filter more.txt --skip-missing -o -.trec
+        "$THRESHER" index search many queries.npy --filter more.txt
+    works "$THRESHER" index search many queries.npy --exact --filter more.txt --skip-missing -o -.trec
     mv out expected
     matches 'skipped 1 item that the collection does not have' err
-    works "$THRESHER" shards search many queries.npy --exact --filter allowed.txt -o -.trec
+    works "$THRESHER" index search many queries.npy --exact --filter allowed.txt -o -.trec
     same out expected
-    fails 1 'many: holds no item .*"99999"' "$THRESHER" shards search many --like 99999
-    works "$THRESHER" shards search many queries.npy -k 5 -o found.ivecs
+    fails 1 'many: holds no item .*"99999"' "$THRESHER" index search many --like 99999
+    works "$THRESHER" index search many queries.npy -k 5 -o found.ivecs
     matches '20 queries, 900 items' err
     works "$THRESHER" index search one queries.npy -k 5 --exact -o truth.ivecs
     works "$THRESHER" eval recall truth.ivecs found.ivecs -k 5
-    works "$THRESHER" shards verify many
+    works "$THRESHER" index verify many
     shard=$(find many -name "0*-*" | head -n 1)
     for change in "remove $shard --id 1" "compact $shard" "tune $shard" "add $shard queries.npy"; do
         # shellcheck disable=SC2086 # words
         fails 1 'is a shard of a collection, which would not open any more' "$THRESHER" index $change
     done
-    works "$THRESHER" shards verify many
+    works "$THRESHER" index verify many
 done
-works "$THRESHER" shards info many
+works "$THRESHER" index info many
 matches '^number          4, of 1 to 450 items$' out
 matches '^metric          l2$' out
 matches '^cells           none: searches read all items$' out
-works "$THRESHER" shards info many --json
+works "$THRESHER" index info many --json
 matches '"n_shards":4,"n_items":900' out
 
 # orders.py DIR: copies of a collection whose lists have their keys in other orders
@@ -104,12 +104,12 @@ END
 any_order() {
     works python orders.py "$1"
     for i in 0 1 2; do
-        works "$THRESHER" shards verify order$i
+        works "$THRESHER" index verify order$i
     done
 }
 any_order many
 sed -i 's/"metric"/"more": {"thresher_shards": [1]}, "text": "\\"{\\\\", "metric"/; s/_shards": 1/_shards": 3/' order1/shards.json
-fails 1 'has format 3' "$THRESHER" shards info order1
+fails 1 'has format 3' "$THRESHER" index info order1
 
 # Cells: the answers of one index, and items by id and name
 cat >cells.py <<'END'
@@ -130,63 +130,63 @@ shards.build("cells", parts, cells=40, replace=True)
 END
 for kind in rows ids names; do
     works python cells.py $kind
-    works "$THRESHER" shards verify cells
+    works "$THRESHER" index verify cells
     for queries in queries.npy "$(cat like)"; do
         for options in "-k 10 -o -.trec" "--radius 0.4 -o -.jsonl" "-k 400 --filter allowed.txt -o -.jsonl"; do
             # shellcheck disable=SC2086 # words
             works "$THRESHER" index search one $queries --exact $options -q
             mv out expected
             # shellcheck disable=SC2086
-            works "$THRESHER" shards search cells $queries --exact $options -q
+            works "$THRESHER" index search cells $queries --exact $options -q
             same out expected
         done
     done
-    works "$THRESHER" shards search cells queries.npy -k 5 --recall .9 -o -.trec
-    works "$THRESHER" shards search cells queries.npy -k 5 --recall .9 --json
+    works "$THRESHER" index search cells queries.npy -k 5 --recall .9 -o -.trec
+    works "$THRESHER" index search cells queries.npy -k 5 --recall .9 --json
     ! grep -q certified out err || die "a search that skips cells certifies unasked"
-    works "$THRESHER" shards search cells queries.npy -k 5 --recall .9 --json --certify
+    works "$THRESHER" index search cells queries.npy -k 5 --recall .9 --json --certify
     [ "$(grep -c '"certified":\(true\|false\)}$' out)" -eq 20 ] || die "not all answers have the flag \"certified\""
     fails 1 'mask.npy: a mask has one value per item in the order of the build, and this collection .* has cells' \
-        "$THRESHER" shards search cells queries.npy --filter mask.npy
+        "$THRESHER" index search cells queries.npy --filter mask.npy
     cp -r many moved
     sed -i 's/"n_items": 900,$/"n_items": 900, "has_removed": true,/' moved/shards.json
     fails 1 'mask.npy: a mask has one value per item in the order of the build, and this collection was changed' \
-        "$THRESHER" shards search moved queries.npy --filter mask.npy
+        "$THRESHER" index search moved queries.npy --filter mask.npy
     rm -r moved
 done
-works "$THRESHER" shards info cells
+works "$THRESHER" index info cells
 matches '^cells           [34][0-9] in all shards, of [0-9]* to [0-9]* items, 2[0-9] on average$' out
 matches '^without a cell  8 items: all searches read them$' out
 matches '^with recall .95 a search ' out
 any_order cells
-works "$THRESHER" shards info cells --json
+works "$THRESHER" index info cells --json
 matches '"n_cells":[34][0-9],"cells_read":[01]\(\.[0-9]*\)\?,"cells_speed":[0-9.]*,' out
 for change in 's/"cells": 40/"cells": "auto"/' 's/"cells": 40/"cells": 7/'; do
     sed -i "$change" cells/shards.json
-    works "$THRESHER" shards info cells
+    works "$THRESHER" index info cells
 done
 sed -i.good 's/"n_cells": /&1/' cells/shards.json
 for command in info verify; do
-    fails 1 'shards.json: has n_cells 1[34][0-9], and the shards have [34][0-9]:' "$THRESHER" shards $command cells
+    fails 1 'shards.json: has n_cells 1[34][0-9], and the shards have [34][0-9]:' "$THRESHER" index $command cells
 done
 mv cells/shards.json.good cells/shards.json
 sed -i 's/"cells": 7/"cells": 0/; s/"cells": "auto"/"cells": "some"/' cells/shards.json
-fails 1 'cells: expected "auto" or a whole number' "$THRESHER" shards info cells
+fails 1 'cells: expected "auto" or a whole number' "$THRESHER" index info cells
 
 # Roaring bitmaps of ids that are rows; texts without a model
 seq 3 7 899 >sevenths.txt
 to_roaring <sevenths.txt >sevenths.roaring
-works "$THRESHER" shards search many queries.npy --exact --filter sevenths.roaring -o -.trec
+works "$THRESHER" index search many queries.npy --exact --filter sevenths.roaring -o -.trec
 mv out expected
-works "$THRESHER" shards search many queries.npy --exact --filter sevenths.txt -o -.trec
+works "$THRESHER" index search many queries.npy --exact --filter sevenths.txt -o -.trec
 same out expected
 printf '5\n900\n' | to_roaring >beyond.roaring
-fails 1 'beyond.roaring: .*900' "$THRESHER" shards search many queries.npy --filter beyond.roaring
-fails 1 'many has no model to encode it' "$THRESHER" shards search many --text word
-fails 2 'QUERIES and --like exclude each other' "$THRESHER" shards search many queries.npy --like item5
-fails 2 'skip-missing needs --filter' "$THRESHER" shards search many queries.npy --skip-missing
+fails 1 'beyond.roaring: .*900' "$THRESHER" index search many queries.npy --filter beyond.roaring
+fails 1 'many has no model to encode it' "$THRESHER" index search many --text word
+fails 2 'QUERIES and --like exclude each other' "$THRESHER" index search many queries.npy --like item5
+fails 2 'skip-missing needs --filter' "$THRESHER" index search many queries.npy --skip-missing
 printf 'item1\n' >mask.u8bin
-fails 1 'mask.u8bin' "$THRESHER" shards search many queries.npy --filter mask.u8bin
+fails 1 'mask.u8bin' "$THRESHER" index search many queries.npy --filter mask.u8bin
 
 # Texts are encoded by the model that the shards hold
 awk 'BEGIN {
@@ -214,16 +214,18 @@ for queries in texts.txt "--text edit --text photo"; do
     works "$THRESHER" index search one-model $queries -k 5 --survivors 200 -o -.trec
     mv out expected
     # shellcheck disable=SC2086
-    works "$THRESHER" shards search many-model $queries -k 5 --survivors 200 -o -.trec
+    works "$THRESHER" index search many-model $queries -k 5 --survivors 200 -o -.trec
     same out expected
 done
 
-fails 1 'no collection of shards' "$THRESHER" shards info one
-fails 1 "many: is a collection of shards, not one index: use 'thresher shards'" "$THRESHER" index info many
-fails 1 'nowhere: there is no such directory' "$THRESHER" shards search nowhere queries.npy -k 1
+fails 1 "many: is a collection of shards, not one index: use thresher.shards" "$THRESHER" index tune many
+fails 2 'many is a collection, and --follow is for an index' "$THRESHER" index search many queries.npy --follow
+works "$THRESHER" info many
+matches '^number          4, ' out
+fails 1 'nowhere: there is no such directory' "$THRESHER" index search nowhere queries.npy -k 1
 random_rows 3 5 1 | to_fvecs >five.fvecs
-fails 1 'queries and items must have the same' "$THRESHER" shards search many five.fvecs -k 1
-fails 2 'not for --radius' "$THRESHER" shards search many queries.npy --radius 1 --candidates 5
+fails 1 'queries and items must have the same' "$THRESHER" index search many five.fvecs -k 1
+fails 2 'not for --radius' "$THRESHER" index search many queries.npy --radius 1 --candidates 5
 
 # Damage
 cp -r many good
@@ -233,16 +235,16 @@ again() {
 }
 shard=$(sed -n 's/.*"directory": "\(000003-[0-9a-f]*\)".*/\1/p' many/shards.json)
 rm -rf "many/$shard"
-fails 1 "$shard: shard 2 of the collection is missing" "$THRESHER" shards search many queries.npy -k 1
+fails 1 "$shard: shard 2 of the collection is missing" "$THRESHER" index search many queries.npy -k 1
 again
 rm -rf "many/$shard"
 works "$THRESHER" index build queries.npy -o "many/$shard"
-fails 1 "$shard: shard 2 has another" "$THRESHER" shards info many
+fails 1 "$shard: shard 2 has another" "$THRESHER" index info many
 again
 # spoilt EDIT COMMAND TEXT: after an edit of shards.json by sed, shards COMMAND fails with TEXT.
 spoilt() {
     sed -i "$1" many/shards.json
-    fails 1 "$3" "$THRESHER" shards "$2" many
+    fails 1 "$3" "$THRESHER" index "$2" many
     again
 }
 spoilt '/000003/d' verify 'leave a gap: a shard is missing'
@@ -265,10 +267,10 @@ spoilt 's/"checksum": "[0-9a-f]\{4\}/"checksum": "0000/' verify 'was changed or 
 size=$(wc -c <good/shards.json)
 for length in 0 1 20 200 $((size / 2)) $((size - 3)); do
     head -c "$length" good/shards.json >many/shards.json
-    fails 1 'shards.json' "$THRESHER" shards info many
+    fails 1 'shards.json' "$THRESHER" index info many
 done
 again
 for file in many/"$shard"/*.seg; do
     printf 'x' | dd of="$file" bs=1 seek=9000 conv=notrunc 2>err
 done
-fails 1 "$shard" "$THRESHER" shards verify many
+fails 1 "$shard" "$THRESHER" index verify many

@@ -58,7 +58,7 @@ equal() {
     works "$THRESHER" index search one "$@"
     cp out expected
     notes err >expected_notes
-    works "$THRESHER" shards search many "$@"
+    works "$THRESHER" index search many "$@"
     same out expected
     notes err >got_notes
     same got_notes expected_notes
@@ -69,10 +69,10 @@ for kind in rows ids cells names; do
     offsets=offsets.npy
     by_row="--rank-features columns.npy --rank-columns 3,score,1"
     if [ $kind = cells ]; then
-        works "$THRESHER" shards info many
+        works "$THRESHER" index info many
         matches '^cells           [0-9]* in all shards' out
         fails 1 'cells reorder items, so numbers cannot be matched to them by row' \
-            "$THRESHER" shards search many queries.npy --features users.txt --offsets offsets.npy
+            "$THRESHER" index search many queries.npy --features users.txt --offsets offsets.npy
         offsets=bids.tsv
         by_row="--rank-features columns.tsv --rank-items item --rank-columns price,score,age"
     fi
@@ -106,7 +106,7 @@ for kind in rows ids cells names; do
     done
 
     # a promised recall finds nearly the same
-    works "$THRESHER" shards search many queries.npy --features users.txt -k 5 -o found.ivecs --json
+    works "$THRESHER" index search many queries.npy --features users.txt -k 5 -o found.ivecs --json
     matches '"collection":"many","output":"found.ivecs","n_queries":20,"k":5' out
     works "$THRESHER" index search one queries.npy --features users.txt -k 5 --exact -o truth.ivecs
     works "$THRESHER" eval recall truth.ivecs found.ivecs -k 5
@@ -120,14 +120,14 @@ for kind in rows ids cells names; do
     { cat allowed.txt && echo 1799; } | sort -nu >more.txt
     if ! grep -q '^1799$' allowed.txt; then
         to_roaring <more.txt >more.roaring
-        fails 1 'more.roaring: ' "$THRESHER" shards search many queries.npy --filter more.roaring
+        fails 1 'more.roaring: ' "$THRESHER" index search many queries.npy --filter more.roaring
     fi
 done
 
 # what cannot be
 head -5 users.txt >few.txt
 cat users.txt few.txt >too_many.txt
-search="$THRESHER shards search many queries.npy -k 5"
+search="$THRESHER index search many queries.npy -k 5"
 while IFS='|' read -r code pattern words; do
     # shellcheck disable=SC2086 # words
     fails "$code" "$pattern" $search $words
@@ -140,7 +140,7 @@ done <<END
 1|queries.npy has 20 rows, the collection has 600 items|--rank rank.model --rank-columns 1,score,2 --rank-features queries.npy
 1|--target|--target (late
 END
-fails 2 'not for --radius' "$THRESHER" shards search many queries.npy --features users.txt --radius 1
+fails 2 'not for --radius' "$THRESHER" index search many queries.npy --features users.txt --radius 1
 cat >plain.py <<'END_OF_PYTHON'
 import numpy as np
 from thresher import shards
@@ -149,7 +149,7 @@ shards.build("plain", [np.load("queries.npy")] * 2)
 END_OF_PYTHON
 works python plain.py
 fails 1 'plain was built without features: build it with features= of thresher.shards.build' \
-    "$THRESHER" shards search plain queries.npy --features users.txt
+    "$THRESHER" index search plain queries.npy --features users.txt
 
 # users in words: a dual model makes their vectors, and weights of features
 awk 'BEGIN {

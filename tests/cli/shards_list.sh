@@ -83,7 +83,7 @@ wrong = [
 
 def accepts(verb):
     """Whether both accept it; an error of this script's if they differ, or if Python raises another kind of error."""
-    done = subprocess.run([sys.argv[1], "shards", verb, "c"], capture_output=True)
+    done = subprocess.run([sys.argv[1], "index", verb, "c"], capture_output=True)
     assert done.returncode in (0, 1), done
     try:
         shards.read("c") if verb == "info" else shards.verify("c")
@@ -132,5 +132,5 @@ thresher.shards.build("c", [(x, numpy.arange(9))], calibration_queries=0, replac
 cp c/shards.json c/shards.json.kept
 works python many.py
 started=$(date +%s)
-fails 1 'shard 0 of the collection is missing' "$THRESHER" shards search c nothing.npy -k 1
+fails 1 'shard 0 of the collection is missing' "$THRESHER" index search c nothing.npy -k 1
 [ $(($(date +%s) - started)) -le 20 ] || die "reading a list of 100,000 shards takes too long"

@@ -87,7 +87,7 @@ def codes(kept, folder, n_items, n_shards=8, n_dims=128):
     np.save(name, queries)
     program = os.path.join(os.path.dirname(os.environ["THRESHER_LIBRARY"]), "thresher")
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    words = [program, "shards", "search", path, name, "-k", "10", "-o", os.path.join(folder, "r.ivecs"), "-q"]
+    words = [program, "index", "search", path, name, "-k", "10", "-o", os.path.join(folder, "r.ivecs"), "-q"]
     found["shell_s"] = seconds_of(lambda: subprocess.run(words, check=True))
     found["shell_kb"] = max(before, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
     kept["codes"] = found
@@ -99,7 +99,7 @@ def codes_text(found):
         figure("queries/s, one at a time", 1 / found["single"], digits=".1f"),
         figure("queries/s, 64 at a time", 1 / found["batch"], digits=".1f"),
         figure("speed of one query over a plain read of the same bytes", found["read"] / found["single"], 0.85),
-        figure("thresher shards search of 64 queries, one shard open at a time, s", found["shell_s"], digits=".2f"),
+        figure("thresher index search of 64 queries, one shard open at a time, s", found["shell_s"], digits=".2f"),
         figure("memory of that search with mapped files, MiB", found["shell_kb"] / 1024, digits=".0f"),
         figure("build, s", found["build_s"], digits=".0f"),
     ]

@@ -439,6 +439,14 @@ static char *join(const char *dir, const char *name) {
     return path;
 }
 
+bool prog_is_collection(const char *dir) {
+    char *path = join(dir, "shards.json");
+    const bool is = path != NULL && access(path, F_OK) == 0;
+
+    free(path);
+    return is;
+}
+
 int prog_shards_read(prog_shards *shards, const char *dir) {
     char *path = join(dir, "shards.json"), *text = NULL;
     *shards = (prog_shards){.dir = dir};

@@ -34,6 +34,9 @@ typedef struct prog_shards {
     prog_shard *shards; /* in the order of rows */
 } prog_shards;
 
+/* Whether a directory has a list of shards. */
+bool prog_is_collection(const char *dir);
+
 /* Read and check DIR/shards.json. Returns PROG_DONE, or an exit code after printing an error. */
 int prog_shards_read(prog_shards *shards, const char *dir);
 void prog_shards_free(prog_shards *shards);
@@ -51,3 +54,6 @@ thr_status prog_shards_open(const prog_shards *shards, thr_context *context, uin
  * does not open after a shard was changed by itself.
  */
 bool prog_refuse_shard(const char *dir);
+
+/* info.c: describe a collection, or verify every byte of it. Returns PROG_DONE or an exit code. */
+int prog_print_collection(program *run, const char *dir, bool verify);

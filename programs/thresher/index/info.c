@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "collection/manifest.h"
 #include "tower/dual.h"
 #include "index/summary.h"
 #include "cli/json.h"
@@ -14,7 +15,7 @@
 #include "info/verified.h"
 #include "cli/messages.h"
 
-PROG_PATH_ARGUMENT(arguments, "DIR", PROG_NAMES_DIR, "an index");
+PROG_PATH_ARGUMENT(arguments, "DIR", PROG_NAMES_DIR, "an index or a collection of shards");
 
 /* Whether the items' codes are a model's. */
 static bool holds_codes(const thr_index_info *info, const thr_tower_config *model) {
@@ -217,7 +218,7 @@ static thr_status examine(program *run, const char *dir, bool verify, thr_index 
     return status;
 }
 
-/* Describe the index; the command verify reads every byte of it. */
+/* Describe the index or collection; the command verify reads every byte of it. */
 int prog_print_index(program *run, const char *dir) {
     const bool verify = run->command == &prog_index_verify;
     const double start = prog_seconds();
@@ -226,6 +227,8 @@ int prog_print_index(program *run, const char *dir) {
     measures measured;
     int rc = PROG_DONE;
 
+    if (prog_is_collection(dir))
+        return prog_print_collection(run, dir, verify);
     if (examine(run, dir, verify, &index, &measured, &err) != THR_OK)
         rc = prog_failed(&err);
     else if (verify)
@@ -244,19 +247,23 @@ static int run_either(program *run, const void *values) {
 
 const prog_command prog_index_info = {
     PROG_COMMAND("index", "info", prog_path_values, arguments, prog_no_options, run_either),
-    .summary = "describe an index",
-    .text = "Shows the size, metric, codes and stored vectors of an index. Reads only headers and some "
-            "vectors, to measure the error of their codes and, with cells, what searches read; thresher index verify "
-            "reads everything.",
-    .examples = PROG_EXAMPLES("thresher index info words.index", "thresher index info words.index --json"),
+    .summary = "describe an index or a collection",
+    .text =
+        "Shows the size, metric, codes and stored vectors of an index. Reads only headers and some "
+        "vectors, to measure the error of their codes and, with cells, what searches read; thresher index verify "
+        "reads everything. Of a collection also the number of shards and their sizes; the shards are checked against "
+        "shards.json.",
+    .examples = PROG_EXAMPLES("thresher index info words.index", "thresher index info my.shards --json"),
 };
 
 /* ------------------------------------------------------------------------------------------------ verify */
 
 const prog_command prog_index_verify = {
     PROG_COMMAND("index", "verify", prog_path_values, arguments, prog_no_options, run_either),
-    .summary = "read every byte of an index and check it",
+    .summary = "read every byte of an index or a collection and check it",
     .text = "Reads all files of an index and compares all checksums. Exit code 1: the index is "
-            "damaged; the message names the file, the section and the offset.",
+            "damaged; the message names the file, the section and the offset. Reads a collection one shard after the "
+            "other, and checks that the shards are those that shards.json names. It does not compare the given ids of "
+            "shards with each other; thresher.shards.verify in Python does.",
     .examples = PROG_EXAMPLES("thresher index verify words.index"),
 };

@@ -33,13 +33,13 @@ static thr_status follow(prog_vector_search *s, bool *other_model, thr_error *er
     s->index = newer;
     s->info = thr_index_get_info(newer);
     s->search.results.named = newer;
-    prog_search_values_set(&s->values->common, s->info.n_items, &s->options);
+    prog_search_values_set(s->values, s->info.n_items, &s->options);
     *other_model = model_of(newer) != model_of(s->first);
     if (!*other_model)
         return THR_OK;
     *err = (thr_error){.status = THR_ECHANGED};
     (void)snprintf(err->text, sizeof err->text, "%.200s: was built again with another model: search it again",
-                   s->values->common.dir);
+                   s->values->dir);
     return THR_ECHANGED;
 }
 
@@ -80,8 +80,7 @@ static int open_features(prog_vector_search *s) {
     prog_items_part part;
     const prog_items items = prog_items_of_index(s->index, "", &part);
     const prog_hits_parts parts = {&s->part, s->part.hits != NULL ? 1 : 0, prog_items_disorder(&items)};
-    const int rc =
-        prog_search_values_features(&s->values->common, &s->search, &parts, "thresher index build --features");
+    const int rc = prog_search_values_features(s->values, &s->search, &parts, "thresher index build --features");
 
     s->options.target = prog_features_target(&s->search.features, 0);
     return rc;
@@ -92,8 +91,8 @@ static int open_users(prog_vector_search *s, const char *file, const prog_list *
     const thr_dual *dual = thr_dual_of_index(s->index);
 
     if (dual == NULL || s->part.hits == NULL || s->first == NULL)
-        return prog_search_values_users(&s->values->common, &s->search, dual, file, texts);
-    prog_error("--follow does not work with features, and %s has some", s->values->common.dir);
+        return prog_search_values_users(s->values, &s->search, dual, file, texts);
+    prog_error("--follow does not work with features, and %s has some", s->values->dir);
     return PROG_FAILED;
 }
 
@@ -105,38 +104,37 @@ static void note_recall(const prog_vector_search *s) {
     if (estimates && prog_is_given(s->search.run, "recall"))
         prog_note("%s: has no vectors, so scores are estimates: --recall is the share of the best by these, not of the "
                   "true best",
-                  s->values->common.dir);
+                  s->values->dir);
 }
 
 int prog_vector_search_prepare(prog_vector_search *s) {
-    const prog_index_values *values = s->values;
+    const prog_search_values *values = s->values;
     prog_search *search = &s->search;
     thr_error err = {.status = THR_OK};
 
-    if (thr_index_open(search->run->context, values->common.dir, &s->index, &err) != THR_OK)
+    if (thr_index_open(search->run->context, values->dir, &s->index, &err) != THR_OK)
         return prog_failed(&err);
     s->info = thr_index_get_info(s->index);
     note_recall(s);
-    s->items = prog_items_of_index(s->index, values->common.dir, &s->all);
+    s->items = prog_items_of_index(s->index, values->dir, &s->all);
     s->first = values->follow ? s->index : NULL;
     search->n_items = values->follow ? THR_NO_ID : s->info.n_items; /* it may grow */
-    search->queries = values->common.queries;
+    search->queries = values->queries;
     search->has_cells = thr_index_get_cells(s->index).n_cells > 0;
     search->may_skip_cells =
         search->has_cells && (values->follow || thr_index_get_journal(s->index).n_bytes == 0); /* it may be folded */
     search->search_batch = search_batch;
     thr_search_options_init(&s->options);
-    prog_search_values_set(&values->common, s->info.n_items, &s->options);
-    int rc = prog_search_values_filter(&values->common, search->run, &s->items, &s->filter, &s->options);
+    prog_search_values_set(values, s->info.n_items, &s->options);
+    int rc = prog_search_values_filter(values, search->run, &s->items, &s->filter, &s->options);
     if (rc == PROG_DONE)
-        rc = prog_search_values_words(&values->common, &s->items, search, &s->like, &s->vectors);
+        rc = prog_search_values_words(values, &s->items, search, &s->like, &s->vectors);
     if (rc == PROG_DONE)
-        rc = prog_results_open(&search->results, search->run, values->common.output, s->info.has_names ? name_of : NULL,
-                               s->index, values->common.rerank.columns != NULL);
+        rc = prog_results_open(&search->results, search->run, values->output, s->info.has_names ? name_of : NULL,
+                               s->index, values->rerank.columns != NULL);
     if (rc == PROG_DONE)
-        rc = prog_search_values_prepare(&values->common, s->info.metric,
-                                        values->common.filter != NULL ? s->filter.n_allowed : UINT64_MAX, search,
-                                        &s->least_score);
+        rc = prog_search_values_prepare(
+            values, s->info.metric, values->filter != NULL ? s->filter.n_allowed : UINT64_MAX, search, &s->least_score);
     s->options.certified = search->certified;
     search->reads_all_cells = search->reads_all_cells && s->info.relative_codes;
     if (values->follow) {
@@ -145,7 +143,7 @@ int prog_vector_search_prepare(prog_vector_search *s) {
         search->skips_wrong = !search->by_radius;
     }
     if (rc == PROG_DONE)
-        rc = prog_rerank_open(&search->rerank, search->run, &values->common.rerank, &s->items, search->depth);
+        rc = prog_rerank_open(&search->rerank, search->run, &values->rerank, &s->items, search->depth);
     return rc == PROG_DONE ? open_features(s) : rc;
 }
 
@@ -153,24 +151,24 @@ int prog_vector_search_prepare(prog_vector_search *s) {
 
 int prog_vector_search_file(prog_vector_search *s) {
     thr_reader *file = NULL, *texts = NULL;
-    int rc = prog_input_open(s->search.run->context, s->values->common.queries, &file);
+    int rc = prog_input_open(s->search.run->context, s->values->queries, &file);
 
     if (rc != PROG_DONE)
         return rc;
     if (thr_reader_get_shape(file).dtype == THR_DTYPE_NONE || prog_encodes_vectors(thr_tower_of_index(s->index)))
-        rc = prog_texts_reader(s->index, s->values->common.dir, s->values->common.queries, file, &texts);
+        rc = prog_texts_reader(s->index, s->values->dir, s->values->queries, file, &texts);
     if (rc == PROG_DONE)
-        rc = texts != NULL ? open_users(s, s->values->common.queries, NULL)
-                           : prog_search_values_users(&s->values->common, &s->search, NULL, NULL, NULL);
+        rc = texts != NULL ? open_users(s, s->values->queries, NULL)
+                           : prog_search_values_users(s->values, &s->search, NULL, NULL, NULL);
     if (rc == PROG_DONE)
-        rc = prog_search_rows(&s->search, texts != NULL ? texts : file, s->values->common.dir, s->info.n_dims);
+        rc = prog_search_rows(&s->search, texts != NULL ? texts : file, s->values->dir, s->info.n_dims);
     thr_reader_free(texts);
     thr_reader_free(file);
     return rc;
 }
 
 int prog_vector_search_words(prog_vector_search *s) {
-    const int rc = s->like == NULL ? open_users(s, NULL, &s->values->common.text) : PROG_DONE;
+    const int rc = s->like == NULL ? open_users(s, NULL, &s->values->text) : PROG_DONE;
 
     return rc == PROG_DONE ? prog_search_words(&s->search, s->vectors, s->info.n_dims) : rc;
 }

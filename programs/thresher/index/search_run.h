@@ -1,20 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * search_run.h - one run of `index search`: queries from a file, by name or as texts, batch by batch.
+ * search_run.h - one run of `index search` in an index: queries from a file, by name or as texts, batch by batch.
  */
 #pragma once
 
 #include "search/options.h"
 
-/* Values of the command line. */
-typedef struct prog_index_values {
-    prog_search_values common;
-    bool follow;
-} prog_index_values;
-
 typedef struct prog_vector_search {
     prog_search search;
-    const prog_index_values *values;
+    const prog_search_values *values;
     thr_index *index;
     thr_index *first; /* with --follow: the index as it was opened, whose model encodes texts; else NULL */
     thr_index_info info;

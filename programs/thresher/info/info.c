@@ -211,7 +211,7 @@ static int run_info(program *run, const void *values) {
 static const prog_argument arguments[] = {
     {PROG_ARGUMENT("FILE|DIR", PROG_NAMES_FILE, offsetof(info_values, path),
                    "a file of vectors, ids, words, results, a model, posting lists, a head or examples to rank "
-                   "(.svm), or an index")},
+                   "(.svm), an index or a collection")},
     {.name = NULL},
 };
 
@@ -224,6 +224,6 @@ const prog_command prog_info = {
             "threads, the GPUs or the reason why there are none, the optional formats of this build, "
             "and the speed of each method to compute distances. With a file: its rows, dimensions "
             "and type of values; for a model its sides or languages; for examples to rank queries, "
-            "pairs and labels. For an index, as thresher index info.",
+            "pairs and labels. For an index or a collection, as thresher index info.",
     .examples = PROG_EXAMPLES("thresher info", "thresher info vectors.fvecs", "thresher info words.index --json"),
 };

@@ -7,7 +7,7 @@
  * All are open, their headers read, while items are looked up that --filter and --like name; and until the end if the
  * first has features, since opening posting lists reads them, or if results are sorted by features of items.
  */
-#include "shards/search_run.h"
+#include "collection/search_run.h"
 
 #include <stdint.h>
 #include <stdio.h>

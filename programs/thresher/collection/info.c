@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* info.c - `shards info DIR` and `shards verify DIR`. */
+/* info.c - `index info` and `index verify` of a collection. */
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "cli/json.h"
 #include "index/summary.h"
 #include "output/plain.h"
-#include "commands.h"
 #include "collection/manifest.h"
 #include "info/verified.h"
 #include "cli/messages.h"
-
-PROG_PATH_ARGUMENT(arguments, "DIR", PROG_NAMES_DIR, "a collection of shards");
 
 /* Sums over all shards. */
 typedef struct totals {
@@ -194,9 +191,7 @@ static void print_text(const prog_shards *s, const totals *all) {
                  (double)all->file_bytes / (double)s->n_items);
 }
 
-static int run_either(program *run, const void *values) {
-    const char *dir = ((const prog_path_values *)values)->path;
-    const bool verify = run->command == &prog_shards_verify;
+int prog_print_collection(program *run, const char *dir, bool verify) {
     const double start = prog_seconds();
     prog_shards shards;
     totals all;
@@ -213,24 +208,3 @@ static int run_either(program *run, const void *values) {
     prog_shards_free(&shards);
     return rc;
 }
-
-const prog_command prog_shards_info = {
-    PROG_COMMAND("shards", "info", prog_path_values, arguments, prog_no_options, run_either),
-    .summary = "describe a collection of shards",
-    .text = "Shows the number of shards, their sizes, metric, codes and stored vectors, and checks the shards "
-            "against shards.json. Reads only headers and, with cells, some codes and vectors, to measure what searches "
-            "read; thresher shards verify reads everything.",
-    .examples = PROG_EXAMPLES("thresher shards info my.shards", "thresher shards info my.shards --json"),
-};
-
-/* ------------------------------------------------------------------------------------------------ verify */
-
-const prog_command prog_shards_verify = {
-    PROG_COMMAND("shards", "verify", prog_path_values, arguments, prog_no_options, run_either),
-    .summary = "read every byte of all shards and check it",
-    .text =
-        "Reads all files of one shard after the other, compares all checksums, and checks that the shards are those "
-        "that shards.json names. It does not compare the given ids of shards with each other; "
-        "thresher.shards.verify in Python does. Exit code 1: the message names the shard, the file and the place.",
-    .examples = PROG_EXAMPLES("thresher shards verify my.shards"),
-};

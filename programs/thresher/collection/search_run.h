@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* search_run.h - one run of `shards search`: every batch of queries goes to all shards, one after the other. */
+/* search_run.h - `index search` in a collection: every batch of queries goes to all shards, one after the other. */
 #pragma once
 
 #include "search/options.h"
