@@ -1,39 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * json.h - write JSON to a stream, a value at a time, in one line.
+ * json.h - write JSON to a stream, by base/text/json.h: keys with their values, objects in one line.
  *
- *     prog_json json = prog_json_object();       {
- *     prog_json_key(&json, "n_items");           "n_items":
- *     prog_json_count(&json, 3);                 3
- *     prog_json_end_object(&json);               } and a line end
+ *     prog_json json = prog_json_object();           {
+ *     prog_json_key_count(&json, "n_items", 3);      "n_items":3
+ *     prog_json_end_object(&json);                   } and a line end
  *
- * Write errors stay in the stream's error flag. Bytes that are no UTF-8 are written as U+FFFD.
+ * Write errors stay in the stream's error flag.
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 
-typedef struct prog_json {
-    FILE *file;
-    bool comma; /* a comma is needed before the next value */
-} prog_json;
+#include "base/text/json.h"
+
+typedef thr_json_out prog_json; /* to a stream */
 
 prog_json prog_json_to(FILE *file);
-void prog_json_open(prog_json *json, char bracket);
-void prog_json_close(prog_json *json, char bracket);
 void prog_json_end(prog_json *json); /* the line */
 
 /* Open an object on standard output; close it and end the line. */
 prog_json prog_json_object(void);
 void prog_json_end_object(prog_json *json);
 
-void prog_json_key(prog_json *json, const char *key);
 void prog_json_text(prog_json *json, const char *text); /* NULL: null */
-void prog_json_count(prog_json *json, uint64_t n);
-void prog_json_real(prog_json *json, double x); /* %.9g; null for infinity and NaN */
+void prog_json_real(prog_json *json, double x);         /* %.9g; null for infinity and NaN */
 void prog_json_bool(prog_json *json, bool yes);
 void prog_json_null(prog_json *json);
 

@@ -235,22 +235,22 @@ static void drop_lines(translation *t) {
 static void put_json(FILE *file, const translation *t, const thr_translations *made, size_t i) {
     prog_json json = prog_json_to(file);
 
-    prog_json_open(&json, '{');
+    thr_json_open(&json, '{');
     prog_json_key_count(&json, "query", t->n_lines + i);
-    prog_json_key(&json, "translations");
-    prog_json_open(&json, '[');
+    thr_json_put_key(&json, "translations");
+    thr_json_open(&json, '[');
     for (uint64_t j = made->first_of[i]; j < made->first_of[i + 1]; j++) {
         const thr_translation *one = &made->translations[j];
 
-        prog_json_open(&json, '{');
+        thr_json_open(&json, '{');
         prog_json_key_text(&json, "text", t->values->words ? one->words : one->text);
         prog_json_key_real(&json, "score", one->score);
         prog_json_key_real(&json, "log_prob", one->log_prob);
         prog_json_key_count(&json, "n_words", one->n_words);
         prog_json_key_bool(&json, "ended", one->ended);
-        prog_json_close(&json, '}');
+        thr_json_close(&json, '}');
     }
-    prog_json_close(&json, ']');
+    thr_json_close(&json, ']');
     prog_json_end_object(&json);
 }
 

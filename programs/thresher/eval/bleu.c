@@ -192,19 +192,19 @@ static void print_line(const thr_bleu_score *score, const char *signature) {
 }
 
 static void json_counts(prog_json *json, const char *key, const uint64_t *counts) {
-    prog_json_key(json, key);
-    prog_json_open(json, '[');
+    thr_json_put_key(json, key);
+    thr_json_open(json, '[');
     for (int i = 0; i < THR_BLEU_ORDER; i++)
-        prog_json_count(json, counts[i]);
-    prog_json_close(json, ']');
+        thr_json_put_count(json, counts[i]);
+    thr_json_close(json, ']');
 }
 
 static void json_reals(prog_json *json, const char *key, const double *reals, size_t n) {
-    prog_json_key(json, key);
-    prog_json_open(json, '[');
+    thr_json_put_key(json, key);
+    thr_json_open(json, '[');
     for (size_t i = 0; i < n; i++)
         prog_json_real(json, reals[i]);
-    prog_json_close(json, ']');
+    thr_json_close(json, ']');
 }
 
 static void print_json(const thr_bleu_score *score, const char *signature, size_t n_references,

@@ -67,17 +67,17 @@ static void print_json(const char *dir, const thr_index *index, measures measure
                      {"journal_bytes", thr_index_get_journal(index).n_bytes}, {"n_without_cell", without_cell(index)});
     prog_json_cells(&json, &measured.cells);
     if (thr_tower_of_index(index) != NULL) {
-        prog_json_key(&json, "model");
-        prog_json_open(&json, '{');
+        thr_json_put_key(&json, "model");
+        thr_json_open(&json, '{');
         prog_json_model(&json, thr_tower_of_index(index));
-        prog_json_close(&json, '}');
+        thr_json_close(&json, '}');
     }
     if (thr_dual_of_index(index) != NULL) {
         const thr_dual_info dual = thr_dual_get_info(thr_dual_of_index(index));
-        prog_json_key(&json, "model");
-        prog_json_open(&json, '{');
+        thr_json_put_key(&json, "model");
+        thr_json_open(&json, '{');
         prog_json_dual(&json, &dual);
-        prog_json_close(&json, '}');
+        thr_json_close(&json, '}');
     }
     prog_json_end_object(&json);
 }

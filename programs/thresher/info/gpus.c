@@ -130,7 +130,7 @@ static void json_gpu(uint32_t number, prog_json *json) {
     thr_device_info info;
     bool usable = look_at(number, &info, &err);
 
-    prog_json_open(json, '{');
+    thr_json_open(json, '{');
     prog_json_key_count(json, "number", number);
     if (info.name[0] != '\0') {
         prog_json_key_text(json, "name", info.name);
@@ -142,7 +142,7 @@ static void json_gpu(uint32_t number, prog_json *json) {
     }
     prog_json_key_bool(json, "usable", usable);
     prog_json_key_text(json, "why_not", usable ? NULL : err.text);
-    prog_json_close(json, '}');
+    thr_json_close(json, '}');
 }
 
 void prog_json_gpus(const program *run, prog_json *json) {
@@ -150,10 +150,10 @@ void prog_json_gpus(const program *run, prog_json *json) {
     uint32_t n = count_gpus(run, &err);
 
     prog_json_key_text(json, "device", thr_context_device(run->context));
-    prog_json_key(json, "gpus");
-    prog_json_open(json, '[');
+    thr_json_put_key(json, "gpus");
+    thr_json_open(json, '[');
     for (uint32_t i = 0; i < n; i++)
         json_gpu(i, json);
-    prog_json_close(json, ']');
+    thr_json_close(json, ']');
     prog_json_key_text(json, "no_gpus_why", n == 0 ? err.text : NULL);
 }

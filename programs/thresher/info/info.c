@@ -53,16 +53,16 @@ static int print_build(const program *run) {
 
         prog_json_key_text(&json, "version", thr_version());
         prog_json_key_text(&json, "cpu_level", level);
-        prog_json_key(&json, "cpu_levels_available");
-        prog_json_open(&json, '[');
+        thr_json_put_key(&json, "cpu_levels_available");
+        thr_json_open(&json, '[');
         for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++)
             if (has_level(levels[i]))
                 prog_json_text(&json, thr_isa_name(levels[i]));
-        prog_json_close(&json, ']');
+        thr_json_close(&json, ']');
         prog_json_key_count(&json, "n_threads", n_threads);
         prog_json_gpus(run, &json);
         prog_json_key_text(&json, "features", features);
-        prog_json_key(&json, "kernels");
+        thr_json_put_key(&json, "kernels");
         rc = prog_json_kernels(run, &json);
         if (rc != PROG_DONE)
             return rc;
@@ -102,11 +102,11 @@ static void print_file_json(const char *path, const thr_reader_shape *shape, boo
 
     prog_json_key_text(&json, "file", path);
     prog_json_key_text(&json, "kind", is_text ? "text" : "matrix");
-    prog_json_key(&json, is_text ? "n_lines" : "n_rows");
+    thr_json_put_key(&json, is_text ? "n_lines" : "n_rows");
     if (shape->n_rows == THR_ROWS_UNKNOWN)
         prog_json_null(&json);
     else
-        prog_json_count(&json, shape->n_rows);
+        thr_json_put_count(&json, shape->n_rows);
     if (!is_text) {
         prog_json_key_count(&json, "n_dims", shape->n_dims);
         prog_json_key_text(&json, "dtype", thr_dtype_name(shape->dtype));

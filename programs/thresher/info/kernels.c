@@ -51,24 +51,24 @@ int prog_print_kernels(const program *run) {
 int prog_json_kernels(const program *run, prog_json *json) {
     thr_way_choice choice;
 
-    prog_json_open(json, '[');
+    thr_json_open(json, '[');
     for (size_t i = 0; i < N_SHAPES; i++) {
         int rc = choose_way(run, i, &choice);
 
         if (rc != PROG_DONE)
             return rc;
-        prog_json_open(json, '{');
+        thr_json_open(json, '{');
         PROG_JSON_COUNTS(json, {"n_dims", choice.n_dims}, {"item_bits", choice.item_bits},
                          {"query_bits", choice.query_bits}, {"n_queries", choice.n_queries});
-        prog_json_key(json, "distances_a_second");
-        prog_json_open(json, '{');
+        thr_json_put_key(json, "distances_a_second");
+        thr_json_open(json, '{');
         for (int way = 0; way < THR_N_WAYS; way++)
             prog_json_key_real(json, thr_way_name((thr_way)way), choice.rates[way]);
-        prog_json_close(json, '}');
+        thr_json_close(json, '}');
         prog_json_key_text(json, "taken", thr_way_name(choice.way));
         prog_json_key_bool(json, "forced", choice.forced);
-        prog_json_close(json, '}');
+        thr_json_close(json, '}');
     }
-    prog_json_close(json, ']');
+    thr_json_close(json, ']');
     return PROG_DONE;
 }

@@ -7,6 +7,6 @@
 
 /*
  * The number of ids in the list "ids":, -1 if the line has none or another value. Writes the first `most` of them to
- * ids. line[length] is a NUL byte; a NUL before it makes the line invalid.
+ * ids. What follows the list is not read.
  */
 int64_t prog_jsonl_ids(const char *line, size_t length, uint64_t *ids, uint64_t most);

@@ -116,23 +116,23 @@ static void put_table(prog_results *results, const prog_answer *answer) {
 
 /* Print one object per item: its words and their shares. */
 static void put_json_matches(prog_json *json, const prog_answer *answer) {
-    prog_json_key(json, "matches");
-    prog_json_open(json, '[');
+    thr_json_put_key(json, "matches");
+    thr_json_open(json, '[');
     for (uint64_t i = 0; i < answer->n; i++) {
-        prog_json_open(json, '{');
+        thr_json_open(json, '{');
         for (uint64_t m = first_match(answer, i); m < answer->match_ends[i]; m++)
             prog_json_key_real(json, answer->matches[m].word, (double)answer->matches[m].share);
-        prog_json_close(json, '}');
+        thr_json_close(json, '}');
     }
-    prog_json_close(json, ']');
+    thr_json_close(json, ']');
 }
 
 static void put_json_log_probs(prog_json *json, const prog_answer *answer) {
-    prog_json_key(json, "log_probs");
-    prog_json_open(json, '[');
+    thr_json_put_key(json, "log_probs");
+    thr_json_open(json, '[');
     for (uint64_t i = 0; i < answer->n; i++)
         prog_json_real(json, (double)answer->log_probs[i]);
-    prog_json_close(json, ']');
+    thr_json_close(json, ']');
     prog_json_key_text(json, "normaliser", answer->normaliser);
     prog_json_key_count(json, "candidates", *answer->n_candidates);
 }
@@ -145,50 +145,50 @@ static void put_json_unknown(prog_json *json, const prog_hits_query *query) {
         if (query->features[i] != UINT32_MAX)
             continue;
         if (!is_open) {
-            prog_json_key(json, "unknown");
-            prog_json_open(json, '[');
+            thr_json_put_key(json, "unknown");
+            thr_json_open(json, '[');
             is_open = true;
         }
         prog_json_text(json, prog_hits_query_word(query, i));
     }
     if (is_open)
-        prog_json_close(json, ']');
+        thr_json_close(json, ']');
 }
 
 static void put_json(prog_results *results, const prog_answer *answer) {
     prog_json json = prog_json_to(results->out.file);
 
-    prog_json_open(&json, '{');
+    thr_json_open(&json, '{');
     prog_json_key_count(&json, "query", results->n_queries);
     if (answer->like != NULL)
         prog_json_key_text(&json, "like", answer->like);
     if (answer->text != NULL)
         prog_json_key_text(&json, "text", answer->text);
-    prog_json_key(&json, "ids");
-    prog_json_open(&json, '[');
+    thr_json_put_key(&json, "ids");
+    thr_json_open(&json, '[');
     for (uint64_t i = 0; i < answer->n; i++)
-        prog_json_count(&json, answer->ids[i]);
-    prog_json_close(&json, ']');
-    prog_json_key(&json, "scores");
-    prog_json_open(&json, '[');
+        thr_json_put_count(&json, answer->ids[i]);
+    thr_json_close(&json, ']');
+    thr_json_put_key(&json, "scores");
+    thr_json_open(&json, '[');
     for (uint64_t i = 0; i < answer->n; i++)
         prog_json_real(&json, (double)answer->scores[i]);
-    prog_json_close(&json, ']');
+    thr_json_close(&json, ']');
     if (answer->found_scores != NULL) {
-        prog_json_key(&json, "search_scores");
-        prog_json_open(&json, '[');
+        thr_json_put_key(&json, "search_scores");
+        thr_json_open(&json, '[');
         for (uint64_t i = 0; i < answer->n; i++)
             prog_json_real(&json, (double)answer->found_scores[i]);
-        prog_json_close(&json, ']');
+        thr_json_close(&json, ']');
     }
     if (answer->log_probs != NULL)
         put_json_log_probs(&json, answer);
     if (results->name_of != NULL) {
-        prog_json_key(&json, "names");
-        prog_json_open(&json, '[');
+        thr_json_put_key(&json, "names");
+        thr_json_open(&json, '[');
         for (uint64_t i = 0; i < answer->n; i++)
             prog_json_text(&json, name_of(results, answer->ids[i]));
-        prog_json_close(&json, ']');
+        thr_json_close(&json, ']');
     }
     if (answer->matches != NULL)
         put_json_matches(&json, answer);

@@ -56,7 +56,7 @@ static void put_lines(FILE *file, const prediction *p, bool as_json) {
     for (uint64_t r = 0; r < p->view.n_rows; r++) {
         prog_json json = prog_json_to(file);
 
-        prog_json_open(&json, '{');
+        thr_json_open(&json, '{');
         prog_json_key_count(&json, "row", r);
         prog_json_key_real(&json, "score", p->rows.scores[places[r]]);
         prog_json_end_object(&json);

@@ -268,15 +268,15 @@ static void print_json(const train_values *values, const training *work, const c
                     {"train_s", report->seconds});
     prog_json_key_text(&json, "device", device);
     if (work->path.judged) {
-        prog_json_key(&json, "folds");
-        prog_json_open(&json, '[');
+        thr_json_put_key(&json, "folds");
+        thr_json_open(&json, '[');
         for (size_t i = 0; i < work->path.n; i++) {
-            prog_json_open(&json, '{');
+            thr_json_open(&json, '{');
             prog_json_key_real(&json, "c", work->path.costs[i]);
             prog_json_key_real(&json, "pairwise_accuracy", work->path.accuracies[i]);
-            prog_json_close(&json, '}');
+            thr_json_close(&json, '}');
         }
-        prog_json_close(&json, ']');
+        thr_json_close(&json, ']');
     }
     prog_json_end_object(&json);
 }

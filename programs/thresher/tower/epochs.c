@@ -32,19 +32,19 @@ void prog_epochs_add(void *user, const thr_tower_epoch *epoch) {
 }
 
 void prog_epochs_json(const prog_epochs *epochs, prog_json *json) {
-    prog_json_key(json, "epochs");
-    prog_json_open(json, '[');
+    thr_json_put_key(json, "epochs");
+    thr_json_open(json, '[');
     for (size_t i = 0; i < epochs->n; i++) {
         const thr_tower_epoch *epoch = &epochs->all[i];
 
-        prog_json_open(json, '{');
+        thr_json_open(json, '{');
         prog_json_key_count(json, "epoch", epoch->epoch);
         PROG_JSON_REALS(json, {"seconds", epoch->seconds}, {"examples_per_s", epoch->examples_per_second},
                         {"loss", epoch->loss}, {"valid_loss", epoch->valid_loss},
                         {"valid_quality", epoch->valid_quality});
-        prog_json_close(json, '}');
+        thr_json_close(json, '}');
     }
-    prog_json_close(json, ']');
+    thr_json_close(json, ']');
 }
 
 int prog_epochs_failed(const thr_error *err) {

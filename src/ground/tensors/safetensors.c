@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/files/file.h"
-#include "tensors/json.h"
+#include "base/text/json.h"
 #include "tensors/dtype_names.h"
 #include "tensors/heapsort.h"
 
@@ -44,53 +44,53 @@ struct thr_tensors {
 
 static thr_status parse_string(thr_tensors *t, thr_json *json, const char **string, thr_error *err) {
     size_t length = 0;
-    THR_TRY(thr_tensors_json_take_string(json, t->strings + t->n_strings, &length, err));
+    THR_TRY(thr_json_take_string(json, t->strings + t->n_strings, &length, err));
     *string = t->strings + t->n_strings;
     t->n_strings += length + 1;
     return THR_OK;
 }
 
 static thr_status parse_metadata(thr_tensors *t, thr_json *json, thr_error *err) {
-    THR_TRY(thr_tensors_json_expect(json, '{', "the metadata is not an object of strings", err));
-    if (thr_tensors_json_take(json, '}'))
+    THR_TRY(thr_json_expect(json, '{', "the metadata is not an object of strings", err));
+    if (thr_json_take(json, '}'))
         return THR_OK;
     do {
         tensor_pair pair;
         THR_TRY(parse_string(t, json, &pair.key, err));
-        THR_TRY(thr_tensors_json_expect(json, ':', "a colon was expected", err));
+        THR_TRY(thr_json_expect(json, ':', "a colon was expected", err));
         THR_TRY(parse_string(t, json, &pair.value, err));
         THR_TRY(thr_grow(t->context, &t->pairs, &t->pairs_capacity, t->n_pairs + 1, sizeof *t->pairs,
                          "metadata of tensors", err));
         t->pairs[t->n_pairs++] = pair;
-    } while (thr_tensors_json_take(json, ','));
-    return thr_tensors_json_expect(json, '}', "the metadata has no end", err);
+    } while (thr_json_take(json, ','));
+    return thr_json_expect(json, '}', "the metadata has no end", err);
 }
 
 /* Parse [] or [2, 3]; *n_values is the product. */
 static thr_status parse_shape(thr_json *json, thr_tensor *tensor, uint64_t *n_values, thr_error *err) {
     *n_values = 1;
-    THR_TRY(thr_tensors_json_expect(json, '[', "the shape is not a list", err));
-    if (thr_tensors_json_take(json, ']'))
+    THR_TRY(thr_json_expect(json, '[', "the shape is not a list", err));
+    if (thr_json_take(json, ']'))
         return THR_OK;
     do {
         uint64_t n = 0;
-        THR_TRY(thr_tensors_json_take_count(json, &n, err));
+        THR_TRY(thr_json_take_count(json, &n, err));
         if (__builtin_mul_overflow(*n_values, n, n_values))
-            return thr_tensors_json_fail(json, "a tensor has too many values", err);
+            return thr_json_fail(json, "a tensor has too many values", err);
         if (tensor->n_axes < THR_TENSOR_AXES)
             tensor->shape[tensor->n_axes] = n;
         tensor->n_axes++;
-    } while (thr_tensors_json_take(json, ','));
-    return thr_tensors_json_expect(json, ']', "the shape has no end", err);
+    } while (thr_json_take(json, ','));
+    return thr_json_expect(json, ']', "the shape has no end", err);
 }
 
 static thr_status parse_offsets(thr_json *json, uint64_t offsets[2], thr_error *err) {
     static const char what[] = "the offsets are not two numbers";
-    THR_TRY(thr_tensors_json_expect(json, '[', what, err));
-    THR_TRY(thr_tensors_json_take_count(json, &offsets[0], err));
-    THR_TRY(thr_tensors_json_expect(json, ',', what, err));
-    THR_TRY(thr_tensors_json_take_count(json, &offsets[1], err));
-    return thr_tensors_json_expect(json, ']', what, err);
+    THR_TRY(thr_json_expect(json, '[', what, err));
+    THR_TRY(thr_json_take_count(json, &offsets[0], err));
+    THR_TRY(thr_json_expect(json, ',', what, err));
+    THR_TRY(thr_json_take_count(json, &offsets[1], err));
+    return thr_json_expect(json, ']', what, err);
 }
 
 static thr_status parse_kind(thr_tensors *t, thr_json *json, thr_tensor_kind *kind, thr_error *err) {
@@ -100,7 +100,7 @@ static thr_status parse_kind(thr_tensors *t, thr_json *json, thr_tensor_kind *ki
     const thr_tensor_kind *found = thr_tensors_kind_find(word);
     t->n_strings = before;
     if (found == NULL)
-        return thr_tensors_json_fail(json, "the dtype is unknown", err);
+        return thr_json_fail(json, "the dtype is unknown", err);
     *kind = *found;
     return THR_OK;
 }
@@ -122,7 +122,7 @@ static thr_status parse_value(thr_tensors *t, thr_json *json, unsigned key, thr_
 static thr_status parse_entry(thr_tensors *t, thr_json *json, thr_tensor *tensor, tensor_entry *entry, thr_error *err) {
     static const char *const keys[] = {"dtype", "shape", "data_offsets"};
     unsigned seen = 0;
-    THR_TRY(thr_tensors_json_expect(json, '{', "a tensor is not an object", err));
+    THR_TRY(thr_json_expect(json, '{', "a tensor is not an object", err));
     do {
         const size_t before = t->n_strings;
         const char *word = NULL;
@@ -132,14 +132,14 @@ static thr_status parse_entry(thr_tensors *t, thr_json *json, thr_tensor *tensor
             key++;
         t->n_strings = before;
         if (key == 3 || (seen & 1u << key) != 0)
-            return thr_tensors_json_fail(json, "a key of a tensor is unknown or occurs twice", err);
+            return thr_json_fail(json, "a key of a tensor is unknown or occurs twice", err);
         seen |= 1u << key;
-        THR_TRY(thr_tensors_json_expect(json, ':', "a colon was expected", err));
+        THR_TRY(thr_json_expect(json, ':', "a colon was expected", err));
         THR_TRY(parse_value(t, json, key, tensor, entry, err));
-    } while (thr_tensors_json_take(json, ','));
+    } while (thr_json_take(json, ','));
     if (seen != 7)
-        return thr_tensors_json_fail(json, "a tensor lacks dtype, shape or data_offsets", err);
-    return thr_tensors_json_expect(json, '}', "a tensor has no end", err);
+        return thr_json_fail(json, "a tensor lacks dtype, shape or data_offsets", err);
+    return thr_json_expect(json, '}', "a tensor has no end", err);
 }
 
 /* Set the address and size of a tensor after checking its offsets against its type and the data. */
@@ -176,25 +176,24 @@ static thr_status parse_tensor(thr_tensors *t, thr_json *json, const char *name,
 
 static thr_status parse_header(thr_tensors *t, thr_json *json, thr_error *err) {
     bool has_metadata = false;
-    THR_TRY(thr_tensors_json_expect(json, '{', "no object", err));
-    if (!thr_tensors_json_take(json, '}')) {
+    THR_TRY(thr_json_expect(json, '{', "no object", err));
+    if (!thr_json_take(json, '}')) {
         do {
             const char *name = NULL;
             THR_TRY(parse_string(t, json, &name, err));
-            THR_TRY(thr_tensors_json_expect(json, ':', "a colon was expected", err));
+            THR_TRY(thr_json_expect(json, ':', "a colon was expected", err));
             if (strcmp(name, metadata_name) != 0) {
                 THR_TRY(parse_tensor(t, json, name, err));
             } else {
                 if (has_metadata)
-                    return thr_tensors_json_fail(json, "the metadata occurs twice", err);
+                    return thr_json_fail(json, "the metadata occurs twice", err);
                 has_metadata = true;
                 THR_TRY(parse_metadata(t, json, err));
             }
-        } while (thr_tensors_json_take(json, ','));
-        THR_TRY(thr_tensors_json_expect(json, '}', "the header has no end", err));
+        } while (thr_json_take(json, ','));
+        THR_TRY(thr_json_expect(json, '}', "the header has no end", err));
     }
-    return thr_tensors_json_at_end(json) ? THR_OK
-                                         : thr_tensors_json_fail(json, "something follows the header's object", err);
+    return thr_json_at_end(json) ? THR_OK : thr_json_fail(json, "something follows the header's object", err);
 }
 
 /* ------------------------------------------------------------------------------------------------ open */

@@ -3,14 +3,13 @@
  * safetensors_write.c - the writer. Builds the header in memory and pads it with spaces so that the data begins at a
  * multiple of 64. Tensors follow in descending order of value size, which aligns each for its type.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/files/out.h"
 #include "base/minmax.h"
 #include "base/text/utf8.h"
-#include "tensors/json.h"
+#include "base/text/json.h"
 #include "tensors/safetensors.h"
 #include "tensors/dtype_names.h"
 #include "tensors/heapsort.h"
@@ -115,44 +114,50 @@ static size_t most_header_bytes(const thr_tensors_image *image) {
     return n;
 }
 
-static char *write_metadata(const thr_tensors_image *image, char *to) {
-    to += snprintf(to, ENTRY_BYTES, "\"%s\":{", metadata_name);
-    for (size_t i = 0; i < image->n_metadata; i++) {
-        if (i != 0)
-            *to++ = ',';
-        to += thr_tensors_json_quote(image->metadata[i][0], to);
-        *to++ = ':';
-        to += thr_tensors_json_quote(image->metadata[i][1], to);
-    }
-    *to++ = '}';
-    return to;
+static void append(void *to, const char *bytes, size_t n) {
+    char **const at = to;
+    memcpy(*at, bytes, n);
+    *at += n;
 }
 
-static char *write_tensor(const thr_tensor *tensor, uint64_t place, char *to) {
-    to += thr_tensors_json_quote(tensor->name, to);
-    to += snprintf(to, ENTRY_BYTES, ":{\"dtype\":\"%s\",\"shape\":[", thr_tensors_kind_of(tensor->dtype)->name);
+static void write_metadata(const thr_tensors_image *image, thr_json_out *out) {
+    thr_json_put_key(out, metadata_name);
+    thr_json_open(out, '{');
+    for (size_t i = 0; i < image->n_metadata; i++) {
+        thr_json_put_key(out, image->metadata[i][0]);
+        thr_json_put_text(out, image->metadata[i][1]);
+    }
+    thr_json_close(out, '}');
+}
+
+static void write_tensor(const thr_tensor *tensor, uint64_t place, thr_json_out *out) {
+    thr_json_put_key(out, tensor->name);
+    thr_json_open(out, '{');
+    thr_json_put_key(out, "dtype");
+    thr_json_put_text(out, thr_tensors_kind_of(tensor->dtype)->name);
+    thr_json_put_key(out, "shape");
+    thr_json_open(out, '[');
     for (uint32_t i = 0; i < tensor->n_axes; i++)
-        to += snprintf(to, ENTRY_BYTES, "%s%llu", i != 0 ? "," : "", (unsigned long long)tensor->shape[i]);
-    to += snprintf(to, ENTRY_BYTES, "],\"data_offsets\":[%llu,%llu]}", (unsigned long long)place,
-                   (unsigned long long)(place + tensor->n_bytes));
-    return to;
+        thr_json_put_count(out, tensor->shape[i]);
+    thr_json_close(out, ']');
+    thr_json_put_key(out, "data_offsets");
+    thr_json_open(out, '[');
+    thr_json_put_count(out, place);
+    thr_json_put_count(out, place + tensor->n_bytes);
+    thr_json_close(out, ']');
+    thr_json_close(out, '}');
 }
 
 /* Write the length and the JSON, padded to a multiple of 64 bytes. */
 static size_t make_header(const thr_tensors_image *image, const uint64_t *places, char *header) {
     char *to = header + LEAD_BYTES;
-    bool first = true;
-    *to++ = '{';
-    if (image->n_metadata != 0) {
-        to = write_metadata(image, to);
-        first = false;
-    }
-    for (size_t i = 0; i < image->n_tensors; i++, first = false) {
-        if (!first)
-            *to++ = ',';
-        to = write_tensor(&image->tensors[i], places[i], to);
-    }
-    *to++ = '}';
+    thr_json_out out = {.put = append, .to = &to};
+    thr_json_open(&out, '{');
+    if (image->n_metadata != 0)
+        write_metadata(image, &out);
+    for (size_t i = 0; i < image->n_tensors; i++)
+        write_tensor(&image->tensors[i], places[i], &out);
+    thr_json_close(&out, '}');
     while ((to - header) % ALIGN != 0)
         *to++ = ' ';
     const uint64_t length = (uint64_t)(to - header) - LEAD_BYTES;
