@@ -10,7 +10,7 @@ const prog_identity prog_self = {
 };
 
 const prog_noun prog_nouns[] = {
-    {"scan", "builds, scans and searches, also with filters"},
+    {"scan", "builds and scans"},
     {"writer", "durable changes of an index"},
     {"tower", "learned codes of texts"},
     {"hits", "posting lists"},

@@ -43,12 +43,11 @@ refused 2 'demo takes no arguments: x' demo x
 if python=$(python3 -c 'import sys; print(sys.executable)' 2>/dev/null); then
     printf '#!/bin/sh\nexec "%s" -S "$@"\n' "$python" >bare-python
     chmod +x bare-python
-    for bench in search promise bounded shards live xfbq tower ads papers 'rank --accuracy' 'head --peers' \
-        'head --model M'; do
-        # shellcheck disable=SC2086 # they are words
+    for bench in search promise promise-kept cold bounded shards live xfbq papers tower tower-vectors rank-accuracy \
+        head-peers head-translation ads ads-peers; do
         run env -i PATH="$scratch/bin" PYTHON="$scratch/bare-python" sh "$source_dir/run" bench $bench --help
         [ "$code" -eq 0 ] || die "exit $code: ./run bench $bench --help"
-        matches "^usage: ./run bench ${bench%% *}" out
+        matches "^usage: ./run bench $bench " out
     done
 fi
 

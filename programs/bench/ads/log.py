@@ -149,14 +149,14 @@ class Log:
 class Batches:
     """The input of a step, as arrays."""
 
-    def __init__(self, log, distinct=True):
-        self.log, self.distinct = log, distinct
+    def __init__(self, log):
+        self.log = log
         self.seen = Distinct(len(log.items.lengths) // log.items.n_fields)
 
     def make(self, numbers):
         log = self.log
         shown = log.shown[numbers]
-        items, places = self.seen.of(shown.ravel()) if self.distinct else (shown.ravel(), np.arange(shown.size))
+        items, places = self.seen.of(shown.ravel())
         at, n_words = spread(log.history.offsets, numbers)
         rows = log.history.values[at]
         found, n_found = spread(log.match_offsets, numbers)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Make a log of ad requests from public data: what a user bought next, among sampled ads.
 
-    make_log.py DATA Beauty OUT [--seed N] [--ads N] [--bids drawn|category] [--share X] [--thin N]
+    make_log.py DATA Beauty OUT [--seed N] [--ads N]
 
 DATA holds `amazon_s3rec` (time-ordered histories of users, and items' attributes: Beauty, Sports_and_Outdoors,
 Toys_and_Games) and `ipinyou` (histograms of the prices that impressions were sold for, of nine advertisers).
@@ -12,9 +12,7 @@ ads and bids together, so part of this one is made up. What is real: who bought 
 taken for advertisers, and categories. What is not:
 
   bids        are DRAWN, not observed: every brand is given one of the nine price histograms, and every item a bid from
-              its brand's. They do not depend on users. Values are these bids. With --bids category they follow a RULE
-              instead: items of one category in 8, by a hash of the item's last category, have bids of 100, all others
-              of 1. A user's history predicts which categories come next, so that a model can gain value.
+              its brand's. They do not depend on users. Values are these bids.
   requests    there is one for every purchase but a user's first: its best ad is what was bought.
   other ads   are SAMPLED, not shown: half of them by how often they were bought in training, half uniformly, none that
               the user has by then. None of them is known to be better, so all are equal, below the best.
@@ -22,9 +20,6 @@ taken for advertisers, and categories. What is not:
 A user's last purchase is for the test, the one before it for validation, all others for training: no test purchase is part of any training request, neither as a best ad nor in a history. The times of different users are not comparable
 in this data, so a training request of one may be later than another's test. Histories hold what was bought before the
 request, counted: click.item, click.category, click.brand; and last.*, of the last purchase alone.
-
---share keeps so many of the training requests. --thin N then drops all but one in N of those whose bought ad has the
-lowest bid: requests weigh by the value of what was bought.
 """
 
 import argparse
@@ -35,7 +30,6 @@ import json
 import lzma
 import os
 import random
-import zlib
 
 HISTORY_MOST = 50  # purchases of a history that count: the last ones
 ADVERTISERS = ("1458", "2259", "2261", "2821", "2997", "3358", "3386", "3427", "3476")
@@ -80,19 +74,6 @@ def draw_bids(data, items, rng):
     of_brand = collections.defaultdict(lambda: rng.choice(prices))
     return {item: (rng.choice(prices) if brand is None else of_brand[brand]).draw(rng)
             for item, (brand, _) in sorted(items.items())}
-
-
-def category_bids(items):
-    """100 for one category in 8, else 1."""
-    def dear(categories):
-        return bool(categories) and zlib.crc32(str(categories[-1]).encode()) % 8 == 0
-
-    return {item: 100 if dear(categories) else 1 for item, (_, categories) in items.items()}
-
-
-def thinned(requests, bids, n, rng):
-    least = min(bids.values())
-    return [(history, best) for history, best in requests if bids[best] > least or rng.random() * n < 1]
 
 
 def item_words(item, items):
@@ -144,9 +125,6 @@ def main():
     parser.add_argument("out", help="a directory")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--ads", type=int, default=30, help="of a request (default: 30)")
-    parser.add_argument("--bids", choices=["drawn", "category"], default="drawn")
-    parser.add_argument("--share", type=float, default=1, help="of the training requests (default: 1)")
-    parser.add_argument("--thin", type=int, default=1, metavar="N", help="one in N of cheap training requests")
     given = parser.parse_args()
 
     rng = random.Random(f"{given.name} {given.seed}")
@@ -154,7 +132,7 @@ def main():
     items = read_attributes(given.data, given.name)
     for item in {item for history in histories for item in history} - items.keys():
         items[item] = (None, [])
-    bids = draw_bids(given.data, items, rng) if given.bids == "drawn" else category_bids(items)
+    bids = draw_bids(given.data, items, rng)
     bought = collections.Counter({item: 0 for item in items})
     for history in histories:
         bought.update(history[:-2])
@@ -169,10 +147,6 @@ def main():
         "valid": [(history[:-2], history[-2]) for history in histories if len(history) > 2],
         "test": [(history[:-1], history[-1]) for history in histories if len(history) > 2],
     }
-    if given.share < 1:
-        splits["train"] = random.Random(given.seed).sample(splits["train"], int(given.share * len(splits["train"])))
-    if given.thin > 1:
-        splits["train"] = thinned(splits["train"], bids, given.thin, random.Random(given.seed))
     for name, requests in splits.items():
         write_requests(os.path.join(given.out, name + ".tsv"), requests, items, bids, sampler, rng)
         print(f"{name}: {len(requests)} requests")

@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Dual towers trained beside PyTorch: `./run bench ads --peers`.
+"""Dual towers trained beside PyTorch: `./run bench ads-peers`.
 
 First both are shown to compute the same: from the same weights the loss of one batch, and the weights after one step.
-Then the requests per second of both, in one run, on one thread: Thresher before and after the ways that PyTorch is
-written. Every way is a process of its own, whose environment sets how memory is kept.
+Then the requests per second of both, in one run, on one thread: Thresher before and after PyTorch.
 """
 
-import inspect
 import json
 import os
 import pickle
@@ -14,12 +12,12 @@ import sys
 import tempfile
 from functools import partial
 
-from bench.shared.common import Kept, first_lines, page, publish, read_safetensors  # first: one thread, and numpy is there
+from bench.shared.common import Kept, first_lines, page, publish, read_safetensors, run_main  # first: one thread
 
-from bench.ads import torch_steps as dual_torch
 import numpy as np
-from bench.shared import way
+from bench.ads import table, torch_steps as dual_torch
 from bench.ads.log import Batches, Log
+from bench.shared import way
 
 BATCH, EPOCHS = 4000, 3
 CHECKED = 2000  # requests of the batch that both take
@@ -80,7 +78,7 @@ def check(arguments, torch, directory, requests, items):
     loss = float(train(arguments, some, items, some, paths[1], 1, CHECKED)[0]["loss"])
     (start, _), (stepped, _) = (read_safetensors(path) for path in paths)
     log = Log(some, items, start)
-    trainer = dual_torch.define(torch)(start, dual_torch.Way(pairs="square"), dual_torch.Rates(batch=CHECKED))
+    trainer = dual_torch.define(torch)(start, CHECKED, tied=False)
     theirs = trainer.step(Batches(log).make(np.arange(CHECKED)))
     made = {name: array for name, array in trainer.weights().items() if name not in NO_GRADIENT}
     distances = {name: apart(stepped[name], array, start[name]) for name, array in made.items()}
@@ -89,16 +87,7 @@ def check(arguments, torch, directory, requests, items):
     return {"loss": loss, "theirs": theirs, "apart": max(distances.values())}
 
 
-# ---------------------------------------------------------------------------------------------------- ways
-
-
-def ways_of(kind, quick):
-    pairs = ("best", "square") if kind == "tied" else ("square", "triangle")
-    settings = [{"pairs": p, "compiled": c} for p in pairs for c in (True, False)]
-    settings += [{"hits": "bags"}, {"tables": "rows"}, {"tables": "sparse", "compiled": False}, {"ads": "each"}]
-    settings.append({"keep_memory": False})
-    ways = [dual_torch.Way(**{"pairs": pairs[0], "compiled": True, **setting}) for setting in settings]
-    return ways[:2] if quick else ways
+# ---------------------------------------------------------------------------------------------------- PyTorch
 
 
 def keep_log(requests, items, model, path):
@@ -108,14 +97,12 @@ def keep_log(requests, items, model, path):
         pickle.dump(log, file, protocol=5)
 
 
-def one_way(log_path, model, words, budget):
+def one_way(log_path, model, kind, setting):
     """A process of its own: figures of one way, as JSON."""
-    torch = way.one_thread()
-    tensors, _ = read_safetensors(model)
+    torch, tensors = way.one_thread(), read_safetensors(model)[0]
     with open(log_path, "rb") as file:
         log = pickle.load(file)
-    chosen, rates = dual_torch.Way(**json.loads(words)), dual_torch.Rates(batch=BATCH)
-    print(json.dumps(dual_torch.time_way(torch, tensors, log, chosen, rates, float(budget))))
+    print(json.dumps(dual_torch.time_way(torch, tensors, log, BATCH, kind == "tied", **json.loads(setting))))
 
 
 def measure(arguments, torch, log, kind):
@@ -127,7 +114,7 @@ def measure(arguments, torch, log, kind):
         first = ours(arguments, directory, requests, items)
         files = [os.path.join(directory, name) for name in ("log.pickle", "model")]
         keep_log(requests, items, files[1], files[0])
-        ways = way.run_all(kind, ways_of(kind, arguments.quick), [__file__, *files], arguments.quick)
+        ways = way.run_all(kind, [__file__, "--one-way", *files, kind], arguments.quick)
         rate = max(first, ours(arguments, directory, requests, items))  # before and after the others
     return {"version": torch.__version__, "ours": rate, "same": same, "ways": ways}
 
@@ -148,23 +135,28 @@ def text(name, kept):
         rates,
         f"Both compute the same: from the same weights the loss of {CHECKED:,} requests, and one step's way, apart "
         f"by a share of its length at most in any tensor but {NO_GRADIENT[0]}, which has no gradient. {same}.\n",
-        inspect.cleandoc(dual_torch.Way.__doc__) + "\n",
         targets,
     )
 
 
-def run(arguments, name, log):
+def main():
+    if "--one-way" in sys.argv:
+        one_way(*sys.argv[2:])
+        return
+    arguments = table.parse("bench ads-peers", __doc__)
     try:
         torch = way.one_thread()
     except ImportError:
-        sys.exit("bench ads --peers: torch is not installed: pip install torch")
-    kept = Kept(os.path.join(arguments.keep, f"peers{'-quick' if arguments.quick else ''}.json"), {}, arguments.again)
+        sys.exit("bench ads-peers: torch is not installed: pip install torch")
+    name = arguments.sets[0]
+    log = table.make_log(arguments, name)
+    kept = Kept(os.path.join(arguments.keep, f"peers{'-quick' if arguments.quick else ''}.json"), {"format": 2}, arguments.again)
+    among = kept.results.setdefault("logs", {}).setdefault(name, {})
     for kind in LOGS:
-        make = partial(measure, arguments, torch, log, kind)
-        kept.measure(kept.results.setdefault(name, {}), kind, make, way.rate_of)
-    made = page("## ads-peers\n", *(text(*pair) for pair in kept.results.items()))
+        kept.measure(among, kind, partial(measure, arguments, torch, log, kind), way.rate_of)
+    made = page("## ads-peers\n", *(text(*pair) for pair in kept.results["logs"].items()))
     publish(made, "ads-peers", arguments.docs)
 
 
 if __name__ == "__main__":
-    one_way(*sys.argv[1:])
+    run_main(main)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A test set translated with the full head and with screens before it, and what that costs in BLEU.
 
-usage: ./run bench head --model MODEL --source TEXTS --target TEXTS [--sentences N]
+usage: ./run bench head-translation --model MODEL --source TEXTS --target TEXTS [--sentences N]
        [--alignment FILE [--pair]] [--docs]
 
 Figures 6 and 7, tables 7 and 8 of the WTA-LSH paper. With a table of word translations (thresher head align) candidates
@@ -84,7 +84,7 @@ def build_head(program, model, scratch):
     words = ["--tensor", "output.weight", "--bands", str(BANDS), "--hashes", str(HASHES), "--places", str(PLACES)]
     built = [program, "head", "build", model, *words, "-o", head, "--threads", "1", "--quiet"]
     if subprocess.run(built, stdout=subprocess.DEVNULL).returncode != 0:
-        sys.exit(f"bench head --model: {model} has no head")
+        sys.exit(f"bench head-translation: {model} has no head")
     return head
 
 
@@ -97,7 +97,7 @@ class Course:
         self.sources, self.references = (read_lines(path, arguments.sentences) for path in (arguments.source, arguments.target))
         if not self.sources or len(self.sources) != len(self.references):
             n = f"{arguments.source} has {len(self.sources)} lines and {arguments.target} {len(self.references)}"
-            sys.exit(f"bench head --model: {n}: as many are wanted, and one at least")
+            sys.exit(f"bench head-translation: {n}: as many are wanted, and one at least")
         self.head = build_head(arguments.thresher, self.model, scratch)
         n_texts = min(head.N_TEXTS, arguments.sentences)
         self.states = head.decoder_states(self.model, arguments.source, n_texts, arguments.thresher)[:MOST_STATES]
@@ -231,7 +231,7 @@ def text(course, arguments, shape):
 
 
 def main():
-    parser = parser_of("bench head", __doc__, "docs", "thresher")
+    parser = parser_of("bench head-translation", __doc__, "docs", "thresher")
     parser.add_argument("--model", required=True, help="a model of translations (docs/translate.md)")
     parser.add_argument("--source", required=True, metavar="TEXTS", help="texts, one per line")
     parser.add_argument("--target", required=True, metavar="TEXTS", help="their translations")
@@ -239,9 +239,9 @@ def main():
     parser.add_argument("--pair", action="store_true", help="with --alignment: fewer settings, and smaller beams")
     parser.add_argument("--sentences", type=int, default=300, metavar="N", help="so many of them at most; 300")
     arguments = parser.parse_args()
-    need_thresher("bench head --model")
+    need_thresher("bench head-translation")
     if arguments.pair and not arguments.alignment:
-        sys.exit("bench head --model: --pair compares word alignments, too: give --alignment")
+        sys.exit("bench head-translation: --pair compares word alignments, too: give --alignment")
     tensors, about = read_safetensors(arguments.model, ("output.weight", "decoder.lstm.weight_hh_l0", "attention.weight"))
     arguments.pair = f"{about.get('source', '?')}-{about.get('target', '?')}" if arguments.pair else ""
     model = os.path.splitext(os.path.basename(arguments.model))[0]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The best words of a decoder's states by heads and by what else finds them: what `./run bench head --peers` calls.
+"""The best words of a decoder's states by heads and by what else finds them: what `./run bench head-peers` calls.
 
-usage: ./run bench head --peers [--docs] [--model MODEL.safetensors... --source TEXTS...]
+usage: ./run bench head-peers [--docs] [--model MODEL.safetensors... --source TEXTS...]
 
 A model translates some texts with a beam of 12; its decoder's states are the queries, 12 at once, and its output
 layer has the items: the best 12 words and their logits are found, on one thread. Approximate methods are tried at
@@ -21,8 +21,7 @@ from bench.shared.common import (  # first: one thread
 
 import numpy as np
 from bench.search import datasets
-from bench.search.faiss_codes import OPQ_TRAIN_ROWS, opq_rotation, rotated
-from bench.search.faiss_exact import faiss_module
+from bench.search.faiss_peers import OPQ_TRAIN_ROWS, faiss_module, opq_rotation, rotated
 from bench.search.measure import TIE_TOLERANCE, time_passes
 from bench.shared.results import Table
 from bench.shared.way import one_thread
@@ -44,10 +43,10 @@ def decoder_states(model, source, n_texts=N_TEXTS, program=PROGRAM):
         first_lines(source, n_texts, texts)
         call = [program, "translate", model, texts, "--beam", str(BEAM), "--batch", "1", "--threads", "1", "--quiet"]
         if subprocess.run([*call, "--states", states, "-o", os.path.join(directory, "out")]).returncode != 0:
-            sys.exit(f"bench head --peers: {model} translated nothing")
+            sys.exit(f"bench head-peers: {model} translated nothing")
         found = np.load(states)
     if len(found) < BEAM:
-        sys.exit(f"bench head --peers: {source} gives {len(found)} states; {BEAM} at least are wanted")
+        sys.exit(f"bench head-peers: {source} gives {len(found)} states; {BEAM} at least are wanted")
     return np.ascontiguousarray(found[: len(found) // BEAM * BEAM])
 
 
@@ -221,7 +220,7 @@ def measure_way(problem, name, make, exact):
             ids = np.concatenate([answer(first, first + BEAM) for first in problem.batches()])
         seconds, recall = timer.seconds / len(problem.batches()), problem.recall(ids)
         if exact and recall < EXACT:
-            sys.exit(f"bench head --peers: {name}, {words}: finds {recall:.4f} of the words, and should find all")
+            sys.exit(f"bench head-peers: {name}, {words}: finds {recall:.4f} of the words, and should find all")
         if seconds < FAR * min([t[1] for t in tried if t[2] >= RECALL], default=np.inf):
             seconds = time_passes(answer, len(problem.states), BEAM, WAY_S)[0].min(axis=0).mean()  # the best of some, a batch
         tried.append((words, seconds, recall))
@@ -271,16 +270,16 @@ def text(parts):
 
 
 def main():
-    parser = parser_of("bench head --peers", __doc__, "docs")
+    parser = parser_of("bench head-peers", __doc__, "docs")
     parser.add_argument("--model", nargs="+", default=[MODEL], help=f"models of translations; {MODEL}")
     parser.add_argument("--source", nargs="+", default=[SOURCE], metavar="TEXTS", help=f"what each gets; {SOURCE}")
     arguments = parser.parse_args()
-    need_thresher("bench head --peers")
+    need_thresher("bench head-peers")
     if len(arguments.model) != len(arguments.source):
         parser.error("--source: as many as there are models are wanted")
     for path in (*arguments.model, *arguments.source):
         if not os.path.exists(path):
-            sys.exit(f"bench head --peers: {path} is not there")
+            sys.exit(f"bench head-peers: {path} is not there")
     given = [(model, problem_of(model, source)) for model, source in zip(arguments.model, arguments.source)]
     parts = [about(problem, model, *measure(problem)) for model, problem in given]
     publish(text(parts), "head-peers", arguments.docs)

@@ -208,8 +208,6 @@ static void sections(void) {
     bench_release(mark);
     bench_hits_updates(b->hits, &b->catalogue, (const bench_hits_query *const[]){&b->queries[0][0], &b->queries[1][0]},
                        N_SIZES);
-    bench_release(mark);
-    bench_hits_swap(b->catalogue.n_items / 10);
     thr_hits_free(b->hits);
 }
 
@@ -233,7 +231,5 @@ BENCH_COMMAND(
         "of "
         "16-bit ids, and blocks of 256 8-bit ids in groups by size, as HitMatch published them. One thread, but for "
         "builds; every answer checked. Then the items get vectors, and both "
-        "are searched in one pass; items are added and removed, a thousand at a time; and 64 threads search while "
-        "lists "
-        "are built again and swapped.",
+        "are searched in one pass, and items are added and removed, a thousand at a time.",
     .examples = PROG_EXAMPLES("thresher-bench hits", "thresher-bench hits --items 200000"));

@@ -87,14 +87,11 @@ void bench_blocks_make(bench_ways *ways);
 /* Group by group, the touched features' blocks of 256 items (HitMatch, algorithms 1 and 2). */
 bench_way bench_way_blocks;
 
-/* ------------------------------------------------------------------------------ updates.c, swap.c, fused.c */
+/* ------------------------------------------------------------------------------ -------- updates.c, fused.c */
 
 /* Updates of a file of the catalogue, and searches for some queries with them and without. */
 void bench_hits_updates(thr_hits *hits, const bench_catalogue *c, const bench_hits_query *const *queries,
                         int n_queries);
-
-/* Searches by 64 threads while files are built and swapped. */
-void bench_hits_swap(uint64_t n_items);
 
 /* The catalogue's items with vectors: both in one pass. */
 void bench_hits_fused(const bench_catalogue *c);

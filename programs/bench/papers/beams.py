@@ -127,18 +127,6 @@ def table_4(results, paper):
     return Judged({"synthetic": claims}, note=f"{words}; recall@12 only {recall.value:.2f}")
 
 
-@row("Table 4, naive")
-def table_4_naive(results, paper):
-    def counted(case, setting):
-        return results.get(RUNS, case=f"en-de: {case}", setting=setting).value
-
-    look_up = counted("steps of warps", "naive") / counted("steps of warps", "published")
-    listed = counted("bytes read for a list", "copy_if") / counted("bytes read for a list", "marks")
-    return Judged(
-        {}, note=f"counted, not timed: {look_up:.2f} as many steps, {listed:.0f} as many bytes", verdict=verdict.NOT_RUN
-    )
-
-
 @row("Table 7")
 def table_7(results, paper):
     softmax, whole, lost = (max(column) for column in zip(*paper["numbers"].values()))

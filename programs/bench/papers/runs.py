@@ -11,13 +11,12 @@ from bench.shared.common import called, thresher
 
 import numpy as np
 from bench.search import xfbq
-from bench.head import head as head_states, warps
 from bench.head.decode import build_head
 from bench.papers import buckets as of_buckets
 
 THRESHER, SUBJECT = "build/release/thresher", "papers-runs"
 MODEL, SOURCE, TARGET = (f"data/translate/{name}" for name in ("en-de.safetensors", "test.en", "test.de"))
-MOST_LOSS, FASTEST_OF, WARP_TEXTS, BEAM = 0.4, 3, 5, 12
+MOST_LOSS, FASTEST_OF, BEAM = 0.4, 3, 12
 N_ITEMS, N_QUERIES, SCAN_S, N_WANTED, BUCKET_ITEMS = 2_000_000, 16, 12, 1000, 256
 LARGE = 1_200_000_000
 UNITS = {"s": 1e3, "ms": 1.0, "us": 1e-3}
@@ -73,19 +72,6 @@ def scans():
     for missed in range(3):
         chance = 100 * of_buckets.miss(10**9, N_WANTED, BUCKET_ITEMS, missed)
         yield figure(buckets, "Thresher", f"at most {missed} of 1,000 in 10^9", "probability, %", chance, ".4f")
-
-
-def steps_of_warps(head):
-    """WTA-LSH, table 4, naive variants."""
-    states = head_states.decoder_states(MODEL, SOURCE, WARP_TEXTS, THRESHER)
-    with thresher.Head.open(head, threads=1) as opened:
-        steps, n_bytes = warps.count(head, opened, states, head_states.BEAM, threshold=3, n_frequent=500)
-    for case, unit, counts in (
-        ("steps of warps", "steps per beam", steps),
-        ("bytes read for a list", "bytes", n_bytes),
-    ):
-        for name, n in counts.items():
-            yield figure(f"en-de: {case}", "Thresher", name, unit, n)
 
 
 def bleu_of(path):
@@ -154,4 +140,4 @@ def options():
 def measure():
     with tempfile.TemporaryDirectory() as directory:
         head = build_head(THRESHER, MODEL, directory)
-        return [*scans(), *steps_of_warps(head), *translations(head), *options()]
+        return [*scans(), *translations(head), *options()]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How well linear RankSVM ranks, beside other ways to learn a ranking: what `./run bench rank --accuracy` calls.
+"""How well linear RankSVM ranks, beside other ways to learn a ranking: what `./run bench rank-accuracy` calls.
 
-usage: ./run bench rank --accuracy [--docs] [--data DIR] [--splits N]
+usage: ./run bench rank-accuracy [--docs] [--data DIR] [--splits N]
 
 Queries are dealt at random, by a seed a split: a fifth of them are the test. Whatever is chosen, C, alpha, trees, is
 chosen on the rest: by cross-validation over its queries, or by a quarter of them where trees are to stop early. All
@@ -216,15 +216,15 @@ def text(rows, found, missing, n_splits):
 
 
 def main():
-    parser = parser_of("bench rank --accuracy", __doc__, "docs", data={"help": f"where {FILE} is"})
+    parser = parser_of("bench rank-accuracy", __doc__, "docs", data={"help": f"where {FILE} is"})
     parser.add_argument("--splits", type=int, default=5, metavar="N", help="how many; 5")
     arguments = parser.parse_args()
     path = os.path.join(arguments.data, FILE)
-    need_thresher("bench rank --accuracy")
+    need_thresher("bench rank-accuracy")
     if arguments.splits < 1:
         parser.error("--splits: 1 or more are wanted")
     if not os.path.exists(path):
-        sys.exit(f"bench rank --accuracy: {path} does not exist: give the directory of the public data by --data")
+        sys.exit(f"bench rank-accuracy: {path} does not exist: give the directory of the public data by --data")
     rows = Rows(*thresher.read_ranking(path))
     made = text(rows, *measure(rows, arguments.splits), arguments.splits)
     publish(made, "rank-accuracy", arguments.docs)

@@ -33,39 +33,37 @@ def number_after(setting, word):
     return float(setting.partition(f"{word} ")[2].split(";")[0].split(",")[0])
 
 
-def recall_and_speed(figures, subject, data):
-    points = pairs(figures[subject], "recall@10", "queries/s", case=data, setting="recall >=")
-    series = list(points.items())
-    for bits, words in (("bits 2;", ""), ("bits 2, cells 1024;", ", cells")):
-        promised = pairs(figures[subject], "recall@10", "queries/s", case=f"{data}: promised recall", setting=bits)
-        for own in promised.values():
-            best = front([{"recall": recall, "qps": rate} for recall, rate in own], "qps")
-            series.append((f"Thresher{words}, any promise", best))
-    panels = [("queries per second, one at a time, fastest settings at recall .95 and .99", series)]
-    return svg.curves(f"{data}; one thread", panels)
+def promised(figures, data, index):
+    """The front of recall and speed, over all promises, of an index of these bits and cells."""
+    found = pairs(figures["search-cells"], "recall@10", "queries/s", case=f"{data}: promised recall", setting=f"{index};")
+    points = [{"recall": recall, "qps": rate} for own in found.values() for recall, rate in own]
+    return front(points, "qps")
+
+
+def recall_and_speed(figures, data, *subjects):
+    """Of a system that two subjects measure the first one's figures."""
+    series = {}
+    for subject in subjects:
+        found = pairs(figures[subject], "recall@10", "queries/s", case=data, setting="recall >=")
+        series = {**found, **series}
+    series["Thresher, any promise"] = promised(figures, data, "bits 2")
+    series["Thresher, cells, any promise"] = promised(figures, data, "bits 2, cells 1024")
+    words = "queries per second, one at a time, fastest settings at recall .95 and .99"
+    return svg.curves(f"{data}; one thread", [(words, [(name, points) for name, points in series.items() if points])])
 
 
 def search(figures):
-    return recall_and_speed(figures, "search", DATA)
+    return recall_and_speed(figures, DATA, "search", "search-cells")
 
 
 def cells(figures):
-    return recall_and_speed(figures, "search-cells", "synthetic200")
+    return recall_and_speed(figures, "synthetic200", "search-cells")
 
 
 def scan(figures):
-    series = []
-    for bits in ("2", "3", "4"):
-        points = pairs(
-            figures["scan"], "recall@10", "queries/s", case=f"{DATA}: recall and speed", setting=f"bits {bits}"
-        )
-        series += [(f"{bits} bits per dimension", own) for own in points.values()]
-    exact = [
-        (1.0, 1e3 / ms)
-        for _, ms in values(figures["scan"], "ms per query, one at a time", case=f"{DATA}: exact", system="Thresher")
-    ]
-    panels = [("queries per second, one at a time", [*series, ("exact scan of floats", exact)])]
-    return svg.curves(f"{DATA}: codes of 2 to 4 bits, refined; one thread", panels)
+    series = [(f"{bits} bits per dimension", promised(figures, DATA, f"bits {bits}")) for bits in (1, 2, 3, 4)]
+    panels = [("queries per second, one at a time, any promise", series)]
+    return svg.curves(f"{DATA}: codes of 1 to 4 bits, refined; one thread", panels)
 
 
 def promise(figures):

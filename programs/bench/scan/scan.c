@@ -5,7 +5,7 @@
  * Each section measures both sides of its comparison in this run. A side's time is the best of its repeats. Synthetic
  * data is called synthetic.
  */
-#include "scan.h"
+#include "bench.h"
 
 enum { K = 10, ROUNDS = 8, SCAN_REPEATS = 6, BUILD_ROWS = 1000000, BUILD_DIMS = 200, MIN_CODE_BYTES = 256 << 20 };
 
@@ -13,17 +13,11 @@ static const double TARGET_BANDWIDTH = 0.90, TARGET_EXACT_BANDWIDTH = 0.80, TARG
 static const uint64_t TARGET_BUILD_BYTES = 256000000;
 
 static const prog_option options[] = {
-    {PROG_TEXT_OPTION("data", "PREFIX", offsetof(bench_values, data),
-                      "real vectors PREFIXbase.fvecs.xz and PREFIXquery.fvecs.xz, or without .xz; else "
-                      "THRESHER_DATA/vectors/books100d_"),
-     .names = PROG_NAMES_FILE},
     {PROG_COUNT_OPTION("items", "N", offsetof(bench_values, items),
                        "items of the synthetic scans, at least; their codes are 256 MiB or more in any case"),
      .fallback = "4000000", .least = 1000, .most = 1000000000},
     BENCH_SCRATCH_OPTION,
     BENCH_CSV_OPTION,
-    {PROG_FLAG_OPTION("peers", offsetof(bench_values, peers),
-                      "also run the peers of programs/bench/search/exact.py that are installed (Python)")},
     PROG_OPTIONS_END,
 };
 
@@ -197,7 +191,6 @@ static void measure_build(void) {
 
     measure_open(dir);
     measure_exact(dir);
-    bench_filter(dir);
     bench_scratch_remove(dir);
 }
 
@@ -208,14 +201,12 @@ static void sections(void) {
     /* The build is first: a child's peak memory counts what the parent held when it was made. */
     measure_build();
     measure_shapes();
-    bench_real();
 }
 
 BENCH_COMMAND(
     scan, bench_no_arguments, options, sections, .summary = "measure builds, scans and searches on this machine",
-    .text = "Prints the figures of results/scan.csv for this machine: build, open, searches with "
-            "filters, full-plane scans over the plain read bandwidth, and search over the exact float scan of the same "
-            "vectors, with one thread and every answer checked.\n\n"
-            "The real vectors are left out, with a word, when they are not there. It takes a few minutes and 3 GB "
-            "of scratch space.",
-    .examples = PROG_EXAMPLES("thresher-bench scan", "thresher-bench scan --data vectors/sift_"));
+    .text =
+        "Prints the figures of results/scan.csv for this machine: build, open, full-plane scans and the exact scan of "
+        "floats over the plain read bandwidth, with one thread and every answer checked. It takes a few minutes and 3 "
+        "GB of scratch space.",
+    .examples = PROG_EXAMPLES("thresher-bench scan", "thresher-bench scan --items 1000000"));

@@ -7,17 +7,21 @@ The two indexes take turns, and the fastest round of each call counts. Exact ans
 """
 
 import sys
+from functools import partial
 
-from bench.shared.common import Timer, page  # first: one thread
+from bench.shared.common import (  # first: one thread
+    Kept, Missing, Timer, machine, names_of, need_thresher, page, parser_of, publish,
+)
 
-from bench.search import dataset_bench, measure
 import numpy as np
-from bench.shared.results import Table
+from bench.search import datasets, measure
 from bench.search.peer import root
 from bench.search.xfbq import scratch_index
+from bench.shared.results import Table
 
 K, BITS, RECALLS = 10, 3, (0.95, 0.99)
 BEST, RADIUS = f"best {K}, exact", "radius, exact"  # these answers must be the same with and without cells
+DATA, QUICK_DATA = ["books100d", "fashion784", "fashion64", "sentences384", "synthetic64", "synthetic96"], ["fashion64"]
 ROUNDS, QUICK_ROUNDS = 5, 2
 QUERIES = 2 * measure.BATCH
 
@@ -78,8 +82,14 @@ def measure_search(indexes, name, search, queries, rounds):
     return out
 
 
+def some_queries(data, n, k):
+    """Up to n queries of the data set, evenly spaced because files may be sorted, and the true score of each one's k-th best."""
+    rows = np.linspace(0, len(data.queries) - 1, min(n, len(data.queries))).astype(int)
+    return np.ascontiguousarray(data.queries[rows]), data.truth_scores[rows, k - 1]
+
+
 def measure_data(data, arguments):
-    queries, worst = dataset_bench.some_queries(data, measure.BATCH if arguments.quick else QUERIES, K)
+    queries, worst = some_queries(data, measure.BATCH if arguments.quick else QUERIES, K)
     rounds, least = QUICK_ROUNDS if arguments.quick else ROUNDS, float(np.median(worst))
     n_cells, base = arguments.cells or root(data), np.ascontiguousarray(data.base)
     searches = {BEST: best, RADIUS: radius_search(least, exact=True)}
@@ -87,7 +97,15 @@ def measure_data(data, arguments):
     options = {"metric": data.metric, "bits": BITS}
     with scratch_index(base, **options) as plain, scratch_index(base, cells=n_cells, **options) as cells:
         found = [measure_search((plain, cells), *one, queries, rounds) for one in searches.items()]
-    return {"cells": n_cells, "least": least, "n_queries": len(queries), "rounds": rounds, "searches": found}
+    about = {"title": data.title, "n_items": len(data.base), "n_dims": data.n_dims, "machine": machine()}
+    return {**about, "cells": n_cells, "least": least, "n_queries": len(queries), "rounds": rounds, "searches": found}
+
+
+def measured(name, arguments):
+    try:
+        return measure_data(datasets.load(name, arguments.cache, arguments.quick, arguments.encoder), arguments)
+    except Missing as missing:
+        return {"left_out": str(missing)}
 
 
 def times(way, of, n_items):
@@ -115,6 +133,8 @@ def text(results):
     ways = [("without cells", "share found"), ("with cells", "share found")]
     figures = ["ms per query", "times as fast", "share of items read"]
     return page(
+        "## bounded\n",
+        "; ".join(sorted({of["machine"] for of in results.values()})) + ".\n",
         f"Exact searches for the best {K}, and searches by radius, in indexes of {BITS} bits with cells and "
         "without, on one thread. The two indexes take turns. Times are per query; the fastest round of each call "
         "counts. The program checks that exact answers are the same with cells and without, for single queries and "
@@ -126,5 +146,24 @@ def text(results):
     )
 
 
+def main():
+    quick = {"help": "fewer and smaller data sets, fewer queries"}
+    out = {"help": "what is measured (default: build/bench/bounded.json)"}
+    parser = parser_of("bench bounded", __doc__, "again", "docs", "cache", "encoder", quick=quick, out=out)
+    names = {"type": names_of(datasets.NAMES, "data set"), "metavar": "NAME,..."}
+    parser.add_argument("--data", **names, help=f"(default: {','.join(DATA)})")
+    parser.add_argument("--cells", type=int, metavar="N", help="(default: a power of two near the root of the items)")
+    arguments = parser.parse_args()
+    need_thresher("bench bounded")
+    kept = Kept(arguments.out or f"build/bench/bounded{'-quick' * arguments.quick}.json", {"format": 1, "data": {}}, arguments.again)
+    among = kept.results["data"]
+    for name in arguments.data or (QUICK_DATA if arguments.quick else DATA):
+        kept.measure(among, name, partial(measured, name, arguments), lambda of: of.get("left_out", "done"))
+    there = {name: among[name] for name in datasets.NAMES if name in among and "left_out" not in among[name]}
+    if not there:
+        sys.exit("bench bounded: nothing was measured")
+    publish(text(there), "bounded", arguments.docs)
+
+
 if __name__ == "__main__":
-    dataset_bench.run("bounded", __doc__, measure_data, text)
+    main()

@@ -143,8 +143,8 @@ def parse():
 
 
 def main():
-    need_thresher("bench cold")
     arguments = parse()
+    need_thresher("bench cold")
     if arguments.child:
         path, queries, promise = arguments.child
         if arguments.warm:

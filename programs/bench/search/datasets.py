@@ -15,13 +15,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from bench.search import sentences
-from bench.shared.common import DATA, Missing, unit
+from bench.shared.common import Missing, public, unit
 
 TRUTH_K = 1000
 BLOCK = 50_000  # rows generated or scored at a time
 FASHION_FILES = "/usr/share/datasets/fashion-mnist"  # where Debian's dataset-fashion-mnist puts them
-BOOKS_FILES = os.path.join(DATA, "vectors")
-ENCODER = "build/bench/minilm"  # a sentence model's files
 
 # Clustered synthetic data: CENTRES normal centres; an item or a query is a centre drawn at random plus normal noise of
 # the centres' own variance, then scaled to length 1. The definition was fixed before anything was measured on it.
@@ -67,15 +65,9 @@ def read_fvecs_xz(path):
     return words.reshape(-1, n_dims + 1)[:, 1:].view(np.float32)
 
 
-def there(path, package=""):
-    if not os.path.exists(path):
-        raise Missing(f"{path} is not there{package}")
-    return path
-
-
 def read_books():
     """(base, queries) with the lengths that they have in the files."""
-    return [read_fvecs_xz(there(f"{BOOKS_FILES}/books100d_{part}.fvecs.xz", ": set THRESHER_DATA to the directory of the public data")) for part in ("base", "query")]
+    return [read_fvecs_xz(public("vectors", f"books100d_{part}.fvecs.xz")) for part in ("base", "query")]
 
 
 def load_books():
@@ -84,7 +76,9 @@ def load_books():
 
 def read_fashion(part):
     path = os.path.join(FASHION_FILES, f"{part}-images-idx3-ubyte.gz")
-    with gzip.open(there(path, " (Debian package dataset-fashion-mnist)")) as file:
+    if not os.path.exists(path):
+        raise Missing(f"{path} is not there (Debian package dataset-fashion-mnist)")
+    with gzip.open(path) as file:
         return np.frombuffer(file.read(), dtype=np.uint8, offset=16).reshape(-1, 784).astype(np.float32)
 
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from importlib import metadata
 
 import numpy as np
-from bench.shared.common import Timer  # noqa: F401  # peers time their builds
 
 EXACT, CODES, CLUSTERS, GRAPH = "exact", "codes", "clusters", "graph"
 
@@ -77,16 +76,6 @@ def keep_best(data, queries, ids, k):
         scores[row < 0] = np.inf
         out[i] = row[np.argpartition(scores, k - 1)[:k]]
     return out
-
-
-def refined(data, search_codes, build_s, n_bytes):
-    """An index of codes whose best candidates are refined here; search_codes(queries, n) -> ids."""
-
-    def search(queries, k, factor):
-        ids = search_codes(queries, k * factor)
-        return ids if factor == 1 else keep_best(data, queries, ids, k)
-
-    return Index(search, [{"factor": factor} for factor in REFINE_FACTORS], build_s, n_bytes, data.base.nbytes)
 
 
 def sample(base, n_rows):

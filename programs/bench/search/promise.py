@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """./run bench promise: promised and measured recall, for many kinds of queries.
 
@@ -9,37 +8,25 @@ rotation, after a third of its items was added, shifted by one standard deviatio
 What was measured is kept in build/bench/promise, one file per set and kind; --docs writes results/promise.csv from them.
 """
 
-import argparse
 import lzma
 import os
 import tempfile
-import time
 
 from bench.shared import common
-from bench.shared.common import DATA
-from bench.shared.results import Goal, Report, Table, Written
+from bench.shared.common import Missing, public, thresher
+
 import numpy as np
-import thresher
-from bench.search import kept as kept_types
-from bench.search.datasets import BOOKS_FILES, read_books
+from bench.search.datasets import read_books
+from bench.shared.results import Goal, Report, Table, Written
 
 RECALLS = (0.9, 0.95, 0.99, 0.999)
 KS = (1, 10, 100, 1000)
-SPARSE = (1, 2, 4, 8, 16, 32)
+SPARSE = (1, 4, 32)
 FILTERS = {"no filter": 1.0, "10 % pass": 0.1, "1 % pass": 0.01}
 SHORT = 0.005  # the largest shortfall of a measured recall that is not reported as short
-CANDIDATES = [10, 15, 20, 30, 40, 60, 80, 100, 150, 200, 300, 400, 600, 800, 1200, 2000]
-REPEATS = 5
 WORDS = "data/words/words.npy"
-MQ2007 = os.path.join(DATA, "letor", "mq2007.partial.svm.xz")
-SETS = [
-    ("books100d", "cosine", BOOKS_FILES),
-    ("data/words", "cosine", WORDS),
-    ("data/words", "ip", WORDS),
-    ("data/words", "l2", WORDS),
-    ("MQ2007", "cosine", MQ2007),
-]
-KINDS = {"as-built": "as built", "not-rotated": "--no-rotate", "shifted": "a third added, shifted", "cells": "cells", "speed": "speed"}
+SETS = [("books100d", "cosine"), *(("data/words", metric) for metric in ("cosine", "ip", "l2")), ("MQ2007", "cosine")]
+KINDS = {"as-built": "as built", "not-rotated": "--no-rotate", "shifted": "a third added, shifted", "cells": "cells"}
 KEPT = "build/bench/promise"
 
 
@@ -95,35 +82,11 @@ def measure(index, queries, rng):
     return found
 
 
-def seconds_of(index, rows, **options):
-    best = np.inf
-    for _ in range(REPEATS):
-        start = time.perf_counter()
-        scores = index.search(rows, 10, **options)[1]
-        best = min(best, time.perf_counter() - start)
-    return best, scores
-
-
-def speeds(index, rows):
-    """Held-out items, k = 10: margins, and the fastest numbers of survivors and candidates that find as much."""
-    truth = index.search(rows, 10, exact=True)[1]
-    counted = []
-    for candidates in CANDIDATES:
-        for survivors in (candidates, 2 * candidates, 4 * candidates, 8 * candidates):
-            seconds, scores = seconds_of(index, rows, n_candidates=candidates, n_survivors=survivors)
-            counted.append((seconds, share_found(scores, truth)))
-    for recall in RECALLS:
-        seconds, scores = seconds_of(index, rows, recall=recall)
-        found = share_found(scores, truth)
-        by_counts = min((s for s, share in counted if share >= found), default=None)
-        times = [seconds / len(rows) * 1e6, by_counts / len(rows) * 1e6] if by_counts else [seconds / len(rows) * 1e6]
-        yield [recall, f"{found:.4f}", f"{times[0]:.1f}", f"{times[1]:.1f}" if by_counts else ""]
-
-
-def read_svmlight(path):
-    with lzma.open(path, "rt") as file:
+def read_mq2007():
+    with lzma.open(public("letor", "mq2007.partial.svm.xz"), "rt") as file:
         rows = [[float(pair.split(":")[1]) for pair in line.split("#")[0].split()[2:]] for line in file]
-    return np.unique(np.array(rows, dtype=np.float32), axis=0)
+    features = np.unique(np.array(rows, dtype=np.float32), axis=0)
+    return features[np.abs(features).sum(1) > 0]
 
 
 def split(rows, n, rng):
@@ -137,10 +100,12 @@ def load(name, n, rng):
     if name == "books100d":
         return *read_books(), words
     if name == "MQ2007":
-        features = read_svmlight(MQ2007)
-        return *split(features[np.abs(features).sum(1) > 0], n, rng), words
+        return *split(read_mq2007(), n, rng), words
     base, held_out = split(words, n, rng)
-    return base, held_out, read_books()[0] if os.path.exists(BOOKS_FILES) else held_out**3
+    try:
+        return base, held_out, read_books()[0]
+    except Missing:
+        return base, held_out, held_out**3
 
 
 def report(title, index, queries, found):
@@ -160,15 +125,6 @@ def report(title, index, queries, found):
         Table(title, ["what"], [f"cases more than {SHORT} short of the promise"],
               [[f"of {len(found)} cases", Goal(str(short), most=0)]]),
         f"The worst: {worst[0]}, {worst[1]}, k = {worst[2]}, promised {worst[3]}: {found[worst]:.4f}.\n",
-    ])  # fmt: skip
-
-
-def report_speeds(title, index, rows):
-    return Report([
-        f"{common.machine()}. Held-out items, k = 10, microseconds per query, all queries in one call: the time with a "
-        "promised recall, and with the fastest setting of a grid of `n_survivors` x `n_candidates` that reaches the same "
-        "recall on these queries:\n",
-        Table(title, ["promised"], ["recall@10", "us per query, by margins", "us per query, by counts"], speeds(index, rows)),
     ])  # fmt: skip
 
 
@@ -196,10 +152,7 @@ def measure_set(name, metric, given):
         title = f"{name}, {metric}, {label}"
         with tempfile.TemporaryDirectory() as folder:
             with build(os.path.join(folder, "index"), base, kind, {"metric": metric}, given.cells, rng) as index:
-                if kind == "speed":
-                    words = report_speeds(title, index, queries["held-out items"])
-                else:
-                    words = report(title, index, queries, measure(index, queries, rng))
+                words = report(title, index, queries, measure(index, queries, rng))
         common.save(kept(name, metric, kind), words.kept())
         if not given.docs:
             print(words, flush=True)
@@ -210,33 +163,28 @@ def kept(name, metric, kind):
 
 
 def write_docs():
-    paths = [kept(name, metric, kind) for name, metric, _ in SETS for kind in KINDS]
+    paths = [kept(name, metric, kind) for name, metric in SETS for kind in KINDS]
     common.publish(Report(Written(common.load(path, {})) for path in paths if os.path.exists(path)), "promise", True)
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="./run bench promise", description=__doc__.splitlines()[0].split(": ")[1])
-    names = [f"{name},{metric}" for name, metric, _ in SETS]
+    parser = common.parser_of("bench promise", __doc__.split(": ", 1)[1], "docs")
+    names = [f"{name},{metric}" for name, metric in SETS]
     add = parser.add_argument
-    add("--docs", action="store_true", help="write what was measured, now or before, into results/ and docs/results.md")
     add("--queries", type=int, default=400, help="of each kind (default: 400)")
     add("--seed", type=int, default=1, help="of what is drawn (default: 1)")
     add("--cells", type=int, metavar="N", default=256, help="of the indexes with cells (default: 256)")
     add("--sets", nargs="*", metavar="NAME", choices=names, default=names, help=f"{' '.join(names)} (default: all)")
     add("--kinds", nargs="+", metavar="KIND", choices=KINDS, default=list(KINDS), help=f"{' '.join(KINDS)} (default: all)")
-    add("--kept", action="store_true", help="instead: the recall by vectors as given of kept types")
     given = parser.parse_args()
     common.need_thresher("bench promise")
-    if given.kept:
-        common.publish(kept_types.report(), "promise-kept", given.docs)
-        return
     os.makedirs(KEPT, exist_ok=True)
-    for name, metric, path in SETS:
+    for name, metric in SETS:
         if f"{name},{metric}" in given.sets:
-            if os.path.exists(path):
+            try:
                 measure_set(name, metric, given)
-            else:
-                print(f"{name} is left out: {path} is not there")
+            except Missing as missing:
+                print(f"{name} is left out: {missing}")
     if given.docs:
         write_docs()
 

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The report of `bench search`."""
 
+from bench.search.pick import fastest, points_of, setting_name
+from bench.search.targets import RECALLS, figures_of, rows_of
 from bench.shared.common import left_out, page
 from bench.shared.results import Figures, Goal, Table
-from bench.search.pick import fastest, points_of, setting_name
-from bench.search.targets import all_figures, rows_of
 
-RECALLS = (0.95, 0.99)
 SHORT = 0.005  # what a measured recall may be short by
 QUIET = 0.95  # share of a CPU
 NOTES = """\
@@ -19,18 +18,18 @@ of what is scanned or walked, with factors, ids and edges, without the vectors t
 
 Synthetic, clustered: 1,000 normal centres; an item or a query is one of them at random plus normal noise of the same
 variance, scaled to length 1.
-
-Graphs and clusters read a small part of the data. Build times of graphs are seconds of CPU time, those of other peers
-seconds of wall time.
 """
-
-CELLS_NOTES = """\
+CELLS_NOTES = """
 Indexes with cells of neighbours (`index build --cells N`), indexes without, clusters and graphs of other libraries, and
-Faiss's fastest codes, each at its fastest setting that reaches the recall. Thresher is asked for a recall of 0.3 to
-0.999, and chooses for each query how many cells it reads; it usually finds more than was asked for. Of the others, the
-settings are those of a grid, the same for every query. Clusters and cells are near the root of the number of items, and
-a quarter of that. Conditions, recall and the synthetic data are those of `./run bench search`.
+Faiss's fastest codes. Thresher is asked for a recall of 0.3 to 0.999, and chooses for each query how many cells it reads;
+it usually finds more than was asked for. Clusters and cells are near the root of the number of items, and a quarter of
+that. Build times of graphs are seconds of CPU time, those of other peers seconds of wall time.
 """
+PEER_UNITS = ["bytes per item", "build, s", "recall@10", "queries/s", "p99, us", "queries/s, batches of 64"]
+
+
+def subject(cells):
+    return "search-cells" if cells else "search"
 
 
 def rate(value):
@@ -43,16 +42,6 @@ def data_table(results):
     return Table("data", ["data", "what"], ["items", "dimensions", "queries"], rows)
 
 
-def figure_tables(results, cells):
-    """The figures of each data set; those with targets have a Goal."""
-    rows = {}
-    for f in all_figures(results, cells):
-        cell = f"{f['measured']:.4g}"
-        goal = cell if f["met"] is None else Goal(cell, **f["bound"])
-        rows.setdefault(f["data"], []).append([f["figure"], goal, f["against"]])
-    return [Figures(own, f"{data}: targets") for data, own in rows.items()]
-
-
 def peer_rows(points):
     """For each recall and peer its fastest settings for single queries and for batches; the fastest first."""
     for recall in RECALLS:
@@ -63,44 +52,34 @@ def peer_rows(points):
             if not one:
                 continue
             size = f"{one['bytes_per_item']:.0f}" if one["bytes_per_item"] else ""
-            same = setting_name(many) == setting_name(one)
-            times = [rate(one["qps"]), f"{one['p99_us']:,.0f}"]
-            about = [one["title"], f">= {recall}", one["family"]]
-            more = [size, f"{one['build_s']:.3g}", f"{one['recall']:.4f}", *times]
+            same, about = setting_name(many) == setting_name(one), [one["title"], f">= {recall}", one["family"]]
+            more = [size, f"{one['build_s']:.3g}", f"{one['recall']:.4f}", rate(one["qps"]), f"{one['p99_us']:,.0f}"]
             rows.append((one["qps"], [*about, setting_name(one), *more, rate(many["qps_batch"]) if same else ""]))
             if not same:
                 rows.append((one["qps"], [*about, setting_name(many), *[""] * len(more), rate(many["qps_batch"])]))
         yield from (row for _, row in sorted(rows, key=lambda pair: -pair[0]))
 
 
-PEER_UNITS = ["bytes per item", "build, s", "recall@10", "queries/s", "p99, us", "queries/s, batches of 64"]
-
-
 def promise_rows(name, kept):
     for point in points_of(kept):
-        if point["peer"] in ("thresher", "thresher-cells"):
+        if "promise" in point["setting"]:
             promise, measured = point["setting"]["promise"], point["recall"]
-            cells = point["variant"].get("cells")
-            bits = f"{point['variant']['bits']}" + (f", cells {cells}" if cells else "")
-            yield [name, bits, promise, Goal(f"{measured:.4f}", promise - SHORT), rate(point["qps"])]
+            yield [name, setting_name({**point, "setting": {}}).removeprefix("bits "), promise,
+                   Goal(f"{measured:.4f}", promise - SHORT), rate(point["qps"])]  # fmt: skip
 
 
 def scaling_rows(name, kept):
     for row in rows_of(kept):
-        if "qps" not in row:
-            continue
-        what = f"k = {row['k']:,}" if row["what"] == "k" else f"{row['share']:.2%} of the items allowed, k = 10"
-        recall = f"{row['recall']:.4f}" if "recall" in row else ""
-        yield [name, what, f"{1e3 / row['qps']:.3f}", f"{1e3 / row['qps_batch']:.3f}", recall]
+        if "qps" in row:
+            what = f"k = {row['k']:,}" if row["what"] == "k" else f"{row['share']:.2%} of the items allowed, k = 10"
+            recall = f"{row['recall']:.4f}" if "recall" in row else ""
+            yield [name, what, f"{1e3 / row['qps']:.3f}", f"{1e3 / row['qps_batch']:.3f}", recall]
 
 
-def without(results):
-    return left_out(
-        f"{name}, {peer}: {kept['left_out']}"
-        for name, peers in results["results"].items()
-        for peer, kept in peers.items()
-        if "left_out" in kept
-    )
+LAST = {  # the last table: title, keys, units, and what makes a data set's rows
+    False: ("large k and filters", ["data", "what"], ["ms per query", "ms per query, batches of 64", "recall"], scaling_rows),
+    True: ("promised recall", ["data", "bits", "promised"], ["recall@10", "queries/s"], promise_rows),
+}
 
 
 def conditions(results):
@@ -109,39 +88,28 @@ def conditions(results):
     if not measured:
         return ""
     machine, dates = results["machine"], sorted(kept["date"] for kept in measured)
-    shares = sorted(p["cpu_share"] for kept in measured for p in kept["points"]) or [1.0]
-    found = sorted({f"{kept['package']} {kept['version']}" for kept in measured})
+    shares = [p["cpu_share"] for kept in measured for p in kept["points"]]
+    found, busy = sorted({f"{kept['package']} {kept['version']}" for kept in measured}), sum(s < QUIET for s in shares)
     words = (
         f"{machine['cpu']}, {machine['n_cpus']} CPUs, one thread, Python {machine['python']}; measured {dates[0]} to "
         f"{dates[-1]}. {', '.join(found)}."
     )
-    busy = sum(share < QUIET for share in shares)
     if busy > 0:
         words += f" In {busy} of {len(shares)} settings other processes took more than {1 - QUIET:.0%} of the time."
     return words + "\n"
 
 
 def text(results, cells=False):
-    """cells: the results are of peers with cells only."""
-    parts = [f"## {subject(cells)}\n", conditions(results), CELLS_NOTES if cells else NOTES, data_table(results)]
-    parts += figure_tables(results, cells)
+    """cells: the results are those of search --cells."""
+    parts = [f"## {subject(cells)}\n", conditions(results), NOTES + CELLS_NOTES * cells, data_table(results)]
+    for name in results["results"]:
+        parts += [Figures(rows, f"{name}: targets") for rows in [figures_of(results, name, cells)] if rows]
     for name, kept in results["results"].items():
-        points = points_of(kept)
-        if points and name in results["data"]:
+        if (points := points_of(kept)) and name in results["data"]:
             parts.append(Table(name, ["system", "recall", "setting", "what"], PEER_UNITS, peer_rows(points)))
-    for title, keys, units, rows_by in (
-        ("promised recall", ["data", "bits", "promised"], ["recall@10", "queries/s"], promise_rows),
-        (
-            "large k and filters",
-            ["data", "what"],
-            ["ms per query", "ms per query, batches of 64", "recall"],
-            scaling_rows,
-        ),
-    ):
-        rows = [row for name, peers in results["results"].items() for row in rows_by(name, peers)]
-        parts += [Table(title, keys, units, rows)] if rows else []
-    return page(*(part for part in [*parts, *without(results)] if part))
-
-
-def subject(cells):
-    return "search-cells" if cells else "search"
+    title, keys, units, rows_by = LAST[cells]
+    rows = [row for name, peers in results["results"].items() for row in rows_by(name, peers)]
+    parts += [Table(title, keys, units, rows)] if rows else []
+    gone = [f"{name}, {peer}: {kept['left_out']}" for name, peers in results["results"].items()
+            for peer, kept in peers.items() if "left_out" in kept]  # fmt: skip
+    return page(*(part for part in [*parts, *left_out(gone)] if part))

@@ -14,33 +14,27 @@ import sys
 import time
 from functools import partial
 
-from bench.shared.common import Kept, cache_bytes, child, cpu, names_of, parser_of, publish  # first: one thread, and numpy is there
+from bench.shared.common import (  # first: one thread
+    Kept, Missing, cache_bytes, child, cpu, names_of, need_thresher, parser_of, publish,
+)  # fmt: skip
 
-from bench.search import datasets, faiss_codes, faiss_exact, graphs, measure, rabitqlib_ivf, report, thresher_peer
-from bench.search import usearch_exact
+from bench.search import datasets, faiss_peers, graphs, measure, rabitqlib_peers, report, thresher_peer
 
-PEERS = [
-    faiss_exact.Flat(),
+PEERS = [  # exhaustive
+    faiss_peers.Flat(),
+    faiss_peers.Panorama(),
     thresher_peer.Thresher(),
     thresher_peer.ThresherExact(),
     thresher_peer.ThresherRows(),
-    faiss_codes.PQFastScan(),
-    faiss_codes.RaBitQFastScan(),
-    rabitqlib_ivf.Exhaustive(),
-    faiss_exact.Panorama(),
-    faiss_codes.BinaryFlat(),
-    faiss_codes.ScalarQuantizer(),
-    usearch_exact.Floats(),
-    usearch_exact.Codes(),
-    rabitqlib_ivf.Probing(),
-    graphs.HnswLib(),
-    graphs.SymphonyQG(),
+    faiss_peers.PQFastScan(),
+    faiss_peers.RaBitQFastScan(),
+    rabitqlib_peers.Exhaustive(),
 ]
 CELLS_PEERS = [
     thresher_peer.Thresher(),
     thresher_peer.ThresherCells(),
-    rabitqlib_ivf.Probing(),
-    faiss_codes.PQFastScan(),
+    rabitqlib_peers.Probing(),
+    faiss_peers.PQFastScan(),
     graphs.HnswLib(),
     graphs.SymphonyQG(),
 ]
@@ -90,42 +84,35 @@ def measure_peer(peer, data, budget):
     return kept
 
 
-def about_data(data):
-    about = {name: getattr(data, name) for name in ("title", "metric", "synthetic", "n_dims")}
-    return {**about, "n_items": len(data.base), "n_queries": len(data.queries)}
-
-
 def one(arguments):
     """The process for one data set and peer: prints {"data": ..., "peer": ...} or {"no_data": why}."""
-    name, peer_name = arguments.one
-    peer = BY_NAME[peer_name]
+    name, peer = arguments.one[0], BY_NAME[arguments.one[1]]
     if isinstance(peer, graphs.Graph):
         peer.cache, peer.large = arguments.cache, arguments.graphs
     try:
         data = datasets.load(name, arguments.cache, arguments.quick, arguments.encoder)
-        print(json.dumps({"data": about_data(data), "peer": measure_peer(peer, data, arguments.budget)}))
-    except datasets.Missing as missing:
+    except Missing as missing:
         print(json.dumps({"no_data": str(missing)}))
+        return
+    about = {name: getattr(data, name) for name in ("title", "n_dims")}
+    about |= {"n_items": len(data.base), "n_queries": len(data.queries)}
+    print(json.dumps({"data": about, "peer": measure_peer(peer, data, arguments.budget)}))
 
 
 def run_one(arguments, results, name, peer_name):
     """Measure a peer on a data set in a process of its own, and return its results. Also adds the data set to results.
 
-    Raises datasets.Missing where the data is not there.
+    Raises Missing where the data is not there.
     """
     words = [__file__, "--one", name, peer_name, "--cache", arguments.cache, "--budget", str(arguments.budget)]
-    words += ["--encoder", arguments.encoder]
-    result = child(words + ["--quick"] * arguments.quick + ["--graphs"] * arguments.graphs)
+    words += ["--encoder", arguments.encoder, *["--quick"] * arguments.quick, *["--graphs"] * arguments.graphs]
+    result = child(words)
     if "no_data" in result:
-        raise datasets.Missing(result["no_data"])
+        raise Missing(result["no_data"])
     if "failed" in result:
         return {"left_out": f"failed: {result['failed']}"}
     results["data"][name] = result["data"]
     return result["peer"]
-
-
-def empty_results():
-    return {"format": FORMAT, "machine": {}, "data": {}, "results": {}}
 
 
 def summary(kept):
@@ -138,7 +125,7 @@ def summary(kept):
 
 
 def run(arguments):
-    kept = Kept(arguments.out, empty_results(), arguments.again)
+    kept = Kept(arguments.out, {"format": FORMAT, "machine": {}, "data": {}, "results": {}}, arguments.again)
     results = kept.results
     machine = {"cpu": cpu(), "n_cpus": os.cpu_count(), "python": sys.version.split()[0], "cache_bytes": cache_bytes()}
     results["machine"] = machine
@@ -147,7 +134,7 @@ def run(arguments):
         try:
             for peer in arguments.peers:
                 kept.measure(among, peer, partial(run_one, arguments, results, name, peer), summary, f"{name} {peer}")
-        except datasets.Missing as missing:
+        except Missing as missing:
             print(f"{name}: left out: {missing}", file=sys.stderr, flush=True)
     return results
 
@@ -156,14 +143,13 @@ def parse():
     quick = {"help": "fewer and smaller data sets, less time for each timing"}
     out = {"help": "what is measured (default: build/bench/search.json)"}
     cache = {"help": "for data and graphs, 5 GB"}
-    parser = parser_of("bench search", __doc__, "again", "docs", quick=quick, out=out, cache=cache)
+    parser = parser_of("bench search", __doc__, "again", "docs", "encoder", quick=quick, out=out, cache=cache)
     add, names = parser.add_argument, datasets.NAMES + datasets.LARGE_NAMES
     add("--data", type=names_of(names, "data set"), metavar="NAME,...")
     add("--peers", type=names_of(list(BY_NAME), "peer"), metavar="NAME,...")
     add("--graphs", action="store_true", help="build graphs of a million items too, for tens of minutes")
-    add("--cells", action="store_true", help="compare indexes with cells and without with clusters, graphs and Faiss's fastest codes")
+    add("--cells", action="store_true", help="indexes with cells, clusters and graphs instead of exhaustive searches")
     add("--budget", type=float, metavar="S", help="seconds for a timing (default: 0.6; --quick: 0.15)")
-    add("--encoder", default=datasets.ENCODER, metavar="DIR", help="of a sentence model's files, for sentences384")
     add("--one", nargs=2, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     arguments.data = arguments.data or (QUICK_DATA if arguments.quick else datasets.NAMES)
@@ -181,6 +167,7 @@ def main():
     if arguments.one:
         one(arguments)
         return
+    need_thresher("bench search")
     results = run(arguments)
     for kept in results["results"].values():
         for name in arguments.reported:

@@ -11,7 +11,7 @@ import lzma
 import os
 
 import numpy as np
-from bench.shared.common import DATA, Missing, read_safetensors, unit
+from bench.shared.common import Missing, public, read_safetensors, unit
 
 PARALLEL = ("tatoeba.deu-eng", "tatoeba.fra-eng", "debian_ddtp.en-de", "debian_ddtp.en-fr")
 EMBEDDINGS = "embeddings.word_embeddings.weight"
@@ -45,23 +45,29 @@ def column(path, n):
         return [row[n] for row in fields if len(row) > n]
 
 
+def packages():
+    """Descriptions of Debian's packages."""
+    return column(public("pairs", "debian_descriptions.tsv.xz"), 3)[1:]
+
+
 def english():
     """All different English sentences of the public data, in their order."""
     texts = []
     for name in PARALLEL:
-        texts += column(f"{DATA}/parallel/{name}.tsv.xz", 0)
-    for path in sorted(glob.glob(f"{DATA}/pairs/multi30k_captions/train.*.en.gz")):
+        texts += column(public("parallel", f"{name}.tsv.xz"), 0)
+    for path in sorted(glob.glob(public("pairs", "multi30k_captions") + "/train.*.en.gz")):
         with gzip.open(path, "rt", encoding="utf-8") as file:
             texts += file.read().splitlines()
-    texts += column(f"{DATA}/pairs/tldr_pages.en.tsv.xz", 1) + column(f"{DATA}/pairs/debian_descriptions.tsv.xz", 3)[1:]
-    with lzma.open(f"{DATA}/pairs/homedepot.train.csv.xz", "rt", encoding="utf-8", newline="") as file:
+    texts += column(public("pairs", "tldr_pages.en.tsv.xz"), 1) + packages()
+    with lzma.open(public("pairs", "homedepot.train.csv.xz"), "rt", encoding="utf-8", newline="") as file:
         texts += [row[2] for row in list(csv.reader(file))[1:]]
     return list(dict.fromkeys(text.strip() for text in texts))
 
 
 def load(directory):
     """(base, queries): vectors of english() by the model in directory."""
-    if not os.path.isdir(os.path.join(DATA, "parallel")):
-        raise Missing("set THRESHER_DATA to the directory of the public data")
-    rows = embed(directory, english())
+    return split(embed(directory, english()))
+
+
+def split(rows):
     return rows[QUERIES:], rows[:QUERIES]

@@ -1,12 +1,9 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""
-Parts of ./run bench shards that need many items, Spark or Faiss: codes of 100 million items in 8 shards, a build by
-Spark beside the library's builds, and the same task written by hand with Faiss.
+"""Parts of ./run bench shards that need many items: codes of 100 million items in 8 shards, and a build by Spark beside
+the library's builds.
 """
 
 import glob
-import inspect
 import multiprocessing
 import os
 import resource
@@ -14,7 +11,6 @@ import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 
 from bench.shared.common import Timer, figure, seconds_of
 from bench.shared.results import Figures, Goal, Table
@@ -196,162 +192,4 @@ def spark_text(found):
             "the library's builds of .npy files in two processes of one thread:\n"
         ),
         Table("Spark", ["system", "items", "shards"], ["build, s", "build, over the library's", "driver's Python, MiB"], rows),
-    ]
-
-
-# ------------------------------------------------------------------------------------------------ by hand with Faiss
-
-
-def thresher_build(path, parts):
-    shards.build(path, parts).close()
-
-
-def thresher_search(path, queries, k, exact):
-    with shards.open(path, threads=2) as collection:
-        return collection.search(queries, k, exact=exact)
-
-
-def faiss_flat_build(path, parts):
-    import faiss
-
-    os.makedirs(path)
-    for number, rows in enumerate(parts):
-        rows = np.array(rows)
-        faiss.normalize_L2(rows)
-        index = faiss.IndexFlatIP(rows.shape[1])
-        index.add(rows)
-        faiss.write_index(index, os.path.join(path, f"{number:04d}.faiss"))
-
-
-def faiss_flat_search(path, queries, k):
-    import faiss
-
-    queries = np.array(queries)
-    faiss.normalize_L2(queries)
-    whole = faiss.IndexShards(queries.shape[1], False, True)
-    opened = [faiss.read_index(name) for name in sorted(glob.glob(os.path.join(path, "*.faiss")))]
-    for index in opened:
-        whole.add_shard(index)
-    scores, ids = whole.search(queries, k)
-    return ids, scores
-
-
-def faiss_naive_build(path, parts):
-    import faiss
-
-    os.makedirs(path)
-    for number, rows in enumerate(parts):  # each task learns from its own rows
-        rows = np.array(rows)
-        faiss.normalize_L2(rows)
-        index = faiss.index_factory(rows.shape[1], "IVF256,SQ8", faiss.METRIC_INNER_PRODUCT)
-        index.train(rows[:65536])
-        index.add(rows)
-        faiss.write_index(index, os.path.join(path, f"{number:04d}.faiss"))
-
-
-def faiss_naive_search(path, queries, k):
-    import faiss
-
-    queries = np.array(queries)
-    faiss.normalize_L2(queries)
-    whole = faiss.IndexShards(queries.shape[1], False, True)
-    opened = [faiss.read_index(name) for name in sorted(glob.glob(os.path.join(path, "*.faiss")))]
-    for index in opened:
-        index.nprobe = 32
-        whole.add_shard(index)
-    scores, ids = whole.search(queries, k)
-    return ids, scores
-
-
-def faiss_disk_build(path, parts):
-    import faiss
-    from faiss.contrib.ondisk import merge_ondisk
-
-    os.makedirs(path)
-    sample = np.concatenate([part[:: max(1, len(part) * len(parts) // 65536)] for part in parts])
-    faiss.normalize_L2(sample)
-    empty = faiss.index_factory(sample.shape[1], "IVF256,SQ8", faiss.METRIC_INNER_PRODUCT)
-    empty.train(sample)
-    trained = os.path.join(path, "trained.faiss")
-    faiss.write_index(empty, trained)
-    first, names = 0, []
-    for number, rows in enumerate(parts):
-        rows = np.array(rows)
-        faiss.normalize_L2(rows)
-        index = faiss.read_index(trained)
-        index.add_with_ids(rows, np.arange(first, first + len(rows)))
-        names.append(os.path.join(path, f"{number:04d}.faiss"))
-        faiss.write_index(index, names[-1])
-        first += len(rows)
-    whole = faiss.read_index(trained)
-    merge_ondisk(whole, names, os.path.join(path, "merged.ivfdata"))
-    faiss.write_index(whole, os.path.join(path, "merged.faiss"))
-
-
-def faiss_disk_search(path, queries, k):
-    import faiss
-
-    queries = np.array(queries)
-    faiss.normalize_L2(queries)
-    index = faiss.read_index(os.path.join(path, "merged.faiss"))
-    index.nprobe = 32
-    scores, ids = index.search(queries, k)
-    return ids, scores
-
-
-def lines_of(*functions):
-    """The lines of functions that are not blank, def or import."""
-    lines = [line.strip() for function in functions for line in inspect.getsource(function).splitlines()]
-    return sum(1 for line in lines if line and not line.startswith(("def ", "import ", "from ")))
-
-
-WAYS = {
-    "thresher.shards, exact": (thresher_build, partial(thresher_search, exact=True)),
-    "thresher.shards, recall .99": (thresher_build, partial(thresher_search, exact=False)),
-    "Faiss flat, IndexShards": (faiss_flat_build, faiss_flat_search),
-    "Faiss IVF256,SQ8, trained by shard, IndexShards": (faiss_naive_build, faiss_naive_search),
-    "Faiss IVF256,SQ8, trained once, contrib.ondisk": (faiss_disk_build, faiss_disk_search),
-}
-
-
-def by_hand(kept, folder, rows, queries, k=10):
-    import faiss
-
-    faiss.omp_set_num_threads(2)
-    found = {"version": faiss.__version__, "n_queries": len(queries), "k": k, "shape": rows.shape, "ways": {}}
-    exact = None
-    for name, (build, search) in WAYS.items():
-        answers, took = {}, []
-        for n in (1, 8):
-            path = os.path.join(folder, "way")
-            build(path, np.array_split(rows, n))
-            search(path, queries, k)
-            with Timer() as timer:
-                answers[n] = search(path, queries, k)
-            took.append(timer.seconds)
-            shutil.rmtree(path)
-        exact = answers[1] if exact is None else exact
-        differ = [int((answers[1][i] != answers[8][i]).sum()) for i in (0, 1)]
-        recall = [float(np.mean([np.isin(a, b).mean() for a, b in zip(answers[n][0], exact[0])])) for n in (1, 8)]
-        found["ways"][name] = {"lines": lines_of(build, getattr(search, "func", search)), "seconds": took, "differ": differ, "recall": recall}
-    kept["faiss"] = found
-
-
-def by_hand_text(found):
-    n, k = found["n_queries"], found["k"]
-    lines = [[name, way["lines"]] for name, way in found["ways"].items()]
-    rows = [
-        [name, shards, f"{n / seconds:,.0f}", f"{recall:.4f}", *((f"{d:,}" for d in way["differ"]) if i else ("", ""))]
-        for name, way in found["ways"].items()
-        for i, (shards, seconds, recall) in enumerate(zip(("1 shard", "8 shards"), way["seconds"], way["recall"]))
-    ]
-    return [
-        (
-            f"{found['shape'][0]:,} x {found['shape'][1]} rows, {n:,} queries in one call, k = {k}, two threads, Faiss "
-            f"{found['version']}. Seconds include opening the files, which the page cache holds. *Lines* are those of the "
-            "build and the search in programs/bench/search/shards_large.py without imports; ids and scores that "
-            f"differ are those between 1 and 8 shards, of {n * k:,}; recall is of the ids of exact search:\n"
-        ),
-        Table("by hand with Faiss", ["system"], ["lines of code"], lines),
-        Table("by hand with Faiss", ["system", "what"], ["queries/s", "recall@10", "ids that differ", "scores that differ"], rows),
     ]

@@ -15,12 +15,12 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from bench.shared.common import (
-    Kept, Timer, names_of, need_thresher, page, parser_of, publish, published, thresher, versions, whole_machine,
-)
+    Kept, Missing, Timer, names_of, need_thresher, page, parser_of, publish, published, thresher, versions, whole_machine,
+)  # fmt: skip
 
 from bench.search import datasets, measure
 import numpy as np
-from bench.search.faiss_exact import faiss_if_there
+from bench.search.faiss_peers import faiss_if_there
 from bench.shared.results import OURS, Table
 
 PARTS = ("codes", "products", "speed", "sweep")
@@ -32,7 +32,7 @@ UNIT, OWN_RANGE = f"{PERCENTILE} % of components", "Thresher's"
 KS = (1, 10, 100, 1000, 10_000)
 CODE_QUERIES, QUICK_QUERIES = 300, 100
 QUERIES = 200  # of the speeds, whose truth is KS[-1] long
-FACTORS = (1, 2, 3, 5, 10, 20, 50)
+ASKED = (0.5, 0.8, 0.9, 0.95, 0.99, 0.999)
 SWEEP_K, SCALES, DISTANCES = 10, (1.5, 2.0, 2.95, 4.0, 6.0, 9.0), (1, 2, 5, 10, 20, 50)  # scales of the paper among them
 QUICK_SCALES, QUICK_DISTANCES = (2.95,), (5, 20)
 CLUSTERS, PROBES, PQ_PROBES = 1024, (1, 2, 4, 8, 16, 32, 64, 128, 256), (1, 8, 64, 256)
@@ -51,9 +51,8 @@ def codes_of(rows, bits, epsilon):
     return (2 * np.clip(cells, 0, 2**bits - 1) + 1 - 2**bits).astype(np.float32)
 
 
-def shares(scores, truth):
-    """Of the items in truth, the share among the best of scores, for each number of BEST."""
-    order = datasets.best_of(scores, BEST[-1])
+def shares(order, truth):
+    """Of the items in truth, the share among the first of an order, for each number of BEST."""
     return [float(np.mean([np.isin(t, row[:n]).mean() for t, row in zip(truth, order)])) for n in BEST]
 
 
@@ -69,10 +68,9 @@ def standard(rows):
 
 @contextmanager
 def scratch_index(base, **options):
-    """An index that is not calibrated, on one thread."""
+    """An index on one thread."""
     with tempfile.TemporaryDirectory(prefix="thresher-bench-") as scratch:
-        options = {"threads": 1, "calibration_queries": 0, **options}
-        with thresher.Index.build(os.path.join(scratch, "index"), base, **options) as index:
+        with thresher.Index.build(os.path.join(scratch, "index"), base, threads=1, **options) as index:
             yield index
 
 
@@ -90,16 +88,16 @@ def measure_codes(data, queries, all_bits):
             codes = codes_of(given, bits, epsilon)
             scores = query_codes @ codes.T
             for length, found in (("as published", scores), ("corrected", scores / np.linalg.norm(codes, axis=1))):
-                rows.append([name, bits, length, *shares(found, truth)])
+                rows.append([name, bits, length, *shares(datasets.best_of(found, BEST[-1]), truth)])
             if name == UNIT:
                 a, b = standard(exact), standard(scores)
                 apart = np.mean([ks_distance(x, y) for x, y in zip(a, b)])
                 shapes.append([bits, float(apart), float((a * b).mean())])
             print(f"codes, {name}, {bits} bits", file=sys.stderr)
     for bits in all_bits:
-        with scratch_index(base, bits=bits, metric=data.metric) as index:
-            found = [index.search(queries, 10, n_candidates=n)[0].astype(np.int64) for n in BEST]
-        rows.append([OWN_RANGE, bits, "corrected", *(measure.recall(data, ids) for ids in found)])
+        with scratch_index(base, bits=bits, lead_bits=bits, metric=data.metric, keep=None) as index:
+            order = index.search(queries, BEST[-1])[0].astype(np.int64)
+        rows.append([OWN_RANGE, bits, "corrected", *shares(order, truth)])
     return {"rows": rows, "shapes": shapes, "n_queries": len(queries)}
 
 
@@ -130,17 +128,14 @@ def precision(found, truth, k):
 
 def thresher_ways(base, metric, scratch):
     """(way, build seconds, [(setting, search(queries, k))])"""
-    options = {"metric": metric, "bits": DEFAULT_BITS, "threads": 1}
-    index = thresher.Index.build(os.path.join(scratch, "index"), base, calibration_queries=0, **options)
     with Timer() as timer:
-        calibrated = thresher.Index.build(os.path.join(scratch, "calibrated"), base, **options)
+        index = thresher.Index.build(os.path.join(scratch, "index"), base, metric=metric, bits=DEFAULT_BITS, threads=1)
 
-    def search(words, index=index):
-        return lambda queries, k: index.search(queries, k, **words(k))[0].astype(np.int64)
+    def search(**words):
+        return lambda queries, k: index.search(queries, k, **words)[0].astype(np.int64)
 
-    some = [(f"candidates {f} k", search(lambda k, f=f: {"n_candidates": min(f * k, len(base))})) for f in FACTORS]
-    some += [(f"recall {r:g}", search(lambda k, r=r: {"recall": r}, calibrated)) for r in PRECISIONS]
-    return [("codes", timer.seconds, some), ("exact", 0, [("-", search(lambda k: {"exact": True}))])]
+    some = [(f"recall {r:g}", search(recall=r)) for r in ASKED]
+    return [("codes", timer.seconds, some), ("exact", 0, [("-", search(exact=True))])]
 
 
 def faiss_ways(base, pq_bytes):
@@ -181,7 +176,7 @@ def measure_speed(data, budget, pq_bytes):
     with tempfile.TemporaryDirectory(prefix="thresher-bench-") as scratch:
         for way, seconds, settings in (*thresher_ways(base, data.metric, scratch), *faiss_ways(base, pq_bytes)):
             if seconds:
-                builds.append([way + ", calibrated" * (way == "codes"), seconds])
+                builds.append([way, seconds])
             for setting, search in settings:
                 for k in (k for k in KS if way != "HNSW" or k <= GRAPH_MOST_K):
                     found = precision(search(few.queries, k), few.truth_ids, k)
@@ -203,16 +198,16 @@ def measure_sweep(data, scales, distances):
     unit = base / np.linalg.norm(base, axis=1, keepdims=True)
     options = {"metric": "cosine", "bits": DEFAULT_BITS, "lead_bits": DEFAULT_BITS, "keep": None}
     for scale in sorted({*scales, round(float(np.log2(np.sqrt(data.n_dims))), 2)}):
-        shares = dict.fromkeys((0, *distances), 0.0)
+        found = dict.fromkeys((0, *distances), 0.0)
         with scratch_index(base, scale=scale, **options) as index:
             for query, best in zip(queries, truth, strict=True):
                 ids, estimates = index.search(query, len(base), query_bits=QUERY_BITS)
-                for distance in shares:
+                for distance in found:
                     extra = distance * 2 / (scale**2 * 2 ** (DEFAULT_BITS + QUERY_BITS))
                     within = ids[: max(SWEEP_K, np.sum(estimates >= estimates[SWEEP_K - 1] - extra))]
-                    shares[distance] += float(np.mean(np.isin(best, within))) / len(queries)
+                    found[distance] += float(np.mean(np.isin(best, within))) / len(queries)
         kept = 100 * float(np.mean(np.abs(unit) <= 1 / scale))
-        rows += [[scale, kept, distance, share] for distance, share in shares.items()]
+        rows += [[scale, kept, distance, share] for distance, share in found.items()]
         print(f"sweep, scale {scale}", file=sys.stderr)
     return {"rows": rows}
 
@@ -257,8 +252,8 @@ def speed_text(data, kept):
     yield f"Queries per second at a precision@k, one at a time, {QUERIES} queries:\n"
     units = [*((f"precision >= {least:g}", "queries/s") for least in PRECISIONS), "highest precision"]
     yield Table(f"{data}: precision and speed", ["system", "k"], units, list(speed_rows(kept["rows"])))
-    builds = {way.split(",")[0]: (way, s) for way, s in sorted(kept["builds"], key=lambda build: -build[1])}
-    rows = [[system_of(name), way.partition(", ")[2], f"{s:.2f}"] for name, (way, s) in builds.items()]
+    fastest = {way.split(",")[0]: (way, s) for way, s in sorted(kept["builds"], key=lambda build: -build[1])}
+    rows = [[system_of(name), way.partition(", ")[2], f"{s:.2f}"] for name, (way, s) in fastest.items()]
     yield Table(f"{data}: preparation", ["system", "what"], ["s"], rows)
 
 
@@ -299,7 +294,7 @@ def main():
     budget = QUICK_BUDGET_S if arguments.quick else BUDGET_S
     try:
         data = datasets.load(arguments.data, arguments.cache)
-    except datasets.Missing as missing:
+    except Missing as missing:
         sys.exit(f"bench xfbq: {missing}: choose other vectors with --data")
     kept = Kept(out, {"format": FORMAT, "data": arguments.data}, arguments.again)
     results = kept.results

@@ -121,6 +121,7 @@ OPTIONS = {  # that several benches have
     "quick": {"action": "store_true", "help": "to see that it works"},
     "data": {"default": DATA, "metavar": "DIR", "help": "where the public data are; $THRESHER_DATA"},
     "cache": {"default": "build/bench/data", "metavar": "DIR", "help": "for data and exact answers, 5 GB"},
+    "encoder": {"default": "build/bench/minilm", "metavar": "DIR", "help": "of a sentence model's files, for sentences384"},
     "keep": {"metavar": "DIR", "help": "for results"},
     "out": {"metavar": "FILE", "help": "for results"},
     "thresher": {"default": "build/release/thresher", "help": argparse.SUPPRESS},
@@ -240,7 +241,15 @@ def read_safetensors(path, wanted=None):
 
 
 class Missing(Exception):
-    """The files of a data set are not on this machine; the message lists them."""
+    """A file of a data set is not on this machine; the message names it."""
+
+
+def public(*parts):
+    """The path of a file or folder of the public data; raises Missing."""
+    path = os.path.join(DATA, *parts)
+    if not DATA or not os.path.exists(path):
+        raise Missing(f"no {os.path.join(*parts)} in {DATA or 'a directory of public data'}: set THRESHER_DATA to one that has it")
+    return path
 
 
 def unit(rows):

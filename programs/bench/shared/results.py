@@ -14,7 +14,7 @@ from pathlib import Path
 FOLDER = Path("results")
 COLUMNS = ("machine", "date", "commit", "subject", "case", "system", "setting", "unit", "value", "spread", "target")
 KEY = ("machine", "case", "system", "setting", "unit")  # what no two rows of a subject have in common
-OURS = "Thresher"
+OURS, UNKNOWN = "Thresher", "unknown"  # a system, a machine
 NAMELESS = ("what", "setting")  # keys whose names are not repeated in each row
 NUMBER = r"[-+]?\d[\d,]*(?:\.\d+)?(?:e[-+]?\d+)?"
 LEVELS = {"avx2": "AVX2", "avx512": "AVX-512", "avx512-vnni": "AVX-512 VNNI", "neon": "NEON", "neon-dot": "NEON dot"}

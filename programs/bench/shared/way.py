@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ways to write a training in PyTorch: each is timed in a process of its own; the fastest is reported as PyTorch's
-speed. A Way is a dataclass of settings with a name() and a docstring that explains them.
-"""
+"""A training in PyTorch beside ours, as it is written and compiled; each is timed in a process of its own."""
 
 import json
 import sys
 import time
-from dataclasses import asdict
 
 import numpy as np
 from bench.shared.common import called, child, figure
@@ -15,6 +12,7 @@ from bench.shared.results import Figures, Table
 WARM_UP = 4
 WAY_S, QUICK_WAY_S = 20.0, 3.0
 TARGET = 2.0  # times PyTorch's rate
+WAYS = {"PyTorch": False, "PyTorch, compiled": True}  # name: whether torch.compile is used
 KEEP_MEMORY = {  # for the environment: glibc, which reads it when a process starts, gives no memory back after a step
     "MALLOC_MMAP_THRESHOLD_": "4294967295",
     "MALLOC_TRIM_THRESHOLD_": "4294967295",
@@ -27,10 +25,6 @@ def one_thread():
 
     torch.set_num_threads(1)
     return torch
-
-
-def budget(quick):
-    return QUICK_WAY_S if quick else WAY_S
 
 
 def epochs_of(program, examples, model, *words):
@@ -47,21 +41,13 @@ def rate_of(kind):
     return f"thresher: {kind['ours']:.0f} per second"
 
 
-class Named:
-    """A way of a dataclass of words; it may be compiled and keep memory."""
-
-    def name(self):
-        words = ", ".join(value for value in asdict(self).values() if isinstance(value, str))
-        return ", ".join([words] + ["compiled"] * self.compiled + ["memory kept"] * self.keep_memory)
-
-
-def run_all(kind, ways, command, quick):
-    """{name: its figures, or why it failed}: command, with a way's settings and the seconds, runs it in a process."""
+def run_all(kind, command, quick):
+    """{name: its figures, or why it failed}: command, with --one-way, a setting and the seconds, prints the figures."""
     out = {}
-    for chosen in ways:
-        words = [*command, json.dumps(asdict(chosen)), str(budget(quick))]
-        out[chosen.name()] = child(words, **(KEEP_MEMORY if chosen.keep_memory else {}))
-        print(f"{kind}, PyTorch, {chosen.name()}: {out[chosen.name()]}", file=sys.stderr)
+    for name, compiled in WAYS.items():
+        seconds = QUICK_WAY_S if quick else WAY_S
+        out[name] = child([*command, json.dumps({"compiled": compiled, "seconds": seconds})], **KEEP_MEMORY)
+        print(f"{kind}, {name}: {out[name]}", file=sys.stderr)
     return out
 
 
@@ -95,16 +81,14 @@ def tables(kinds, first, rate, case):
     """
     rows, targets = [], []
     for kind, about in kinds.items():
-        rates = {name: found[rate] for name, found in about["ways"].items() if rate in found}
-        over = {name: about["ours"] / own for name, own in rates.items()}
         rows.append([kind, "Thresher", f"{about['ours']:,.0f}", "", ""])
+        over = {name: about["ours"] / found[rate] for name, found in about["ways"].items() if rate in found}
         for name, found in about["ways"].items():
             cells = [f"failed: {found.get('failed', '')[:80]}", "", ""]
-            if name in rates:
-                cells = [f"{rates[name]:,.0f}", f"{100 * found['make_share']:.0f}", f"{over[name]:.2f}"]
-            rows.append([kind, f"PyTorch: {name}", *cells])
+            if name in over:
+                cells = [f"{found[rate]:,.0f}", f"{100 * found['make_share']:.0f}", f"{over[name]:.2f}"]
+            rows.append([kind, name, *cells])
         if over:
-            fastest = min(over, key=over.get)
-            targets.append(figure(f"training over the fastest PyTorch, {kind} ({fastest})", over[fastest], TARGET))
+            targets.append(figure(f"training over the fastest PyTorch, {kind}", min(over.values()), TARGET))
     units = [rate.replace("_per_", "/"), "making batches, %", "Thresher over it"]
     return Table(case, [first, "system"], units, rows), Figures(targets, "training: targets")

@@ -12,7 +12,7 @@ import re
 
 import numpy as np
 from bench.shared.common import spread, thresher, unit
-from bench.search.faiss_codes import rabitq, rotated
+from bench.search.faiss_peers import rabitq, rotated
 from bench.tower.sets import LEAST_LABEL
 
 K, NEGATIVES, BATCH = 100, 10, 64
@@ -119,19 +119,18 @@ def learned(vectors, tower, path, threads):
 
 def of_floats(vectors, labelled, path, threads):
     """Recall of the floats; and of XFBQ of 1 and 2 bits recall, AUC and bytes, with our queries and those of 3 bits."""
-    options = {"replace": True, "threads": threads, "calibration_queries": 0}
+    options = {"replace": True, "threads": threads}
     with thresher.Index.build(path, vectors.items, **options) as index:
         out = {"recall": recall_of(vectors, lambda q: index.search(q, K, exact=True)[0])}
     tested = np.unique(vectors.item_of)
     for bits in (1, 2):  # all planes are read, so that nothing is lost but by the codes
         with thresher.Index.build(path, vectors.items, bits=bits, lead_bits=bits, keep=None, **options) as index:
-            n = len(vectors.items)
-            every = {"filter": thresher.Filter(n, tested), "n_candidates": n, "n_survivors": n}
+            only = thresher.Filter(len(vectors.items), tested)
             out[f"xfbq{bits}_bytes"] = code_bytes(index)
             for name, query_bits in ((f"xfbq{bits}", None), (f"xfbq{bits}_coarse", 3)):  # as rbe* has them
                 ask = {"query_bits": query_bits}
                 out[f"{name}_recall"] = recall_of(vectors, lambda q, ask=ask: index.search(q, K, **ask)[0])
-                score = lambda q, ask=ask: index.search(q, len(tested), **every, **ask)  # noqa: E731
+                score = lambda q, ask=ask: index.search(q, len(tested), filter=only, **ask)  # noqa: E731
                 out[f"{name}_auc"] = auc_of(vectors, labelled, score)
     return out
 

@@ -84,7 +84,6 @@ def options_of(arguments, data):
         "rate": RATE,
         "float_share": 0.0 if published else FLOAT_SHARE,
         "valid_share": VALID_SHARE,
-        "shared_words": arguments.words == "shared",
     }
 
 
@@ -129,8 +128,6 @@ def train(arguments, train_name, sets, data, model, seed):
 
 def wanted_sets(arguments, sets, model):
     """Which of them some table needs the model on."""
-    if model.split(" ")[-1] in set(ESTIMATORS) - set(arguments.estimators):
-        return []
     tables = [name for name in arguments.tables if model in OF_TABLE[name]]
     return [data for data in sets if any(data.trends or name in ("2", "codes") for name in tables)]
 
@@ -240,13 +237,13 @@ def trends():
 
 def trend_tables(arguments, means, data, name):
     """Tables 4 to 6 of a data set, and the paper's trends in them."""
-    estimators, parts = arguments.estimators, []
+    parts = []
     if "4" in arguments.tables:
         rows = [[model, *bits_cells(model), means.cell(model, data, "loss"), means.cell(model, data)] for model in BITS]
         parts.append(Table(f"{name}: table 4", ["system", "query bits", "item bits"], ["log loss", "AUC"], rows))
     if "5" in arguments.tables:
-        rows = [[model, *(means.cell(f"{model} {e}".removesuffix(" variant"), data) for e in estimators)] for model in BITS]
-        parts.append(Table(f"{name}: table 5", ["system"], [(e, "AUC") for e in estimators], rows))
+        rows = [[model, *(means.cell(f"{model} {e}".removesuffix(" variant"), data) for e in ESTIMATORS)] for model in BITS]
+        parts.append(Table(f"{name}: table 5", ["system"], [(e, "AUC") for e in ESTIMATORS], rows))
     if "6" in arguments.tables:
         rows = [[model, means.cell(f"{model} plain", data), means.cell(model, data),
                  lift_cell(means.lift(data, model, f"{model} plain"))] for model in MORE_BITS]  # fmt: skip
@@ -293,7 +290,7 @@ def text(arguments, train_name, sets, measured):
         f"Trained on the pairs of {'all data sets together' if together else 'each data set alone'}: a share of "
         f"{o['float_share']:g} of the epochs as floats, patience {o['patience']}, batches of {o['batch']}, "
         f"{o['n_negatives']} negatives, gamma {o['gamma']:g}, rate {o['rate']:g}, "
-        f"{'one table' if o['shared_words'] else 'two tables'} of letter trigrams; seeds from {arguments.seed}, "
+        f"two tables of letter trigrams; seeds from {arguments.seed}, "
         f"{arguments.seeds} of them. The best epoch by validation loss on {o['valid_share']:g} of the queries that are "
         "learned from.\n",
         *split_table(arguments, sets, together),

@@ -4,49 +4,24 @@
 The same model: CDSSM's windows over letter trigrams, max-pooling, RBE's binary layers with the straight-through
 variant, the cosine soft-max over in-batch negatives, Adam that leaves rows of trigrams alone that a batch does not
 have. It is checked to be the same: from the weights of a model's file it computes the loss that `thresher tower eval`
-does. Several ways to write it are timed; the fastest is reported as PyTorch's speed.
+does.
+
+A batch's rows of trigrams are copied out, EmbeddingBag runs over them with a dense gradient, and fused Adam steps them:
+that gives the same weights as SparseAdam, and is faster, as are segment_reduce than padding and bags of three rows than
+sums of three gathered arrays.
 """
 
 import re
 from collections import Counter
-from dataclasses import dataclass
 
 import numpy as np
 from bench.shared.common import read_safetensors
-from bench.shared.way import Named, time_steps
+from bench.shared.way import time_steps
 
 GRAM_EDGE = ord("#")
 MOST_LETTERS = 64
 WORD = re.compile(r"[^\W_]+")  # for texts of ASCII the words that Thresher finds
 
-
-@dataclass(frozen=True)
-class Way(Named):
-    """How PyTorch trains, by the words of a row:
-
-    - *sparse*: EmbeddingBag(sparse=True) and SparseAdam; *rows*: a batch's rows are copied out, EmbeddingBag runs over
-      them with a dense gradient, and fused Adam steps them, which gives the same weights.
-    - *gathers*: three gathered arrays are added; *bags*: EmbeddingBag of three rows.
-    - *segments*: segment_reduce; *padded*: texts are padded to the longest.
-    - *compiled*: all that follows the pooling goes through torch.compile.
-    - *memory kept*: glibc returns no memory to the system after a step.
-    """
-
-    tables: str = "rows"
-    windows: str = "gathers"
-    pools: str = "segments"
-    compiled: bool = False
-    keep_memory: bool = False
-
-
-WAYS = [
-    Way(),
-    Way(keep_memory=True),
-    Way(windows="bags", keep_memory=True),
-    Way(tables="sparse", keep_memory=True),
-    Way(pools="padded", keep_memory=True),
-    Way(windows="bags", compiled=True, keep_memory=True),
-]
 
 # ---------------------------------------------------------------------------------------------------- texts
 
@@ -223,43 +198,24 @@ def define(torch):
         cosines = cosines.gather(1, others)  # faster than so many products of a row each
         return torch.nn.functional.cross_entropy(gamma * cosines, torch.zeros(n, dtype=torch.long))
 
-    def windows_of(vectors, places, lengths, n_pooled, way):
+    def windows_of(vectors, places, lengths, n_pooled):
         """Every word's window: what it and its neighbours add. The last vector is of no word."""
         ends = torch.cumsum(lengths, 0)
         before, after = torch.roll(places, 1), torch.roll(places, -1)
         before[ends - lengths] = after[ends - 1] = len(vectors) - 1
-        if way == "bags":
-            three = torch.stack((3 * before, 3 * places + 1, 3 * after + 2), dim=1)
-            return embedding_bag(three, vectors.view(-1, n_pooled), mode="sum")
-        left, middle, right = vectors.split(n_pooled, dim=1)
-        return left.index_select(0, before) + middle.index_select(0, places) + right.index_select(0, after)
-
-    def pool(windows, lengths, way):
-        """The largest window of each text."""
-        if way == "segments":
-            return torch.segment_reduce(windows, "max", lengths=lengths, unsafe=True)
-        column = torch.arange(len(windows)) - torch.repeat_interleave(torch.cumsum(lengths, 0) - lengths, lengths)
-        row = torch.repeat_interleave(torch.arange(len(lengths)), lengths)
-        padded = torch.full((len(lengths), int(lengths.max()), windows.shape[1]), -torch.inf)
-        return padded.index_put((row, column), windows).amax(1)
+        three = torch.stack((3 * before, 3 * places + 1, 3 * after + 2), dim=1)
+        return embedding_bag(three, vectors.view(-1, n_pooled), mode="sum")
 
     class Trainer:
-        """One way to write the training: see WAYS."""
-
-        def __init__(self, tensors, config, way, gamma=10.0, negatives=10, rate=0.001):
-            self.config, self.way = config, way
-            self.gamma, self.negatives, self.rate = gamma, negatives, rate
+        def __init__(self, tensors, config, compiled=False, gamma=10.0, negatives=10, rate=0.001):
+            self.config, self.gamma, self.negatives, self.rate = config, gamma, negatives, rate
             names = ["words"] if config.shared_words else ["query.words", "item.words"]
             self.tables = [torch.nn.Parameter(torch.tensor(tensors[name])) for name in names]
             self.sides = [Side(config, bits, tensors, side) for bits, side in zip(config.bits, ("query", "item"))]
-            dense = [p for side in self.sides for p in side.parameters()]
-            self.adam = torch.optim.Adam(dense, lr=rate, fused=True)
-            if way.tables == "sparse":
-                self.table_adam = torch.optim.SparseAdam(self.tables, lr=rate)
-            else:
-                self.moments = [(torch.zeros_like(t), torch.zeros_like(t)) for t in self.tables]
+            self.adam = torch.optim.Adam([p for side in self.sides for p in side.parameters()], lr=rate, fused=True)
+            self.moments = [(torch.zeros_like(t), torch.zeros_like(t)) for t in self.tables]
             self.n_steps = 0
-            self.head = torch.compile(self.embed_and_lose) if way.compiled else self.embed_and_lose
+            self.head = torch.compile(self.embed_and_lose) if compiled else self.embed_and_lose
 
         def embed_and_lose(self, query_pooled, item_pooled):
             return match_loss(self.sides[0](query_pooled), self.sides[1](item_pooled), self.gamma, self.negatives)
@@ -269,17 +225,14 @@ def define(torch):
             vectors, self.taken = [], []
             for table, arrays in zip(self.tables, made):
                 rows, grams, starts = (torch.from_numpy(arrays[name]) for name in ("rows", "grams", "starts"))
-                if self.way.tables == "sparse":
-                    vectors.append(embedding_bag(rows[grams], table, starts, mode="sum", sparse=True))
-                else:
-                    own = table.detach().index_select(0, rows).requires_grad_()
-                    self.taken.append((rows, own))
-                    vectors.append(embedding_bag(grams, own, starts, mode="sum"))
+                own = table.detach().index_select(0, rows).requires_grad_()
+                self.taken.append((rows, own))
+                vectors.append(embedding_bag(grams, own, starts, mode="sum"))
             pooled = []
             for i, (places, lengths) in enumerate(sides):
                 of, lengths = vectors[0 if len(vectors) == 1 else i], torch.from_numpy(lengths)
-                windows = windows_of(of, torch.from_numpy(places), lengths, self.config.n_pooled, self.way.windows)
-                pooled.append(pool(windows, lengths, self.way.pools))
+                windows = windows_of(of, torch.from_numpy(places), lengths, self.config.n_pooled)
+                pooled.append(torch.segment_reduce(windows, "max", lengths=lengths, unsafe=True))
             return self.head(*pooled)
 
         def step_rows(self):
@@ -297,14 +250,9 @@ def define(torch):
             self.n_steps += 1
             loss = self.loss(batch)
             self.adam.zero_grad(set_to_none=True)
-            if self.way.tables == "sparse":
-                self.table_adam.zero_grad(set_to_none=True)
             loss.backward()
             self.adam.step()
-            if self.way.tables == "sparse":
-                self.table_adam.step()
-            else:
-                self.step_rows()
+            self.step_rows()
             return float(loss.detach())
 
     return Trainer
@@ -313,26 +261,23 @@ def define(torch):
 # ---------------------------------------------------------------------------------------------------- measuring
 
 
-def loss_of_batch(torch, model_path, pairs):
-    """The loss of the pairs, as one batch, from the weights of a model's file; words are not left out."""
-    tensors, about = read_safetensors(model_path)
-    config = Config(about)
-    trainer = define(torch)(tensors, config, Way())
-    texts = Texts(pairs, keys=tensors["grams"].tolist())
-    batch = Batches(texts, config.shared_words).make(np.arange(len(pairs)), 0)
-    with torch.no_grad():
-        return float(trainer.loss(batch))
-
-
-def time_way(torch, model_path, pairs, way, batch_size, negatives, dropout, budget):
-    """Examples per second of one way, over steps of `budget` seconds, and the share of it that making batches took.
-
-    Weights start where the model's file is: the time does not depend on them.
-    """
+def made(torch, model_path, pairs, **options):
+    """(trainer, batches) of pairs, from the weights of a model's file."""
     tensors, about = read_safetensors(model_path)
     config, texts = Config(about), Texts(pairs, keys=tensors["grams"].tolist())
-    trainer = define(torch)(tensors, config, way, negatives=negatives)
-    batches = Batches(texts, config.shared_words)
+    return define(torch)(tensors, config, **options), Batches(texts, config.shared_words)
+
+
+def loss_of_batch(torch, model_path, pairs):
+    """The loss of the pairs, as one batch; words are not left out."""
+    trainer, batches = made(torch, model_path, pairs)
+    with torch.no_grad():
+        return float(trainer.loss(batches.make(np.arange(len(pairs)), 0)))
+
+
+def time_way(torch, model_path, pairs, batch_size, negatives, dropout, compiled, seconds):
+    """Examples per second, and the share of it that making batches took. The time does not depend on the weights."""
+    trainer, batches = made(torch, model_path, pairs, negatives=negatives, compiled=compiled)
     make = lambda numbers: batches.make(numbers, dropout)  # noqa: E731
-    steps, make_share = time_steps(make, trainer.step, len(pairs), batch_size, budget)
+    steps, make_share = time_steps(make, trainer.step, len(pairs), batch_size, seconds)
     return {"examples_per_s": batch_size / float(steps.mean()), "make_share": make_share}

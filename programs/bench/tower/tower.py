@@ -2,14 +2,12 @@
 """Learned codes of texts: the RBE paper's tables, beside Faiss's codes and the same model in PyTorch.
 
 usage: ./run bench tower [--parts own,together,codes,speed,torch] [--quick] [--again] [--docs] [OPTION...]
-       ./run bench tower --vectors [OPTION...]: codes of given vectors (vectors.py)
 
 Each part is saved once measured. A later run reuses saved parts unless --again is given.
 Then the report is printed, or with --docs its figures are written into results/.
 """
 
 import argparse
-import inspect
 import json
 import os
 import sys
@@ -20,9 +18,8 @@ from bench.shared.common import (  # first: one thread, and numpy is there
     Kept, called, names_of, need_thresher, page, parser_of, publish, run_main,
 )
 
-from bench.search.faiss_exact import faiss_if_there
+from bench.search.faiss_peers import faiss_if_there
 from bench.tower import codes as tower_codes, sets as tower_sets, tables as tower_tables, torch_steps as tower_torch
-from bench.tower import vectors as tower_vectors
 from bench.shared import results, way
 from bench.shared.results import Table, Written
 
@@ -116,14 +113,13 @@ def same_loss(arguments, torch, directory, model_path, pairs):
     return loss, theirs
 
 
-def one_way(arguments):
+def one_way(pairs_path, model_path, setting):
     """The process of one way."""
-    pairs_path, model_path, words, budget = arguments.one_way
     torch = way.one_thread()
     with open(pairs_path, encoding="utf-8") as file:
         pairs = [tuple(line.rstrip("\n").split("\t")) for line in file]
-    chosen = tower_torch.Way(**json.loads(words))
-    print(json.dumps(tower_torch.time_way(torch, model_path, pairs, chosen, BATCH, NEGATIVES, DROPOUT, float(budget))))
+    found = tower_torch.time_way(torch, model_path, pairs, BATCH, NEGATIVES, DROPOUT, **json.loads(setting))
+    print(json.dumps(found))
 
 
 def beside_torch(arguments, torch, data):
@@ -135,8 +131,7 @@ def beside_torch(arguments, torch, data):
         write_pairs(paths[0], pairs)
         first = ours(arguments, *paths)
         losses = same_loss(arguments, torch, directory, paths[1], pairs[:BATCH])
-        some = tower_torch.WAYS[: 3 if arguments.quick else None]
-        ways = way.run_all(data.name, some, [__file__, "--one-way", *paths], arguments.quick)
+        ways = way.run_all(data.name, [__file__, "--one-way", *paths], arguments.quick)
         rate = max(first, ours(arguments, *paths))  # before and after the others
     return {"ours": rate, "losses": losses, "ways": ways}
 
@@ -166,8 +161,7 @@ def torch_text(measured):
     return page(
         f"Training beside PyTorch {measured['version']}: rbe*, batches of {BATCH}, {NEGATIVES} negatives, one thread.\n",
         rates,
-        f"Both compute the same: the loss of a batch of {BATCH} pairs from the same weights, ours and PyTorch's: "
-        f"{losses}.\n\n{inspect.cleandoc(tower_torch.Way.__doc__)}\n",
+        f"Both compute the same: the loss of a batch of {BATCH} pairs from the same weights, ours and PyTorch's: {losses}.\n",
         targets,
     )
 
@@ -210,19 +204,15 @@ def parse():
     add("--trends", type=names_of(sets, "data set"), metavar="NAME,...", help="those in tables 4, 5 and 6; all")
     tables = tower_tables.TABLES
     add("--tables", type=names_of(tables, "table"), default=list(tables), metavar="N,...", help=", ".join(tables))
-    estimators = {"type": names_of(tower_tables.ESTIMATORS, "estimator"), "default": list(tower_tables.ESTIMATORS)}
-    add("--estimators", **estimators, metavar="NAME,...", help=f"in table 5: {', '.join(tower_tables.ESTIMATORS)}")
     add("--seed", type=int, default=1, metavar="N", help="the first one")
     add("--seeds", type=int, default=3, metavar="N", help="trainings of each model; 3")
     add("--epochs", type=int, metavar="N", help="at most; what suits a set")
     add("--batch", type=int, default=512, metavar="N", help="pairs per step; 512")
     recipes = {"choices": ["ours", "paper"], "default": "ours"}
     add("--recipe", **recipes, help="paper: no epochs of floats, no words left out, 10 negatives")
-    add("--words", choices=["shared", "apart"], default="apart", help="one table of trigrams for both sides, or two")
     add("--codes", type=int, metavar="N", help="codes of the long search; as many as there is room for, 10^9 at most")
     add("--threads", type=int, default=1, metavar="N", help="of trainings; results are the same; 1")
     add("--bench", default="build/release/thresher-bench", help=argparse.SUPPRESS)
-    add("--one-way", nargs=4, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     arguments.seeds = 1 if arguments.quick else arguments.seeds
     arguments.keep += "-paper" * (arguments.recipe == "paper")
@@ -230,13 +220,10 @@ def parse():
 
 
 def main():
-    if "--vectors" in sys.argv:
-        tower_vectors.main()
+    if "--one-way" in sys.argv:
+        one_way(*sys.argv[2:])
         return
     arguments = parse()
-    if arguments.one_way:
-        one_way(arguments)
-        return
     need_thresher("bench tower")
     kept = Kept(os.path.join(arguments.keep, f"report{'-quick' if arguments.quick else ''}.json"), {"format": FORMAT},
                 arguments.again)  # fmt: skip

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Learned codes of given vectors (RBE, Figure 5), beside other codes of the same bytes.
 
-usage: ./run bench tower --vectors [--quick] [--again] [--docs] [--static DIR] [OPTION...]
+usage: ./run bench tower-vectors [--quick] [--again] [--docs] [--encoder DIR] [OPTION...]
 """
 
 import os
@@ -10,16 +10,14 @@ import tempfile
 from functools import partial
 
 from bench.shared.common import Kept, called, machine, names_of, need_thresher, parser_of  # first: one thread
-from bench.shared.common import page, publish, run_main, thresher, unit
+from bench.shared.common import Missing, page, publish, run_main, thresher, unit
 from bench.shared.results import Table
 
 from bench.search import datasets, sentences
 import numpy as np
-from bench.search.faiss_codes import rabitq
-from bench.search.faiss_exact import faiss_module
+from bench.search.faiss_peers import faiss_module, rabitq
 
-FORMAT = 1
-OLDER = " Codes without a size of batches are of 512 rows, chosen by their best 100 candidates after 3 epochs."
+FORMAT = 2
 BYTES, KS, REFINE = (8, 16, 32, 64), (10, 100), 10
 SHAPES = (5, 4, 2, 1)  # planes of learned codes, tried by recall of left-out items; dimensions follow from the bytes
 GAMMA, GAMMAS = 20, (10, 40)  # the default scale of cosines, and others that the best shape is tried with
@@ -30,7 +28,6 @@ FACTOR_BYTES = 8  # of XFBQ's codes: a factor and one offset per item
 OPQ_DIMS = 128  # most, as OPQ's training grows with their cube
 OPQ_ITERATIONS = 20  # instead of Faiss's 50, which take minutes a code
 STATIC = "static384"
-SETS = ["books100d", "fashion784", STATIC]
 STATIC_NOTE = (
     "Mean input embeddings of all-MiniLM-L6-v2, weighted by rarity: static vectors, made without the transformer."
 )
@@ -51,21 +48,11 @@ ABOUT = (
 
 # ---------------------------------------------------------------------------------------------------- data
 
-
-def static_vectors(directory, texts_path):
-    """(base, queries): descriptions of packages."""
-    texts = list(dict.fromkeys(sentences.column(datasets.there(texts_path), 3)[1:]))
-    rows = sentences.embed(directory, texts)
-    return rows[QUERIES:], rows[:QUERIES]
-
-
-def all_sets(arguments):
-    texts = os.path.join(arguments.data, "pairs", "debian_descriptions.tsv.xz")
-    return {
-        "books100d": datasets.load_books,
-        "fashion784": lambda: datasets.load_fashion(False),
-        STATIC: lambda: static_vectors(arguments.static, texts),
-    }
+READ = {  # name: (base, queries) by the arguments
+    "books100d": lambda _: datasets.load_books(),
+    "fashion784": lambda _: datasets.load_fashion(False),
+    STATIC: lambda arguments: sentences.split(sentences.embed(arguments.encoder, list(dict.fromkeys(sentences.packages())))),
+}
 
 
 def exact(base, queries, k):
@@ -112,8 +99,8 @@ def train(arguments, scratch, shape, epochs):
 
 
 def search_index(base, rows, k, scratch, options, **search):
-    """What an index finds, and its bytes of codes per item."""
-    options = {"calibration_queries": 0, "replace": True, "threads": 1, **options}
+    """What an index finds by its codes alone, and its bytes of codes per item."""
+    options = {"keep": None, "replace": True, "threads": 1, **options}
     with thresher.Index.build(os.path.join(scratch, "index"), base, **options) as index:
         return index.search(rows, k, **search)[0], index.info.code_bytes / index.info.n_items
 
@@ -125,7 +112,7 @@ def learned(arguments, base, queries, n_bytes, scratch):
     truth = exact(base, base[judges], KS[1] + 1)
 
     def tried(shape, epochs=TRIAL_EPOCHS):
-        codes = {"model": train(arguments, scratch, shape, epochs), "keep": None}
+        codes = {"model": train(arguments, scratch, shape, epochs)}
         return judged(search_index(base, base[judges], REFINE * KS[1], scratch, codes)[0], truth), shape
 
     sizes = [(min(8 * n_bytes // planes // 8 * 8, 1024), planes) for planes in SHAPES]
@@ -133,14 +120,13 @@ def learned(arguments, base, queries, n_bytes, scratch):
     scaled = [(*best[1][:2], gamma) for best in shapes for gamma in (GAMMA, *GAMMAS)]
     shape = max(tried(shape, arguments.epochs) for shape in scaled)[1]
     model = model_path(scratch, shape, arguments.epochs)
-    found, size = search_index(base, queries, REFINE * KS[1], scratch, {"model": model, "keep": None})
-    record = {"shape": f"{shape[0]} x {shape[1]}", "gamma": shape[2], "batch": BATCH, "bytes": size}
-    return found, {**record, "refined": refined(base, queries, scratch, {"model": model})}
+    found, size = search_index(base, queries, REFINE * KS[1], scratch, {"model": model})
+    return found, {"shape": f"{shape[0]} x {shape[1]}", "gamma": shape[2], "batch": BATCH, "bytes": size}
 
 
 def refined(base, queries, scratch, options):
-    """An index that keeps the vectors: recall@10 with the best 100 by codes refined."""
-    found, size = search_index(base, queries, KS[0], scratch, options, n_candidates=REFINE * KS[0])
+    """recall@10 where the best 100 by codes are refined by the vectors, and the bytes of codes."""
+    found, size = search_index(base, queries, REFINE * KS[0], scratch, options)
     recall = np.mean([np.isin(row, ids).mean() for row, ids in zip(exact(base, queries, KS[0]), found)])
     return {"recall": float(recall), "bytes": size}
 
@@ -162,7 +148,7 @@ def xfbq(arguments, base, queries, n_bytes, scratch):
     for bits in XFBQ_SHAPES:
         dims = min(8 * (n_bytes - FACTOR_BYTES) // bits, base.shape[1]) // 8 * 8
         if dims >= 8:
-            axes, codes = axes_of(base, dims), {"bits": bits, "lead_bits": bits, "keep": None}
+            axes, codes = axes_of(base, dims), {"bits": bits, "lead_bits": bits}
             rows = np.concatenate([base[judges], queries]) @ axes
             found, size = search_index(base @ axes, rows, REFINE * KS[1], scratch, codes, query_bits=8)
             about = {"shape": f"{dims} x {bits}", "bytes": size}
@@ -219,12 +205,10 @@ WAYS = {
 
 def measure(arguments, kept):
     results = kept.results
-    for name, read in all_sets(arguments).items():
-        if name not in arguments.sets:
-            continue
+    for name in arguments.sets:
         try:
-            base, queries = (unit(rows) for rows in read())
-        except (datasets.Missing, ImportError) as missing:
+            base, queries = (unit(rows) for rows in READ[name](arguments))
+        except (Missing, ImportError) as missing:
             print(f"{name}: left out: {missing}", file=sys.stderr)
             continue
         base, queries = base[: 10_000 if arguments.quick else None], queries[: 100 if arguments.quick else QUERIES]
@@ -247,8 +231,7 @@ def measure(arguments, kept):
 
 def text(results):
     names = [f"recall@{k}{words}" for k in KS for words in ("", ", refined")]
-    older = any(key.endswith("learned") and "batch" not in record for key, record in results["measured"].items())
-    about = f"{machine()}; {results.get('epochs')} epochs. {ABOUT}{OLDER * older}\n"
+    about = f"{machine()}; {results.get('epochs')} epochs. {ABOUT}\n"
     parts = ["## tower-vectors\n", about]
     for name, (n, dims, n_queries) in results.get("sets", {}).items():
         rows, kept = [], dict(results["whole"][name])
@@ -260,7 +243,8 @@ def text(results):
                 shares = [f"{record[c]:.3f}" for c in names]
                 rows.append([WAYS[way][0], n_bytes, record["shape"] + batch, f"{record['bytes']:.1f}", *shares])
             if "learned" in some:
-                kept[f"learned codes, {some['learned']['shape']}"] = some["learned"]["refined"]
+                own = some["learned"]
+                kept[f"learned codes, {own['shape']}"] = {"recall": own["recall@10, refined"], "bytes": own["bytes"]}
         parts += [f"{name}: {n:,} x {dims}, {n_queries:,} queries\n", *[f"{STATIC_NOTE}\n"] * (name == STATIC)]
         parts.append(Table(name, ["system", "bytes", "what"], ["bytes per item", *names], rows))
         parts.append(REFINED_NOTE + "\n")
@@ -273,16 +257,15 @@ def text(results):
 def main():
     quick = {"help": "10,000 items, codes of 8 and 16 bytes: to see that it works"}
     keep = {"default": "build/bench/tower", "help": "for results"}
-    parser = parser_of("bench tower --vectors", __doc__, "again", "docs", "thresher", "data", quick=quick, keep=keep)
-    parser.add_argument("--static", default=datasets.ENCODER, metavar="DIR", help="of a sentence model's files")
-    add = parser.add_argument
-    add("--sets", type=names_of(SETS, "data set"), default=SETS, metavar="NAME,...", help=", ".join(SETS))
-    ways = ", ".join(WAYS)
+    parser = parser_of("bench tower-vectors", __doc__, "again", "docs", "thresher", "encoder", quick=quick, keep=keep)
+    add, ways = parser.add_argument, ", ".join(WAYS)
+    add("--sets", type=names_of(READ, "data set"), default=list(READ), metavar="NAME,...", help=", ".join(READ))
     add("--ways", type=names_of(WAYS, "kind of codes"), default=list(WAYS), metavar="NAME,...", help=ways)
     add("--bytes", type=int, nargs="+", choices=BYTES, default=BYTES, metavar="N", help="8 16 32 64")
     add("--epochs", type=int, default=20, metavar="N", help="of each training; 20")
-    arguments = parser.parse_args([word for word in sys.argv[1:] if word != "--vectors"])
-    need_thresher("bench tower")
+    arguments = parser.parse_args()
+    need_thresher("bench tower-vectors")
+    os.makedirs(arguments.keep, exist_ok=True)
     out = os.path.join(arguments.keep, f"vectors{'-quick' if arguments.quick else ''}.json")
     kept = Kept(out, {"format": FORMAT, "measured": {}}, arguments.again)
     kept.results["epochs"] = arguments.epochs

@@ -5,7 +5,8 @@ import os
 import tempfile
 
 import numpy as np
-from bench.search.peer import CLUSTERS, CODES, REFINE_FACTORS, Index, Peer, Timer, is_huge, is_large, keep_best, root, sample
+from bench.search.peer import CLUSTERS, CODES, REFINE_FACTORS, Index, Peer, is_huge, is_large, keep_best, root, sample
+from bench.shared.common import Timer
 
 GRID = ((16, 1), (16, 2), (256, 1), (256, 3), (256, 4), (256, 7))  # clusters, bits
 LARGE_GRID = ((256, 1), (256, 4))
