@@ -107,7 +107,7 @@ foreach(source IN LISTS unit_sources)
     get_filename_component(name ${source} NAME_WE)
     file(READ ${source} text) # tests with one thread only are useless under ThreadSanitizer
     if(THR_SANITIZE MATCHES "thread" AND text MATCHES "test_context\\(1," AND
-       NOT text MATCHES "test_context\\([^1]|test_run_with_context|n_threads|thr_context_create|pthread|test_at_" AND
+       NOT text MATCHES "test_context\\([^1]|test_run_with_context|TEST_IN_CONTEXT\\([^1]|n_threads|thr_context_create|pthread|test_at_" AND
        NOT text MATCHES "test_run_in_directory\\(tests, [^1]")
         continue()
     endif()

@@ -71,7 +71,6 @@ static thr_translator *open_translator(const job *j, thr_context *context, thr_h
     thr_translator_options o;
     thr_head_query_options query;
     thr_translator *translator = NULL;
-    thr_error err;
     thr_head_query_options_init(&query);
     thr_translator_options_init(&o);
     query.screen = screen;
@@ -87,7 +86,6 @@ static thr_translator *open_translator(const job *j, thr_context *context, thr_h
 /* The second of two calls is timed: the first copies model and head. */
 static thr_translations translate(const job *j, thr_translator *translator, double *seconds) {
     thr_translations r;
-    thr_error err;
     for (int i = 0; i < 2; i++) {
         const double start = thr_clock();
         gcheck_must(thr_translator_translate(translator, j->at, NULL, j->n.n_texts, &r, &err), &err, "translating");
@@ -131,7 +129,6 @@ static void check_translations(job *j, size_t screen, bool timed) {
 static void translate_all(job *j, bool timed) {
     model *m = model_make(&j->n.shape);
     model_write(j->contexts[0], m, MODEL, SIZE_MAX);
-    model_free(m);
     draw_texts(j);
     for (size_t screen = 0; screen < N_SCREENS; screen++)
         check_translations(j, screen, timed);
@@ -171,7 +168,6 @@ void gcheck_whole(gcheck *g, bool timed) {
     job j = {.g = g,
              .n = SIZES[timed || g->effort == GCHECK_SMALL ? g->effort : GCHECK_QUICK],
              .contexts = {NULL, g->context}};
-    thr_error err;
     gcheck_say("whole: %u texts, %u target words; %d requests", j.n.n_texts, (unsigned)j.n.shape.n_target,
                j.n.n_requests);
     gcheck_must(thr_context_create(NULL, &j.contexts[0], &err), &err, "starting");

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pairs.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 /* ------------------------------------------------------------------------------------------------ rankings */
 
 static double label_of(uint64_t *rng, test_labels labels, uint32_t row) {
@@ -42,15 +38,15 @@ static uint64_t draw_row(uint64_t *rng, test_ranking *ranking, uint64_t row, uin
 
 test_ranking *test_ranking_make(uint64_t *rng, uint64_t n_queries, uint32_t longest, uint32_t n_features,
                                 test_labels labels, bool sparse) {
-    test_ranking *ranking = test_array(1, sizeof *ranking);
+    test_ranking *ranking = test_new(1, sizeof *ranking);
     const size_t most = (size_t)n_queries * longest;
-    ranking->offsets = test_array(n_queries + 1, sizeof(uint64_t));
-    ranking->queries = test_array(n_queries, sizeof(uint64_t));
-    ranking->labels = test_array(most, sizeof(double));
-    ranking->dense = test_array(most * n_features, sizeof(float));
-    ranking->starts = test_array(most + 1, sizeof(uint64_t));
-    ranking->columns = test_array(most * n_features, sizeof(uint32_t));
-    ranking->values = test_array(most * n_features, sizeof(float));
+    ranking->offsets = test_new(n_queries + 1, sizeof(uint64_t));
+    ranking->queries = test_new(n_queries, sizeof(uint64_t));
+    ranking->labels = test_new(most, sizeof(double));
+    ranking->dense = test_new(most * n_features, sizeof(float));
+    ranking->starts = test_new(most + 1, sizeof(uint64_t));
+    ranking->columns = test_new(most * n_features, sizeof(uint32_t));
+    ranking->values = test_new(most * n_features, sizeof(float));
     uint64_t row = 0, entry = 0;
     for (uint64_t q = 0; q < n_queries; q++) {
         const test_labels kind =
@@ -81,19 +77,6 @@ test_ranking *test_ranking_make(uint64_t *rng, uint64_t n_queries, uint32_t long
     else
         ranking->view.dense = ranking->dense;
     return ranking;
-}
-
-void test_ranking_free(test_ranking *ranking) {
-    if (ranking == NULL)
-        return;
-    free(ranking->offsets);
-    free(ranking->queries);
-    free(ranking->labels);
-    free(ranking->dense);
-    free(ranking->starts);
-    free(ranking->columns);
-    free(ranking->values);
-    free(ranking);
 }
 
 double test_feature(const test_ranking *ranking, uint64_t row, uint32_t feature) {
@@ -198,10 +181,9 @@ void test_pairs_diagonal(const test_ranking *ranking, const double *costs, const
 }
 
 uint64_t test_pairs_count(const test_ranking *ranking) {
-    double *w = test_array(ranking->view.n_features, sizeof *w);
+    double *w = test_new(ranking->view.n_features, sizeof *w);
     sums s = {.n = 0};
     over_pairs(ranking, NULL, w, count, &s);
-    free(w);
     return s.n;
 }
 
@@ -235,8 +217,8 @@ static void solve(double *h, double *b, uint32_t n) {
 
 double test_pairs_solve(const test_ranking *ranking, const double *costs, double *w) {
     const uint32_t n = ranking->view.n_features;
-    double *h = test_array((size_t)n * n, sizeof *h), *step = test_array(n, sizeof *step);
-    double *unit = test_array(n, sizeof *unit), *moved = test_array(n, sizeof *moved);
+    double *h = test_new((size_t)n * n, sizeof *h), *step = test_new(n, sizeof *step);
+    double *unit = test_new(n, sizeof *unit), *moved = test_new(n, sizeof *moved);
     double value = test_pairs_value(ranking, costs, w);
     bool better = true;
     while (better) {
@@ -259,9 +241,5 @@ double test_pairs_solve(const test_ranking *ranking, const double *costs, double
             }
         }
     }
-    free(h);
-    free(step);
-    free(unit);
-    free(moved);
     return value;
 }

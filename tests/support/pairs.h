@@ -4,7 +4,7 @@
 
 #include <thresher/ranking.h>
 
-#include "support.h"
+#include "test.h"
 
 /* Labels of a query. */
 typedef enum test_labels {
@@ -29,7 +29,6 @@ typedef struct test_ranking {
 /* n_queries of up to longest rows; every third number is 0; sparse drops those. Features have scales of their own. */
 test_ranking *test_ranking_make(uint64_t *rng, uint64_t n_queries, uint32_t longest, uint32_t n_features,
                                 test_labels labels, bool sparse);
-void test_ranking_free(test_ranking *ranking);
 
 /* x_d of a row. */
 double test_feature(const test_ranking *ranking, uint64_t row, uint32_t feature);

@@ -3,17 +3,12 @@
  * align.c - tables of word translations: the probabilities of a naive IBM model 1 with a full matrix, the table's lines
  * and their order, reading tables of other programs, and refusals.
  */
-#include <thresher/align.h>
+#include "test.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include <thresher/align.h>
 
 #include "align/ibm1.h"
 #include "align/table.h"
-#include "files.h"
-#include "support.h"
 
 static const char SOURCE[] = "unit-align.en", TARGET[] = "unit-align.de", TABLE[] = "unit-align.lex";
 enum { WORDS = 12, PAIRS = 60, MOST = 8 };
@@ -39,7 +34,7 @@ static void draw(naive_text *source, naive_text *target, uint64_t *rng) {
 }
 
 static void write_text(const char *path, const naive_text *text, char first) {
-    char *bytes = test_array((size_t)PAIRS * (MOST * 3 + 2), 1);
+    char *bytes = test_new((size_t)PAIRS * (MOST * 3 + 2), 1);
     size_t n = 0;
     for (size_t s = 0; s < PAIRS; s++) {
         for (size_t i = 0; i < text->n[s]; i++)
@@ -47,7 +42,6 @@ static void write_text(const char *path, const naive_text *text, char first) {
         bytes[n++] = '\n';
     }
     test_write_file(path, bytes, n);
-    free(bytes);
 }
 
 /* t[e][f]; e = WORDS is the empty word. */
@@ -91,14 +85,13 @@ static size_t naive_lines(double t[WORDS + 1][WORDS], double least, size_t n_bes
 
 /* ------------------------------------------------------------------------------------------------ learning */
 
-static void probabilities_are_those_of_a_naive_model(void **state) {
+TEST(probabilities_are_those_of_a_naive_model) {
     static naive_text source, target;
     double t[WORDS + 1][WORDS];
     uint64_t rng = test_seed();
     for (uint32_t iterations = 1; iterations < 8; iterations += 3) {
         thr_align_options o;
         thr_align_report report;
-        thr_error err;
         draw(&source, &target, &rng);
         write_text(SOURCE, &source, 'e');
         write_text(TARGET, &target, 'f');
@@ -107,7 +100,7 @@ static void probabilities_are_those_of_a_naive_model(void **state) {
         o.n_iterations = iterations;
         o.n_best = iterations == 1 ? 3 : 100;
         o.min_probability = iterations == 1 ? 0 : 0.01;
-        assert_ok(thr_align_train(*state, SOURCE, TARGET, TABLE, &o, &report, &err), &err);
+        expect_ok(thr_align_train(*state, SOURCE, TARGET, TABLE, &o, &report, &err));
         FILE *file = fopen(TABLE, "r");
         char e[8], f[8], last_word[8] = "";
         double p, last = 0;
@@ -129,8 +122,7 @@ static void probabilities_are_those_of_a_naive_model(void **state) {
     }
 }
 
-static void words_that_go_together_are_each_others_best_translation(void **state) {
-    thr_error err;
+TEST(words_that_go_together_are_each_others_best_translation) {
     thr_align_report report;
     test_write_text(SOURCE, "House\nbig house\nbig\n");
     test_write_text(TARGET, "Haus\ngroßes Haus\ngroßes\n");
@@ -138,39 +130,36 @@ static void words_that_go_together_are_each_others_best_translation(void **state
     thr_align_options_init(&o);
     o.n_iterations = 200;
     o.n_best = 1;
-    assert_ok(thr_align_train(*state, SOURCE, TARGET, TABLE, &o, &report, &err), &err);
+    expect_ok(thr_align_train(*state, SOURCE, TARGET, TABLE, &o, &report, &err));
     size_t size;
-    char *text = (char *)test_read_file(TABLE, &size);
+    char *text = (char *)test_bytes_of(TABLE, &size);
     assert_true(strncmp(text, "house haus ", 11) == 0 && strstr(text, "\nbig großes ") != NULL);
-    free(text);
     assert_true(report.n_source_words == 2 && report.n_target_words == 2 && report.n_entries == 4);
 }
 
-static void bad_options_and_texts_are_refused(void **state) {
-    thr_error err;
+TEST(bad_options_and_texts_are_refused) {
     thr_align_options o;
     test_write_text(SOURCE, "a\nb\n");
     test_write_text(TARGET, "a\n");
-    assert_error(thr_align_train(*state, SOURCE, TARGET, TABLE, NULL, NULL, &err), THR_EDIM, &err,
+    expect_error(thr_align_train(*state, SOURCE, TARGET, TABLE, NULL, NULL, &err), THR_EDIM,
                  "unit-align.de ends after 1 lines and unit-align.en does not: each line needs a translation");
-    assert_error(thr_align_train(*state, TARGET, SOURCE, TABLE, NULL, NULL, &err), THR_EDIM, &err,
+    expect_error(thr_align_train(*state, TARGET, SOURCE, TABLE, NULL, NULL, &err), THR_EDIM,
                  "unit-align.de ends after 1 lines and unit-align.en does not");
     test_write_text(TARGET, "a\n\n");
     test_write_text(SOURCE, "\nb\n");
-    assert_error(thr_align_train(*state, SOURCE, TARGET, TABLE, NULL, NULL, &err), THR_EDIM, &err,
+    expect_error(thr_align_train(*state, SOURCE, TARGET, TABLE, NULL, NULL, &err), THR_EDIM,
                  "unit-align.en and unit-align.de have no pair of lines of 1 to 250 words");
-    assert_error(thr_align_train(*state, SOURCE, TARGET, SOURCE, NULL, NULL, &err), THR_EINVAL, &err, NULL);
-    assert_error(thr_align_train(*state, "none.en", TARGET, TABLE, NULL, NULL, &err), THR_ENOTFOUND, &err, "none.en");
+    expect_error(thr_align_train(*state, SOURCE, TARGET, SOURCE, NULL, NULL, &err), THR_EINVAL, NULL);
+    expect_error(thr_align_train(*state, "none.en", TARGET, TABLE, NULL, NULL, &err), THR_ENOTFOUND, "none.en");
     thr_align_options_init(&o);
     o.n_iterations = 0;
-    assert_error(thr_align_train(*state, SOURCE, TARGET, TABLE, &o, NULL, &err), THR_EINVAL, &err, "0 iterations");
+    expect_error(thr_align_train(*state, SOURCE, TARGET, TABLE, &o, NULL, &err), THR_EINVAL, "0 iterations");
     thr_align_options_init(&o);
     o.n_best = 0;
-    assert_error(thr_align_train(*state, SOURCE, TARGET, TABLE, &o, NULL, &err), THR_EINVAL, &err, "0 target words");
+    expect_error(thr_align_train(*state, SOURCE, TARGET, TABLE, &o, NULL, &err), THR_EINVAL, "0 target words");
     thr_align_options_init(&o);
     o.min_probability = NAN;
-    assert_error(thr_align_train(*state, SOURCE, TARGET, TABLE, &o, NULL, &err), THR_EINVAL, &err,
-                 "probability of nan");
+    expect_error(thr_align_train(*state, SOURCE, TARGET, TABLE, &o, NULL, &err), THR_EINVAL, "probability of nan");
 }
 
 /* ------------------------------------------------------------------------------------------------ reading */
@@ -186,30 +175,28 @@ static two_vocabularies vocabularies(thr_context *context, uint32_t n) {
         char word[16];
         uint32_t number;
         bool is_new;
-        thr_error err;
         const size_t length = (size_t)snprintf(word, sizeof word, "s%u", i);
-        assert_ok(thr_dictionary_add(context, &both.source, word, length, &number, &is_new, &err), &err);
+        expect_ok(thr_dictionary_add(context, &both.source, word, length, &number, &is_new, &err));
         word[0] = 't';
-        assert_ok(thr_dictionary_add(context, &both.target, word, length, &number, &is_new, &err), &err);
+        expect_ok(thr_dictionary_add(context, &both.target, word, length, &number, &is_new, &err));
     }
     return both;
 }
 
 static thr_status read_table(thr_context *context, const two_vocabularies *both, uint32_t n_best,
-                             thr_align_table *table, thr_error *err) {
+                             thr_align_table *table, thr_error *error) {
     const thr_dictionary *const two[] = {&both->source, &both->target};
     *table = (thr_align_table){NULL, NULL};
-    return thr_align_table_read(context, TABLE, two, "a model", n_best, table, err);
+    return thr_align_table_read(context, TABLE, two, "a model", n_best, table, error);
 }
 
-static void a_table_has_the_best_words_of_each_source_word(void **state) {
+TEST(a_table_has_the_best_words_of_each_source_word) {
     two_vocabularies both = vocabularies(*state, 5);
     thr_align_table table;
-    thr_error err;
     /* tabs and spaces, logarithms, equal numbers, unknown words, words in any order */
     test_write_text(
         TABLE, "s3 t1 -2.5\ns1 t4 .25\n s1\tt0  0.5 \ns1 t2 0.25\r\ns1 tx 0.9\nsx t1 1\ns3 t2 -1e-3\ns1 t3 1e-9\n");
-    assert_ok(read_table(*state, &both, 3, &table, &err), &err);
+    expect_ok(read_table(*state, &both, 3, &table, &err));
     static const uint64_t starts[] = {0, 0, 3, 3, 5, 5};
     static const uint32_t words[] = {0, 2, 4, 2, 1};
     assert_memory_equal(table.starts, starts, sizeof starts);
@@ -219,29 +206,28 @@ static void a_table_has_the_best_words_of_each_source_word(void **state) {
     thr_dictionary_free(*state, &both.target);
 }
 
-static void tables_of_other_kinds_are_refused_by_line(void **state) {
+TEST(tables_of_other_kinds_are_refused_by_line) {
     static const char *const bad[] = {
         "s1 t1 0.5\ns1 t1\n",      "s1 t1 0.5\ns1 t1 x\n",     "s1 t1 0.5\n\n",           "s1 t1 0.5\ns1 t1 nan\n",
         "s1 t1 0.5\ns1 t1 1e99\n", "s1 t1 0.5\ns1 t1 0.5 9\n", "s1 t1 0.5\ns1 t1 0.5x\n", "s1 t1 0.5\ns1 ||| t1 0.5\n"};
     two_vocabularies both = vocabularies(*state, 5);
     thr_align_table table;
-    thr_error err;
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
         test_write_text(TABLE, bad[i]);
-        assert_error(read_table(*state, &both, 3, &table, &err), THR_EFORMAT, &err,
+        expect_error(read_table(*state, &both, 3, &table, &err), THR_EFORMAT,
                      "unit-align.lex: line 2 is not a source word, a target word and a probability");
         thr_align_table_free(*state, &table);
     }
     char text[40 * 12] = "s1 t1 0.5\n";
     test_write_text(TABLE, "t1 s1 0.5\n");
-    assert_error(read_table(*state, &both, 3, &table, &err), THR_EMISMATCH, &err,
+    expect_error(read_table(*state, &both, 3, &table, &err), THR_EMISMATCH,
                  "unit-align.lex: a model has the words of 0 of its 1 lines: learn it of the model's words, source");
     for (int i = 0; i < 39; i++)
         (void)strcat(text, "x y 0.5\n");
     test_write_text(TABLE, text);
-    assert_error(read_table(*state, &both, 3, &table, &err), THR_EMISMATCH, &err, "has the words of 1 of its 40 lines");
+    expect_error(read_table(*state, &both, 3, &table, &err), THR_EMISMATCH, "has the words of 1 of its 40 lines");
     test_write_text(TABLE, "");
-    assert_error(read_table(*state, &both, 3, &table, &err), THR_EMISMATCH, &err, "0 of its 0 lines");
+    expect_error(read_table(*state, &both, 3, &table, &err), THR_EMISMATCH, "0 of its 0 lines");
     thr_dictionary_free(*state, &both.source);
     thr_dictionary_free(*state, &both.target);
 }
@@ -273,16 +259,15 @@ static void *learn_and_read(void *arg) {
     return NULL;
 }
 
-static void threads_of_one_context_learn_the_same_table(void **state) {
+TEST(threads_of_one_context_learn_the_same_table) {
     enum { THREADS = 4 };
     static naive_text source, target;
     uint64_t rng = test_seed();
     learner learners[THREADS];
-    thr_error err;
     draw(&source, &target, &rng);
     write_text(SOURCE, &source, 's');
     write_text(TARGET, &target, 't');
-    assert_ok(thr_align_train(*state, SOURCE, TARGET, TABLE, NULL, NULL, &err), &err);
+    expect_ok(thr_align_train(*state, SOURCE, TARGET, TABLE, NULL, NULL, &err));
     for (int t = 0; t < THREADS; t++) {
         learners[t] = (learner){.context = *state};
         (void)snprintf(learners[t].path, sizeof learners[t].path, "unit-align.%d", t);
@@ -291,17 +276,15 @@ static void threads_of_one_context_learn_the_same_table(void **state) {
     for (int t = 0; t < THREADS; t++) {
         assert_int_equal(learners[t].n_wrong, 0);
         size_t n = 0, n_other = 0;
-        uint8_t *bytes = test_read_file(TABLE, &n), *other = test_read_file(learners[t].path, &n_other);
+        uint8_t *bytes = test_bytes_of(TABLE, &n), *other = test_bytes_of(learners[t].path, &n_other);
         assert_int_equal(n, n_other);
         assert_memory_equal(bytes, other, n);
-        free(bytes);
-        free(other);
     }
 }
 
 /* ------------------------------------------------------------------------------------------------ memory */
 
-static void every_failed_allocation_is_reported(void **state) {
+TEST(every_failed_allocation_is_reported) {
     static naive_text source, target;
     uint64_t rng = test_seed();
     test_memory memory = {.fail_at = 0};
@@ -312,7 +295,6 @@ static void every_failed_allocation_is_reported(void **state) {
     write_text(TARGET, &target, 't');
     test_oom oom = test_oom_start(&memory);
     while (test_oom_next(&oom)) {
-        thr_error err;
         test_oom_arm(&oom);
         const thr_status status = thr_align_train(context, SOURCE, TARGET, TABLE, NULL, NULL, &err);
         (void)test_oom_check(&oom, status, &err, "no memory");
@@ -322,7 +304,6 @@ static void every_failed_allocation_is_reported(void **state) {
     test_write_text(TABLE, "s1 t1 0.5\ns2 t2 0.5\n");
     oom = test_oom_start(&memory);
     while (test_oom_next(&oom)) {
-        thr_error err;
         thr_align_table table;
         test_oom_arm(&oom);
         const thr_status status = read_table(context, &both, 3, &table, &err);
@@ -336,15 +317,4 @@ static void every_failed_allocation_is_reported(void **state) {
     assert_int_equal(memory.live, 0);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(probabilities_are_those_of_a_naive_model),
-        cmocka_unit_test(words_that_go_together_are_each_others_best_translation),
-        cmocka_unit_test(bad_options_and_texts_are_refused),
-        cmocka_unit_test(a_table_has_the_best_words_of_each_source_word),
-        cmocka_unit_test(tables_of_other_kinds_are_refused_by_line),
-        cmocka_unit_test(threads_of_one_context_learn_the_same_table),
-        cmocka_unit_test(every_failed_allocation_is_reported),
-    };
-    return test_run_with_context(tests);
-}
+TEST_IN_CONTEXT(2, NULL)

@@ -1,19 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* base_checksum.c - a running sum is the sum at once, and is XXH3-64. */
+#include "test.h"
+
 #include "base/files/checksum.h"
-#include "support.h"
 
-#include <stdlib.h>
-
-static void known_sums_are_xxh3_64(void **state) {
-    (void)state;
+TEST(known_sums_are_xxh3_64) {
     /* From xxHash's own documentation and `xxhsum -H3`. */
     assert_true(thr_checksum_of("", 0) == UINT64_C(0x2d06800538d394c2));
     assert_true(thr_checksum_of("abc", 3) == UINT64_C(0x78af5f94892f3950));
 }
 
-static void a_running_sum_is_the_sum_at_once_however_it_is_cut(void **state) {
-    (void)state;
+TEST(a_running_sum_is_the_sum_at_once_however_it_is_cut) {
     uint64_t rng = test_seed();
     enum { MOST = 5000 };
     uint8_t bytes[MOST];
@@ -33,8 +30,7 @@ static void a_running_sum_is_the_sum_at_once_however_it_is_cut(void **state) {
     }
 }
 
-static void every_flipped_bit_changes_the_sum(void **state) {
-    (void)state;
+TEST(every_flipped_bit_changes_the_sum) {
     uint64_t rng = test_seed();
     uint8_t bytes[200];
     for (size_t i = 0; i < sizeof bytes; i++)
@@ -45,13 +41,4 @@ static void every_flipped_bit_changes_the_sum(void **state) {
         assert_true(thr_checksum_of(bytes, sizeof bytes) != sum);
         bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(known_sums_are_xxh3_64),
-        cmocka_unit_test(a_running_sum_is_the_sum_at_once_however_it_is_cut),
-        cmocka_unit_test(every_flipped_bit_changes_the_sum),
-    };
-    return test_run_group(tests);
 }

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Strings are numbered as they come, and found again. */
-#include "support.h"
+#include "test.h"
 
 #include "base/text/dictionary.h"
-
-#include <stdio.h>
-#include <string.h>
 
 enum { N = 5000 };
 
@@ -13,10 +10,9 @@ static size_t write_word(char *word, size_t size, uint32_t i) {
     return (size_t)snprintf(word, size, "%s%u", i % 3 == 0 ? "" : "word", i);
 }
 
-static void what_was_added_is_found(void **state) {
+TEST(what_was_added_is_found) {
     thr_dictionary d = {.n = 0};
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
-    thr_error err;
     uint32_t number;
     bool is_new;
     char word[32];
@@ -25,13 +21,13 @@ static void what_was_added_is_found(void **state) {
     for (uint32_t i = 0; i < N; i++) {
         const size_t length = write_word(word, sizeof word, i);
         assert_false(thr_dictionary_find(&d, word, length, &number));
-        assert_ok(thr_dictionary_add(context, &d, word, length, &number, &is_new, &err), &err);
+        expect_ok(thr_dictionary_add(context, &d, word, length, &number, &is_new, &err));
         assert_true(is_new && number == i);
     }
     for (uint32_t i = 0; i < N; i++) {
         const size_t length = write_word(word, sizeof word, i);
         assert_true(thr_dictionary_find(&d, word, length, &number) && number == i);
-        assert_ok(thr_dictionary_add(context, &d, word, length, &number, &is_new, &err), &err);
+        expect_ok(thr_dictionary_add(context, &d, word, length, &number, &is_new, &err));
         assert_true(!is_new && number == i);
         assert_string_equal(thr_dictionary_text(&d, i), word);
     }
@@ -42,7 +38,7 @@ static void what_was_added_is_found(void **state) {
     thr_context_free(context);
 }
 
-static void every_failing_allocation_leaves_what_was_added(void **state) {
+TEST(every_failing_allocation_leaves_what_was_added) {
     thr_dictionary d = {.n = 0};
     test_memory memory = {0};
     thr_context *context = test_context(1, THR_ISA_BEST, &memory);
@@ -50,14 +46,13 @@ static void every_failing_allocation_leaves_what_was_added(void **state) {
     (void)state;
     for (uint32_t i = 0; i < N; i++) {
         const size_t length = write_word(word, sizeof word, i);
-        thr_error err;
         uint32_t number;
         bool is_new;
         memory.fail_at = atomic_load(&memory.calls) + 1;
         if (thr_dictionary_add(context, &d, word, length, &number, &is_new, &err) != THR_OK) {
             assert_int_equal(d.n, i);
             memory.fail_at = 0;
-            assert_ok(thr_dictionary_add(context, &d, word, length, &number, &is_new, &err), &err);
+            expect_ok(thr_dictionary_add(context, &d, word, length, &number, &is_new, &err));
         }
         memory.fail_at = 0;
         assert_true(is_new && number == i);
@@ -66,12 +61,4 @@ static void every_failing_allocation_leaves_what_was_added(void **state) {
     thr_dictionary_free(context, &d);
     thr_context_free(context);
     assert_int_equal(atomic_load(&memory.live), 0);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_was_added_is_found),
-        cmocka_unit_test(every_failing_allocation_leaves_what_was_added),
-    };
-    return test_run_group(tests);
 }

@@ -1,31 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* base_error.c - an error is one line that ends, whatever was put into it; options of every size are taken. */
-#include "support.h"
+#include "test.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 
-static void an_error_has_the_status_and_the_sentence(void **state) {
-    (void)state;
-    thr_error err;
+TEST(an_error_has_the_status_and_the_sentence) {
     memset(&err, 0xee, sizeof err);
     assert_int_equal(thr_fail(&err, THR_EDIM, "%u dimensions, not %s", 3u, "four"), THR_EDIM);
     assert_int_equal(err.status, THR_EDIM);
     assert_string_equal(err.text, "3 dimensions, not four");
 }
 
-static void a_null_error_is_allowed(void **state) {
-    (void)state;
+TEST(a_null_error_is_allowed) {
     assert_int_equal(thr_fail(NULL, THR_EIO, "%s", "nobody reads this"), THR_EIO);
     assert_int_equal(thr_fail_errno(NULL, ENOENT, "open", "x"), THR_ENOTFOUND);
 }
 
-static void what_could_drive_a_terminal_becomes_question_marks(void **state) {
-    (void)state;
-    thr_error err;
+TEST(what_could_drive_a_terminal_becomes_question_marks) {
     char every[256];
     for (int c = 1; c < 256; c++)
         every[c - 1] = (char)c;
@@ -53,7 +45,7 @@ static void what_could_drive_a_terminal_becomes_question_marks(void **state) {
         {"caf\xe9 \xc3", "caf? ?"},
         {"", ""},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         char text[64];
         (void)snprintf(text, sizeof text, "%s", cases[i].text);
         thr_make_printable(text);
@@ -61,9 +53,7 @@ static void what_could_drive_a_terminal_becomes_question_marks(void **state) {
     }
 }
 
-static void a_long_sentence_is_cut_and_ends(void **state) {
-    (void)state;
-    thr_error err;
+TEST(a_long_sentence_is_cut_and_ends) {
     char longer[3 * THR_ERROR_TEXT_SIZE];
     memset(longer, 'x', sizeof longer);
     longer[sizeof longer - 1] = '\0';
@@ -74,34 +64,29 @@ static void a_long_sentence_is_cut_and_ends(void **state) {
     assert_null(strchr(err.text, '\n'));
 }
 
-static void errno_picks_the_status_and_the_path_is_named(void **state) {
-    (void)state;
+TEST(errno_picks_the_status_and_the_path_is_named) {
     const struct {
         int number;
         thr_status status;
     } cases[] = {{ENOENT, THR_ENOTFOUND}, {ENOTDIR, THR_ENOTFOUND}, {ENOSPC, THR_ENOSPACE}, {EDQUOT, THR_ENOSPACE},
                  {ENOMEM, THR_ENOMEM},    {EACCES, THR_EIO},        {EIO, THR_EIO},         {123456, THR_EIO}};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        thr_error err;
-        assert_error(thr_fail_errno(&err, cases[i].number, "open", "a\nfile"), cases[i].status, &err, "a?file");
-        assert_error(err.status, cases[i].status, &err, "cannot open");
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        expect_error(thr_fail_errno(&err, cases[i].number, "open", "a\nfile"), cases[i].status, "a?file");
+        expect_error(err.status, cases[i].status, "cannot open");
     }
 }
 
-static void too_many_open_files_name_the_limit_and_the_remedy(void **state) {
-    (void)state;
+TEST(too_many_open_files_name_the_limit_and_the_remedy) {
     struct rlimit limit;
     char wanted[64];
-    thr_error err;
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
     (void)snprintf(wanted, sizeof wanted, "this process may have %llu: ", (unsigned long long)limit.rlim_cur);
-    assert_error(thr_fail_errno(&err, EMFILE, "open", "a"), THR_EIO, &err, wanted);
-    assert_error(err.status, THR_EIO, &err, "'ulimit -n'");
-    assert_error(thr_fail_errno(&err, ENFILE, "open", "a"), THR_EIO, &err, "'sysctl fs.file-max'");
+    expect_error(thr_fail_errno(&err, EMFILE, "open", "a"), THR_EIO, wanted);
+    expect_error(err.status, THR_EIO, "'ulimit -n'");
+    expect_error(thr_fail_errno(&err, ENFILE, "open", "a"), THR_EIO, "'sysctl fs.file-max'");
 }
 
-static void every_status_has_a_name_and_a_text(void **state) {
-    (void)state;
+TEST(every_status_has_a_name_and_a_text) {
 #define CHECK(number, name, text)                                                                                      \
     assert_string_equal(thr_status_name(THR_##name), #name);                                                           \
     assert_string_equal(thr_status_text(THR_##name), text);                                                            \
@@ -111,17 +96,4 @@ static void every_status_has_a_name_and_a_text(void **state) {
     assert_string_equal(thr_status_name((thr_status)-999), "E?");
     assert_non_null(thr_status_text((thr_status)1));
     assert_string_equal(thr_version(), THR_VERSION_STRING);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_error_has_the_status_and_the_sentence),
-        cmocka_unit_test(a_null_error_is_allowed),
-        cmocka_unit_test(what_could_drive_a_terminal_becomes_question_marks),
-        cmocka_unit_test(a_long_sentence_is_cut_and_ends),
-        cmocka_unit_test(errno_picks_the_status_and_the_path_is_named),
-        cmocka_unit_test(too_many_open_files_name_the_limit_and_the_remedy),
-        cmocka_unit_test(every_status_has_a_name_and_a_text),
-    };
-    return test_run_group(tests);
 }

@@ -1,26 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A mapped file that is cut: guarded maps read as zeros and are reported; every other SIGBUS is passed on. */
 #define _DEFAULT_SOURCE /* SA_ONSTACK */
+#include "test.h"
+
 #include <signal.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/files/file.h"
 #include "base/files/guard.h"
-#include "files.h"
-#include "support.h"
 
 static const char FILE_A[] = "base-guard.bin";
 enum { SIZE = 5 * 4096 + 100 };
 
 static void write_file(void) {
-    uint8_t *bytes = malloc(SIZE);
+    uint8_t *bytes = test_new(1, SIZE);
     assert_non_null(bytes);
     memset(bytes, 7, SIZE);
     test_write_file(FILE_A, bytes, SIZE);
-    free(bytes);
 }
 
 /* Run work in a child, whose exit status is returned, or 256 + the signal that ended it. */
@@ -94,14 +90,12 @@ static int sent_and_ignored(void) {
     return 0;
 }
 
-static void a_guarded_map_reads_as_zeros_and_is_reported(void **state) {
-    (void)state;
+TEST(a_guarded_map_reads_as_zeros_and_is_reported) {
     write_file();
     assert_int_equal(in_child(guarded), 0);
 }
 
-static void other_signals_are_passed_on(void **state) {
-    (void)state;
+TEST(other_signals_are_passed_on) {
     write_file();
     assert_int_equal(in_child(another_handler), 42);
     write_file();
@@ -226,12 +220,12 @@ static int again_and_again(void) {
     return read_past_the_end(guards_file != 0);
 }
 
-static void a_guarded_map_survives_other_handlers_in_every_order(void **state) {
+TEST(a_guarded_map_survives_other_handlers_in_every_order) {
     int (*const orders[])(void) = {after, before_and_switched_off, again_and_again};
     (void)state;
     guards_file = 1;
     for (kind = 0; kind < N_KINDS; kind++)
-        for (size_t i = 0; i < sizeof orders / sizeof orders[0]; i++) {
+        for (size_t i = 0; i < COUNT_OF(orders); i++) {
             write_file();
             assert_int_equal(in_child(orders[i]), 0);
         }
@@ -254,8 +248,7 @@ static int read_in_a_ring(void) {
     return read_past_the_end(false);
 }
 
-static void a_signal_that_is_not_ours_ends_the_process_in_every_order(void **state) {
-    (void)state;
+TEST(a_signal_that_is_not_ours_ends_the_process_in_every_order) {
     guards_file = 0;
     for (kind = 0; kind < N_KINDS; kind++) {
         write_file();
@@ -265,8 +258,7 @@ static void a_signal_that_is_not_ours_ends_the_process_in_every_order(void **sta
     }
 }
 
-static void places_are_used_again(void **state) {
-    (void)state;
+TEST(places_are_used_again) {
     assert_int_equal(in_child(fill_places), 0);
 }
 
@@ -276,13 +268,4 @@ static int teardown(void **state) {
     return 0;
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_guarded_map_reads_as_zeros_and_is_reported),
-        cmocka_unit_test(other_signals_are_passed_on),
-        cmocka_unit_test(a_guarded_map_survives_other_handlers_in_every_order),
-        cmocka_unit_test(a_signal_that_is_not_ours_ends_the_process_in_every_order),
-        cmocka_unit_test(places_are_used_again),
-    };
-    return cmocka_run_group_tests(tests, NULL, teardown);
-}
+TEST_GROUP(NULL, teardown)

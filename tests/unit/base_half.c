@@ -3,13 +3,7 @@
  * base_half.c - float16 and bfloat16: all 65,536 values of each against their definitions, and rounding at every
  * boundary.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <math.h>
+#include "test.h"
 
 #include "base/half.h"
 
@@ -36,8 +30,7 @@ static float float_of(uint32_t bits) {
     return value;
 }
 
-static void every_half_widens_exactly_and_narrows_back(void **state) {
-    (void)state;
+TEST(every_half_widens_exactly_and_narrows_back) {
     for (uint32_t h = 0; h <= 0xffff; h++) {
         float wide = thr_half_to_f32((uint16_t)h);
         double expected = model((uint16_t)h);
@@ -52,8 +45,7 @@ static void every_half_widens_exactly_and_narrows_back(void **state) {
     }
 }
 
-static void ties_go_to_the_even_half(void **state) {
-    (void)state;
+TEST(ties_go_to_the_even_half) {
     for (uint32_t h = 0; h < 0x7bff; h++) { /* up to the largest finite one */
         double low = model((uint16_t)h), high = model((uint16_t)(h + 1));
         float middle = (float)((low + high) / 2); /* exact: one bit more than a half has */
@@ -67,8 +59,7 @@ static void ties_go_to_the_even_half(void **state) {
     }
 }
 
-static void what_is_out_of_range_becomes_infinity_or_zero(void **state) {
-    (void)state;
+TEST(what_is_out_of_range_becomes_infinity_or_zero) {
     assert_int_equal(thr_half_from_f32(65504.0f), 0x7bff);
     assert_int_equal(thr_half_from_f32(nextafterf(65520.0f, 0)), 0x7bff);
     assert_int_equal(thr_half_from_f32(65520.0f), 0x7c00); /* the tie goes up, out of range */
@@ -81,8 +72,7 @@ static void what_is_out_of_range_becomes_infinity_or_zero(void **state) {
     assert_int_equal(thr_half_from_f32(float_of(0x80000001)), 0x8000);
 }
 
-static void nan_becomes_quiet_and_keeps_its_upper_payload(void **state) {
-    (void)state;
+TEST(nan_becomes_quiet_and_keeps_its_upper_payload) {
     assert_int_equal(thr_half_from_f32(float_of(0x7f800001)), 0x7e00);
     assert_int_equal(thr_half_from_f32(float_of(0x7f802000)), 0x7e01);
     assert_int_equal(thr_half_from_f32(float_of(0xffffffff)), 0xffff);
@@ -92,8 +82,7 @@ static void nan_becomes_quiet_and_keeps_its_upper_payload(void **state) {
 
 enum { BF16_INFINITY = 0x7f80 };
 
-static void every_bfloat16_widens_to_a_float_and_narrows_back(void **state) {
-    (void)state;
+TEST(every_bfloat16_widens_to_a_float_and_narrows_back) {
     for (uint32_t h = 0; h <= 0xffff; h++) {
         const uint32_t magnitude = h & 0x7fff;
         assert_int_equal(bits_of(thr_bf16_to_f32((uint16_t)h)), h << 16);
@@ -104,8 +93,7 @@ static void every_bfloat16_widens_to_a_float_and_narrows_back(void **state) {
     assert_true(thr_bf16_to_f32(0xc040) == -3.0f);
 }
 
-static void floats_go_to_the_nearest_bfloat16_and_ties_to_the_even_one(void **state) {
-    (void)state;
+TEST(floats_go_to_the_nearest_bfloat16_and_ties_to_the_even_one) {
     for (uint32_t h = 0; h < BF16_INFINITY; h++) { /* neighbours h and h + 1; the last one is infinity */
         const uint32_t low = h << 16, middle = low + 0x8000, even = h + (h & 1);
         for (uint32_t sign = 0; sign <= 0x8000; sign += 0x8000) {
@@ -122,23 +110,9 @@ static void floats_go_to_the_nearest_bfloat16_and_ties_to_the_even_one(void **st
 }
 
 /* Stored factors and offsets have relative errors of at most 2^-8. */
-static void a_normal_number_loses_at_most_two_to_the_minus_eight_of_itself(void **state) {
-    (void)state;
+TEST(a_normal_number_loses_at_most_two_to_the_minus_eight_of_itself) {
     for (uint32_t bits = 0x00800000; bits < 0x7f000000; bits += 0x1235) {
         const double x = (double)float_of(bits), back = (double)thr_bf16_to_f32(thr_bf16_from_f32(float_of(bits)));
         assert_true(fabs(back - x) <= ldexp(x, -8));
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_half_widens_exactly_and_narrows_back),
-        cmocka_unit_test(ties_go_to_the_even_half),
-        cmocka_unit_test(what_is_out_of_range_becomes_infinity_or_zero),
-        cmocka_unit_test(nan_becomes_quiet_and_keeps_its_upper_payload),
-        cmocka_unit_test(every_bfloat16_widens_to_a_float_and_narrows_back),
-        cmocka_unit_test(floats_go_to_the_nearest_bfloat16_and_ties_to_the_even_one),
-        cmocka_unit_test(a_normal_number_loses_at_most_two_to_the_minus_eight_of_itself),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

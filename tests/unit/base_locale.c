@@ -23,12 +23,7 @@ static const char *const numerals[] = {
 static const char pairs_text[] = "a\tb\t0.75\na\tc\t0.25\na\td\t1,5\na\te\t 1.5\na\tf\tinf\n";
 static const char ranking_text[] = "1.5 qid:1 1:0.30000001 2:1e-3\n0.25 qid:1 1:2.75\n";
 
-enum {
-    N_WEIGHTS = sizeof weights / sizeof *weights,
-    N_NUMERALS = sizeof numerals / sizeof *numerals,
-    PAIRS = 5,
-    TEXT_MOST = 1024
-};
+enum { N_WEIGHTS = COUNT_OF(weights), N_NUMERALS = COUNT_OF(numerals), PAIRS = 5, TEXT_MOST = 1024 };
 
 /* Everything that was read and written; compared byte by byte, so set to 0 before. */
 typedef struct everything {
@@ -53,15 +48,14 @@ static void take_numerals(everything *all) {
 /* A model as LIBLINEAR's text, written and read. */
 static void take_model(everything *all) {
     thr_rank_model *model = NULL;
-    thr_error err;
-    assert_ok(thr_rank_model_from_weights(io_context, weights, N_WEIGHTS, &model, &err), &err);
-    assert_ok(thr_rank_model_save(model, in_dir("model.txt"), &err), &err);
+    expect_ok(thr_rank_model_from_weights(io_context, weights, N_WEIGHTS, &model, &err));
+    expect_ok(thr_rank_model_save(model, in_dir("model.txt"), &err));
     thr_rank_model_free(model);
     FILE *file = fopen(in_dir("model.txt"), "rb");
     assert_non_null(file);
     assert_true(fread(all->model, 1, TEXT_MOST - 1, file) > 0);
     assert_int_equal(fclose(file), 0);
-    assert_ok(thr_rank_model_open(io_context, in_dir("model.txt"), &model, &err), &err);
+    expect_ok(thr_rank_model_open(io_context, in_dir("model.txt"), &model, &err));
     memcpy(all->weights, thr_rank_model_weights(model), sizeof all->weights);
     thr_rank_model_free(model);
 }
@@ -69,9 +63,8 @@ static void take_model(everything *all) {
 static void take_ranking(everything *all) {
     bytes file = {0};
     thr_ranking *ranking = NULL;
-    thr_error err;
     put_text(&file, ranking_text);
-    assert_ok(thr_ranking_open(io_context, write_file("rows.svm", &file), NULL, &ranking, &err), &err);
+    expect_ok(thr_ranking_open(io_context, write_file("rows.svm", &file), NULL, &ranking, &err));
     const thr_ranking_view view = thr_ranking_get_view(ranking);
     memcpy(all->labels, view.labels, sizeof all->labels);
     assert_true(view.n_rows == 2 && view.n_features == 2 && (view.dense != NULL || view.sparse.values != NULL));
@@ -85,10 +78,9 @@ static void take_pairs(everything *all) {
     bytes file = {0};
     thr_pair_rows rows;
     thr_pair_row row;
-    thr_error err;
     bool got = true;
     put_text(&file, pairs_text);
-    assert_ok(thr_text_pair_rows_open(io_context, write_file("pairs.tsv", &file), &format, &rows, &err), &err);
+    expect_ok(thr_text_pair_rows_open(io_context, write_file("pairs.tsv", &file), &format, &rows, &err));
     while (thr_text_pair_rows_next(&rows, &row, &got, &err) == THR_OK && got)
         all->good[all->n_pairs++] = row.good;
     all->n_refused = rows.n_refused;
@@ -100,7 +92,6 @@ static void take_all(everything *all) {
     static const char word[] = "price=usd:1.5";
     size_t length = sizeof word - 1;
     thr_bleu_options bleu;
-    thr_error err;
     memset(all, 0, sizeof *all);
     take_numerals(all);
     take_model(all);
@@ -110,7 +101,7 @@ static void take_all(everything *all) {
     thr_bleu_options_init(&bleu);
     bleu.smoothing = THR_BLEU_SMOOTHING_FLOOR;
     bleu.smoothing_value = 0.25;
-    assert_ok(thr_bleu_signature(&bleu, 1, all->signature, &err), &err);
+    expect_ok(thr_bleu_signature(&bleu, 1, all->signature, &err));
 }
 
 static void in_shell(const char *command) {
@@ -124,7 +115,7 @@ static bool set_comma(void) {
     static const char *const others[] = {"LC_CTYPE", "LC_COLLATE", "LC_MONETARY", "LC_TIME", "LC_MESSAGES"};
     bytes source = {0};
     put_text(&source, "LC_NUMERIC\ndecimal_point \",\"\nthousands_sep \".\"\ngrouping 3;3\nEND LC_NUMERIC\n");
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+    for (size_t i = 0; i < COUNT_OF(others); i++)
         for (size_t part = 0; part < 3; part++) {
             put_text(&source, part == 2 ? "END " : "");
             put_text(&source, part == 1 ? "copy \"POSIX\"" : others[i]);
@@ -138,8 +129,7 @@ static bool set_comma(void) {
     return is_set;
 }
 
-static void a_comma_for_a_point_changes_no_bit(void **state) {
-    (void)state;
+TEST(a_comma_for_a_point_changes_no_bit) {
     everything *points = malloc(sizeof *points), *commas = malloc(sizeof *commas);
     char text[16];
     assert_true(points != NULL && commas != NULL);
@@ -150,8 +140,6 @@ static void a_comma_for_a_point_changes_no_bit(void **state) {
     assert_true(points->n_pairs == 4 && points->n_refused == 1 && points->good[0] && !points->good[1]);
     assert_memory_equal(points->weights, weights, sizeof weights);
     if (!set_comma()) {
-        free(points);
-        free(commas);
         skip();
     }
     (void)snprintf(text, sizeof text, "%.1f", 1.5);
@@ -163,11 +151,4 @@ static void a_comma_for_a_point_changes_no_bit(void **state) {
     assert_string_equal(commas->model, points->model);
     assert_true(commas->word == points->word && commas->n_refused == points->n_refused);
     assert_memory_equal(commas, points, sizeof *points);
-    free(points);
-    free(commas);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {io_test(a_comma_for_a_point_changes_no_bit)};
-    return cmocka_run_group_tests(tests, setup_dir, teardown_dir);
 }

@@ -1,30 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* base_out.c - files that appear whole or not at all: their temporary names, leftovers, links, writers side by side. */
 #define _DEFAULT_SOURCE /* flock, mkdtemp */
+#include "test.h"
+
 #include "base/files/file.h"
 #include "base/files/out.h"
 #include "base/files/target.h"
-#include "files.h"
-#include "support.h"
 
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 static test_memory memory;
 static thr_context context;
 
 static int make_directory(void **state) {
+    (void)state;
     context.allocator = test_memory_allocator(&memory);
-    (void)test_say_seed(state);
     return test_directory_make("base_out");
 }
 
@@ -53,40 +49,37 @@ static size_t count_names(char *temporary, size_t size) {
 
 static void put(const char *path, const char *text) {
     thr_out out;
-    thr_error err;
-    assert_ok(thr_out_open(&context, path, &out, &err), &err);
-    assert_ok(thr_out_write(&out, text, strlen(text), &err), &err);
-    assert_ok(thr_out_publish(&out, &err), &err);
+    expect_ok(thr_out_open(&context, path, &out, &err));
+    expect_ok(thr_out_write(&out, text, strlen(text), &err));
+    expect_ok(thr_out_publish(&out, &err));
 }
 
 /* ------------------------------------------------------------------------------------------------ one writer */
 
-static void a_published_file_has_all_bytes_and_no_temporary_remains(void **state) {
-    (void)state;
+TEST(a_published_file_has_all_bytes_and_no_temporary_remains) {
     const char *path = test_path_of("new");
     thr_out out;
-    thr_error err;
-    assert_ok(thr_out_open(&context, path, &out, &err), &err);
+    expect_ok(thr_out_open(&context, path, &out, &err));
     assert_false(test_exists(path));
     assert_int_equal(count_names(NULL, 0), 1);
-    assert_ok(thr_out_write(&out, "12345", 5, &err), &err);
-    assert_ok(thr_out_align(&out, &err), &err);
+    expect_ok(thr_out_write(&out, "12345", 5, &err));
+    expect_ok(thr_out_align(&out, &err));
     assert_int_equal(out.position, 64);
-    assert_ok(thr_out_align(&out, &err), &err);
+    expect_ok(thr_out_align(&out, &err));
     assert_int_equal(out.position, 64);
     thr_out_flush_hint(&out);
-    assert_ok(thr_out_write(&out, "end", 3, &err), &err);
-    assert_ok(thr_out_write_at(&out, 1, "XY", 2, &err), &err);
+    expect_ok(thr_out_write(&out, "end", 3, &err));
+    expect_ok(thr_out_write_at(&out, 1, "XY", 2, &err));
     assert_int_equal(out.position, 67);
     assert_false(test_exists(path));
-    assert_ok(thr_out_publish(&out, &err), &err);
+    expect_ok(thr_out_publish(&out, &err));
     thr_out_drop(&out);
     assert_int_equal(count_names(NULL, 0), 1);
 
     char wanted[67] = "1XY45";
     memcpy(wanted + 64, "end", 3);
     thr_map map;
-    assert_ok(thr_map_open(path, &map, &err), &err);
+    expect_ok(thr_map_open(path, &map, &err));
     assert_int_equal(map.size, 67);
     assert_memory_equal(map.data, wanted, 67);
     thr_map_close(&map);
@@ -94,15 +87,13 @@ static void a_published_file_has_all_bytes_and_no_temporary_remains(void **state
     assert_int_equal(memory.live, 0);
 }
 
-static void a_dropped_file_never_was_and_the_old_one_stays(void **state) {
-    (void)state;
+TEST(a_dropped_file_never_was_and_the_old_one_stays) {
     const char *path = test_path_of("old");
     thr_out out = {.context = NULL};
-    thr_error err;
     thr_out_drop(&out);
     test_write_text(path, "old");
-    assert_ok(thr_out_open(&context, path, &out, &err), &err);
-    assert_ok(thr_out_write(&out, "newer", 5, &err), &err);
+    expect_ok(thr_out_open(&context, path, &out, &err));
+    expect_ok(thr_out_write(&out, "newer", 5, &err));
     thr_out_drop(&out);
     thr_out_drop(&out);
     assert_int_equal(count_names(NULL, 0), 1);
@@ -111,25 +102,23 @@ static void a_dropped_file_never_was_and_the_old_one_stays(void **state) {
     assert_int_equal(memory.live, 0);
 }
 
-static void what_cannot_be_replaced_by_a_file_is_refused_at_once(void **state) {
-    (void)state;
+TEST(what_cannot_be_replaced_by_a_file_is_refused_at_once) {
     thr_out out;
-    thr_error err;
-    assert_error(thr_out_open(&context, test_path_of("no/such/dir"), &out, &err), THR_ENOTFOUND, &err, "no/such/dir");
-    assert_error(thr_out_open(&context, "", &out, &err), THR_EINVAL, &err, "empty");
-    assert_error(thr_out_open(&context, test_path_of("new/"), &out, &err), THR_EIO, &err, "new/: is a directory");
+    expect_error(thr_out_open(&context, test_path_of("no/such/dir"), &out, &err), THR_ENOTFOUND, "no/such/dir");
+    expect_error(thr_out_open(&context, "", &out, &err), THR_EINVAL, "empty");
+    expect_error(thr_out_open(&context, test_path_of("new/"), &out, &err), THR_EIO, "new/: is a directory");
     assert_int_equal(mkfifo(test_path_of("pipe"), 0600), 0);
-    assert_error(thr_out_open(&context, test_path_of("pipe"), &out, &err), THR_EIO, &err,
+    expect_error(thr_out_open(&context, test_path_of("pipe"), &out, &err), THR_EIO,
                  "pipe: is a pipe or device, not a regular file");
     assert_int_equal(unlink(test_path_of("pipe")), 0);
     assert_int_equal(mkdir(test_path_of("taken"), 0777), 0);
-    assert_error(thr_out_open(&context, test_path_of("taken"), &out, &err), THR_EIO, &err, "taken: is a directory");
+    expect_error(thr_out_open(&context, test_path_of("taken"), &out, &err), THR_EIO, "taken: is a directory");
     thr_out_drop(&out);
     assert_int_equal(rmdir(test_path_of("taken")), 0);
     /* One that comes between leaves nothing, too. */
-    assert_ok(thr_out_open(&context, test_path_of("taken"), &out, &err), &err);
+    expect_ok(thr_out_open(&context, test_path_of("taken"), &out, &err));
     assert_int_equal(mkdir(test_path_of("taken"), 0777), 0);
-    assert_error(thr_out_publish(&out, &err), THR_EIO, &err, "taken: cannot rename into place");
+    expect_error(thr_out_publish(&out, &err), THR_EIO, "taken: cannot rename into place");
     assert_int_equal(rmdir(test_path_of("taken")), 0);
     assert_int_equal(count_names(NULL, 0), 0);
     assert_int_equal(memory.live, 0);
@@ -139,14 +128,12 @@ static void what_cannot_be_replaced_by_a_file_is_refused_at_once(void **state) {
 static bool is_refused_in(const char *dir) {
     char path[500];
     thr_out out;
-    thr_error err = {.status = THR_OK};
     (void)snprintf(path, sizeof path, "%s/file", dir);
     return (geteuid() != 0 || setuid(65534) == 0) && thr_out_open(&context, path, &out, &err) == THR_EIO &&
            strstr(err.text, "locked/file: cannot create: no permission to write in ") != NULL;
 }
 
-static void a_directory_without_permission_is_named(void **state) {
-    (void)state;
+TEST(a_directory_without_permission_is_named) {
     assert_int_equal(mkdir(test_path_of("locked"), 0777), 0);
     assert_int_equal(chmod(test_path_of("locked"), 0555), 0);
     assert_int_equal(chmod(test_directory(), 0711), 0);
@@ -161,12 +148,10 @@ static void a_directory_without_permission_is_named(void **state) {
     assert_int_equal(ended, 0);
 }
 
-static void every_failing_allocation_is_clean(void **state) {
-    (void)state;
+TEST(every_failing_allocation_is_clean) {
     test_oom oom = test_oom_start(&memory);
     while (test_oom_next(&oom)) {
         thr_out out;
-        thr_error err;
         test_oom_arm(&oom);
         const thr_status status = thr_out_open(&context, test_path_of("never"), &out, &err);
         if (test_oom_check(&oom, status, &err, "name"))
@@ -176,26 +161,22 @@ static void every_failing_allocation_is_clean(void **state) {
     assert_int_equal(oom.n_failed, 2);
 }
 
-static void a_full_disk_is_enospace(void **state) {
-    (void)state;
+TEST(a_full_disk_is_enospace) {
     if (!test_exists("/dev/full"))
         skip();
-    thr_error err;
     char name[] = "full";
     thr_out out = {.fd = open("/dev/full", O_WRONLY), .path = name, .context = &context};
-    assert_error(thr_out_write(&out, "x", 1, &err), THR_ENOSPACE, &err, "full");
+    expect_error(thr_out_write(&out, "x", 1, &err), THR_ENOSPACE, "full");
     (void)close(out.fd);
 }
 
 /* As the program does, which ignores the signal that would end it. */
-static void a_file_that_may_not_grow_is_an_error_and_leaves_nothing(void **state) {
-    (void)state;
+TEST(a_file_that_may_not_grow_is_an_error_and_leaves_nothing) {
     const pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
         const struct rlimit limit = {.rlim_cur = 4, .rlim_max = 4};
         thr_out out;
-        thr_error err;
         (void)signal(SIGXFSZ, SIG_IGN);
         (void)setrlimit(RLIMIT_FSIZE, &limit);
         bool right = thr_out_open(&context, test_path_of("large"), &out, &err) == THR_OK;
@@ -218,8 +199,7 @@ static mode_t bits_of(const char *path) {
     return st.st_mode & 07777;
 }
 
-static void a_new_file_has_the_bits_of_the_umask_and_one_that_is_replaced_keeps_its_own(void **state) {
-    (void)state;
+TEST(a_new_file_has_the_bits_of_the_umask_and_one_that_is_replaced_keeps_its_own) {
     const char *path = test_path_of("bits");
     const mode_t before = umask(027);
     put(path, "1");
@@ -241,8 +221,7 @@ static bool is_link(const char *path) {
 }
 
 /* Through a relative link to an absolute one, in another directory. */
-static void a_link_at_the_target_stays_and_the_file_that_it_names_is_written(void **state) {
-    (void)state;
+TEST(a_link_at_the_target_stays_and_the_file_that_it_names_is_written) {
     char absolute[4096], here[2048];
     assert_non_null(getcwd(here, sizeof here));
     (void)snprintf(absolute, sizeof absolute, "%s/%s", here, test_path_of("other/named"));
@@ -261,21 +240,19 @@ static void a_link_at_the_target_stays_and_the_file_that_it_names_is_written(voi
     assert_int_equal(count_names(NULL, 0), 0);
 }
 
-static void links_that_lead_to_no_name_of_a_file_are_refused(void **state) {
-    (void)state;
+TEST(links_that_lead_to_no_name_of_a_file_are_refused) {
     const char *path = test_path_of("link");
     char descriptor[64];
     thr_out out;
-    thr_error err;
     int fd = -1;
     test_write_text(test_path_of("opened"), "mine");
     const int opened = open(test_path_of("opened"), O_RDWR | O_APPEND | O_CLOEXEC);
     (void)snprintf(descriptor, sizeof descriptor, "/proc/self/fd/%d", opened);
     if (access("/proc/self/fd", X_OK) == 0) {
         assert_int_equal(symlink(descriptor, path), 0);
-        assert_error(thr_out_open(&context, path, &out, &err), THR_EIO, &err, "is an open file of a process");
+        expect_error(thr_out_open(&context, path, &out, &err), THR_EIO, "is an open file of a process");
         assert_true(thr_target_is_stream(path) && thr_target_is_stream(descriptor) && is_link(path));
-        assert_ok(thr_target_open_stream(path, &fd, &err), &err);
+        expect_ok(thr_target_open_stream(path, &fd, &err));
         assert_int_equal(write(fd, " new", 4), 4);
         (void)close(fd);
         expect_text(test_path_of("opened"), "mine new");
@@ -284,17 +261,15 @@ static void links_that_lead_to_no_name_of_a_file_are_refused(void **state) {
     (void)close(opened);
     assert_false(thr_target_is_stream(test_path_of("opened")));
     assert_int_equal(symlink("link", path), 0);
-    assert_error(thr_out_open(&context, path, &out, &err), THR_EIO, &err, "Too many levels of symbolic links");
+    expect_error(thr_out_open(&context, path, &out, &err), THR_EIO, "Too many levels of symbolic links");
     (void)unlink(path);
     (void)unlink(test_path_of("opened"));
     assert_int_equal(count_names(NULL, 0), 0);
 }
 
 /* A link of another user in a directory where all may write: the system refuses to follow it, too. */
-static void a_planted_link_is_refused(void **state) {
-    (void)state;
+TEST(a_planted_link_is_refused) {
     thr_out out;
-    thr_error err;
     if (geteuid() != 0)
         skip();
     assert_int_equal(mkdir(test_path_of("all"), 0777), 0);
@@ -303,7 +278,7 @@ static void a_planted_link_is_refused(void **state) {
     put(test_path_of("all/link"), "own");
     expect_text(test_path_of("all/named"), "own");
     assert_int_equal(lchown(test_path_of("all/link"), 12345, 12345), 0);
-    assert_error(thr_out_open(&context, test_path_of("all/link"), &out, &err), THR_EIO, &err,
+    expect_error(thr_out_open(&context, test_path_of("all/link"), &out, &err), THR_EIO,
                  "is a link that another user made in a directory where all may write");
     expect_text(test_path_of("all/named"), "own");
     (void)unlink(test_path_of("all/named"));
@@ -311,14 +286,12 @@ static void a_planted_link_is_refused(void **state) {
     (void)rmdir(test_path_of("all"));
 }
 
-static void a_directory_is_made_where_a_link_names_it(void **state) {
-    (void)state;
+TEST(a_directory_is_made_where_a_link_names_it) {
     bool made = false;
-    thr_error err;
     struct stat st;
     assert_int_equal(symlink("named", test_path_of("link")), 0);
     for (int i = 0; i < 2; i++) {
-        assert_ok(thr_dir_make(test_path_of("link"), &made, &err), &err);
+        expect_ok(thr_dir_make(test_path_of("link"), &made, &err));
         assert_true(made == (i == 0) && stat(test_path_of("named"), &st) == 0 && S_ISDIR(st.st_mode));
     }
     assert_true(is_link(test_path_of("link")));
@@ -326,27 +299,25 @@ static void a_directory_is_made_where_a_link_names_it(void **state) {
     (void)rmdir(test_path_of("named"));
 }
 
-static void links_at_names_that_can_be_guessed_are_not_followed(void **state) {
-    (void)state;
+TEST(links_at_names_that_can_be_guessed_are_not_followed) {
     static const char *const names[] = {"t.tmp", ".t.tmp", "t.0", ".t.0000000000000000.tmp"};
     thr_out out;
-    thr_error err;
     char temporary[300] = "";
     test_write_text(test_path_of("victim"), "mine");
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+    for (size_t i = 0; i < COUNT_OF(names); i++)
         assert_int_equal(symlink("victim", test_path_of(names[i])), 0);
     put(test_path_of("t"), "new");
     expect_text(test_path_of("victim"), "mine");
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
         assert_true(test_exists(test_path_of(names[i])));
         (void)unlink(test_path_of(names[i]));
     }
     /* Nor is one that takes the name over while the file is written: that fails, or replaces the link by itself. */
-    assert_ok(thr_out_open(&context, test_path_of("t"), &out, &err), &err);
+    expect_ok(thr_out_open(&context, test_path_of("t"), &out, &err));
     assert_int_equal(count_names(temporary, sizeof temporary), 3);
     assert_int_equal(unlink(test_path_of(temporary)), 0);
     assert_int_equal(symlink("victim", test_path_of(temporary)), 0);
-    assert_ok(thr_out_write(&out, "more", 4, &err), &err);
+    expect_ok(thr_out_write(&out, "more", 4, &err));
     thr_out_drop(&out);
     expect_text(test_path_of("victim"), "mine");
     (void)unlink(test_path_of("victim"));
@@ -354,8 +325,7 @@ static void links_at_names_that_can_be_guessed_are_not_followed(void **state) {
     assert_int_equal(count_names(NULL, 0), 0);
 }
 
-static void a_file_of_the_users_that_ends_in_tmp_stays(void **state) {
-    (void)state;
+TEST(a_file_of_the_users_that_ends_in_tmp_stays) {
     static const char *const names[] = {"x.tmp",
                                         ".x.tmp",
                                         ".x.0123456789abcde.tmp",
@@ -363,7 +333,7 @@ static void a_file_of_the_users_that_ends_in_tmp_stays(void **state) {
                                         ".x.0123456789abcdef.tmp2",
                                         "x.0123456789abcdef.tmp",
                                         ".y.0123456789abcdef.tmp"};
-    enum { N_NAMES = sizeof names / sizeof names[0] };
+    enum { N_NAMES = COUNT_OF(names) };
     for (size_t i = 0; i < N_NAMES; i++)
         test_write_text(test_path_of(names[i]), "mine");
     put(test_path_of("x"), "new");
@@ -377,8 +347,7 @@ static void a_file_of_the_users_that_ends_in_tmp_stays(void **state) {
 
 /* ------------------------------------------------------------------------------------------------ names */
 
-static void names_of_temporary_files_are_recognised(void **state) {
-    (void)state;
+TEST(names_of_temporary_files_are_recognised) {
     size_t length = 0;
     assert_true(thr_out_is_temporary(".x.0123456789abcdef.tmp", &length));
     assert_int_equal(length, 1);
@@ -390,8 +359,7 @@ static void names_of_temporary_files_are_recognised(void **state) {
     assert_false(thr_out_is_temporary("", &length));
 }
 
-static void names_may_be_as_long_as_the_file_system_has_them(void **state) {
-    (void)state;
+TEST(names_may_be_as_long_as_the_file_system_has_them) {
     char name[257];
     for (size_t length = 225; length <= 255; length++) {
         memset(name, 'n', length);
@@ -401,28 +369,25 @@ static void names_may_be_as_long_as_the_file_system_has_them(void **state) {
         (void)unlink(test_path_of(name));
     }
     thr_out out;
-    thr_error err;
     memset(name, 'n', 256);
     name[256] = '\0';
-    assert_error(thr_out_open(&context, test_path_of(name), &out, &err), THR_EIO, &err, "nnn");
+    expect_error(thr_out_open(&context, test_path_of(name), &out, &err), THR_EIO, "nnn");
     assert_int_equal(count_names(NULL, 0), 0);
 }
 
 /* ------------------------------------------------------------------------------------------------ many writers */
 
-static void two_writers_in_one_process_keep_apart(void **state) {
-    (void)state;
+TEST(two_writers_in_one_process_keep_apart) {
     thr_out a, b;
-    thr_error err;
-    assert_ok(thr_out_open(&context, test_path_of("both"), &a, &err), &err);
-    assert_ok(thr_out_write(&a, "aaaa", 4, &err), &err);
-    assert_ok(thr_out_open(&context, test_path_of("both"), &b, &err), &err);
+    expect_ok(thr_out_open(&context, test_path_of("both"), &a, &err));
+    expect_ok(thr_out_write(&a, "aaaa", 4, &err));
+    expect_ok(thr_out_open(&context, test_path_of("both"), &b, &err));
     assert_int_equal(count_names(NULL, 0), 2);
-    assert_ok(thr_out_write(&b, "bb", 2, &err), &err);
-    assert_ok(thr_out_write(&a, "aaaa", 4, &err), &err);
-    assert_ok(thr_out_publish(&b, &err), &err);
+    expect_ok(thr_out_write(&b, "bb", 2, &err));
+    expect_ok(thr_out_write(&a, "aaaa", 4, &err));
+    expect_ok(thr_out_publish(&b, &err));
     expect_text(test_path_of("both"), "bb");
-    assert_ok(thr_out_publish(&a, &err), &err);
+    expect_ok(thr_out_publish(&a, &err));
     expect_text(test_path_of("both"), "aaaaaaaa");
     (void)unlink(test_path_of("both"));
     assert_int_equal(count_names(NULL, 0), 0);
@@ -446,7 +411,6 @@ static bool is_of_one_writer(const char *path) {
 
 static int write_often(const char *path, char letter) {
     char piece[PIECE];
-    thr_error err;
     memset(piece, letter, sizeof piece);
     for (int round = 0; round < ROUNDS; round++) {
         thr_out out;
@@ -463,8 +427,7 @@ static int write_often(const char *path, char letter) {
     return 0;
 }
 
-static void two_processes_that_write_one_file_publish_whole_ones(void **state) {
-    (void)state;
+TEST(two_processes_that_write_one_file_publish_whole_ones) {
     const char *path = test_path_of("raced");
     const pid_t child = fork();
     assert_true(child >= 0);
@@ -479,10 +442,8 @@ static void two_processes_that_write_one_file_publish_whole_ones(void **state) {
     assert_int_equal(count_names(NULL, 0), 0);
 }
 
-static void leftovers_of_the_dead_go_and_files_of_the_living_stay(void **state) {
-    (void)state;
+TEST(leftovers_of_the_dead_go_and_files_of_the_living_stay) {
     thr_out living;
-    thr_error err;
     char left[300] = "";
     const pid_t child = fork();
     assert_true(child >= 0);
@@ -498,17 +459,17 @@ static void leftovers_of_the_dead_go_and_files_of_the_living_stay(void **state) 
     assert_true(WIFSIGNALED(ended));
     assert_int_equal(count_names(left, sizeof left), 1);
     /* A target whose name only begins like that one. */
-    assert_ok(thr_out_open(&context, test_path_of("t2"), &living, &err), &err); /* whose name only begins like this */
+    expect_ok(thr_out_open(&context, test_path_of("t2"), &living, &err)); /* whose name only begins like this */
     assert_int_equal(count_names(NULL, 0), 2);
     thr_out_drop(&living);
     assert_true(test_exists(test_path_of(left)));
 
-    assert_ok(thr_out_open(&context, test_path_of("t"), &living, &err), &err);
+    expect_ok(thr_out_open(&context, test_path_of("t"), &living, &err));
     assert_false(test_exists(test_path_of(left)));
-    assert_ok(thr_out_write(&living, "living", 6, &err), &err);
+    expect_ok(thr_out_write(&living, "living", 6, &err));
     put(test_path_of("t"), "other");
     assert_int_equal(count_names(NULL, 0), 2);
-    assert_ok(thr_out_publish(&living, &err), &err);
+    expect_ok(thr_out_publish(&living, &err));
     expect_text(test_path_of("t"), "living");
     (void)unlink(test_path_of("t"));
     assert_int_equal(count_names(NULL, 0), 0);
@@ -516,9 +477,7 @@ static void leftovers_of_the_dead_go_and_files_of_the_living_stay(void **state) 
 
 /* ------------------------------------------------------------------------------------------------ before the work */
 
-static void an_input_is_known_by_all_its_names(void **state) {
-    (void)state;
-    thr_error err;
+TEST(an_input_is_known_by_all_its_names) {
     char dotted[420];
     const char *input = test_path_of("input.tsv"), *other = test_path_of("other");
     test_write_text(input, "1");
@@ -527,59 +486,32 @@ static void an_input_is_known_by_all_its_names(void **state) {
     assert_int_equal(symlink("input.tsv", test_path_of("soft")), 0);
     (void)snprintf(dotted, sizeof dotted, "./%s", input);
     const char *const names[] = {input, test_path_of("hard"), test_path_of("soft"), dotted};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        assert_error(thr_out_check_input(names[i], input, &err), THR_EINVAL, &err, "is also the input");
-        assert_error(thr_out_check_input(names[i], test_path_of("input.tsv:2"), &err), THR_EINVAL, &err, "input.tsv:2");
-        assert_ok(thr_out_check_input(names[i], other, &err), &err);
-        assert_ok(thr_out_check_input(names[i], NULL, &err), &err);
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
+        expect_error(thr_out_check_input(names[i], input, &err), THR_EINVAL, "is also the input");
+        expect_error(thr_out_check_input(names[i], test_path_of("input.tsv:2"), &err), THR_EINVAL, "input.tsv:2");
+        expect_ok(thr_out_check_input(names[i], other, &err));
+        expect_ok(thr_out_check_input(names[i], NULL, &err));
     }
-    assert_ok(thr_out_check_input(test_path_of("new"), input, &err), &err);
-    assert_ok(thr_out_check_input(test_path_of("new"), test_path_of("new"), &err), &err);
-    assert_ok(thr_out_check_input("/dev/null", "/dev/null", &err), &err);
+    expect_ok(thr_out_check_input(test_path_of("new"), input, &err));
+    expect_ok(thr_out_check_input(test_path_of("new"), test_path_of("new"), &err));
+    expect_ok(thr_out_check_input("/dev/null", "/dev/null", &err));
     for (size_t i = 1; i < 3; i++)
         (void)unlink(names[i]);
     (void)unlink(input);
     (void)unlink(other);
 }
 
-static void only_what_is_of_the_kind_or_empty_is_replaced(void **state) {
-    (void)state;
-    thr_error err;
+TEST(only_what_is_of_the_kind_or_empty_is_replaced) {
     const char *path = test_path_of("kind");
-    assert_ok(thr_out_check_kind(path, "mine", 4, "one of mine", &err), &err);
-    assert_ok(thr_out_check_kind(test_path_of("no/dir"), "mine", 4, "one of mine", &err), &err);
+    expect_ok(thr_out_check_kind(path, "mine", 4, "one of mine", &err));
+    expect_ok(thr_out_check_kind(test_path_of("no/dir"), "mine", 4, "one of mine", &err));
     test_write_text(path, "");
-    assert_ok(thr_out_check_kind(path, "mine", 4, "one of mine", &err), &err);
+    expect_ok(thr_out_check_kind(path, "mine", 4, "one of mine", &err));
     test_write_text(path, "mine and more");
-    assert_ok(thr_out_check_kind(path, "mine", 4, "one of mine", &err), &err);
+    expect_ok(thr_out_check_kind(path, "mine", 4, "one of mine", &err));
     test_write_text(path, "min");
-    assert_error(thr_out_check_kind(path, "mine", 4, "one of mine", &err), THR_EEXIST, &err, "is not one of mine");
+    expect_error(thr_out_check_kind(path, "mine", 4, "one of mine", &err), THR_EEXIST, "is not one of mine");
     (void)unlink(path);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_published_file_has_all_bytes_and_no_temporary_remains),
-        cmocka_unit_test(a_dropped_file_never_was_and_the_old_one_stays),
-        cmocka_unit_test(what_cannot_be_replaced_by_a_file_is_refused_at_once),
-        cmocka_unit_test(a_directory_without_permission_is_named),
-        cmocka_unit_test(every_failing_allocation_is_clean),
-        cmocka_unit_test(a_full_disk_is_enospace),
-        cmocka_unit_test(a_file_that_may_not_grow_is_an_error_and_leaves_nothing),
-        cmocka_unit_test(a_new_file_has_the_bits_of_the_umask_and_one_that_is_replaced_keeps_its_own),
-        cmocka_unit_test(a_link_at_the_target_stays_and_the_file_that_it_names_is_written),
-        cmocka_unit_test(links_that_lead_to_no_name_of_a_file_are_refused),
-        cmocka_unit_test(a_planted_link_is_refused),
-        cmocka_unit_test(a_directory_is_made_where_a_link_names_it),
-        cmocka_unit_test(links_at_names_that_can_be_guessed_are_not_followed),
-        cmocka_unit_test(a_file_of_the_users_that_ends_in_tmp_stays),
-        cmocka_unit_test(names_of_temporary_files_are_recognised),
-        cmocka_unit_test(names_may_be_as_long_as_the_file_system_has_them),
-        cmocka_unit_test(two_writers_in_one_process_keep_apart),
-        cmocka_unit_test(two_processes_that_write_one_file_publish_whole_ones),
-        cmocka_unit_test(leftovers_of_the_dead_go_and_files_of_the_living_stay),
-        cmocka_unit_test(an_input_is_known_by_all_its_names),
-        cmocka_unit_test(only_what_is_of_the_kind_or_empty_is_replaced),
-    };
-    return cmocka_run_group_tests(tests, make_directory, test_directory_remove);
-}
+TEST_GROUP(make_directory, test_directory_remove)

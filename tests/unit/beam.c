@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* beam.c - a beam search equals a naive one bit for bit; an unlimited beam finds the best sequences. */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "beam_support.h"
 
@@ -11,13 +7,12 @@ enum { SENTENCES = 5 };
 
 static thr_beam *make_beam(thr_head *head, const thr_beam_options *o) {
     thr_beam *beam = NULL;
-    thr_error err;
-    assert_ok(thr_beam_create(head, o, &beam, &err), &err);
+    expect_ok(thr_beam_create(head, o, &beam, &err));
     return beam;
 }
 
 static hashed *make_model(const uint64_t *seeds, uint32_t n_dims, bool ties) {
-    hashed *model = test_array(1, sizeof *model);
+    hashed *model = test_new(1, sizeof *model);
     model->seeds = seeds;
     model->n_dims = n_dims;
     model->ties = ties;
@@ -57,8 +52,7 @@ static void check(thr_head *head, hashed *model, const thr_beam_options *o, cons
     thr_beam *beam = make_beam(head, o);
     const thr_decoder decoder = hashed_decoder(model);
     thr_beam_result r;
-    thr_error err;
-    assert_ok(thr_beam_search(beam, &decoder, SENTENCES, max_lengths, &r, &err), &err);
+    expect_ok(thr_beam_search(beam, &decoder, SENTENCES, max_lengths, &r, &err));
     assert_true(r.n_sentences == SENTENCES && r.first_of[0] == 0 && r.first_of[SENTENCES] == r.n_sequences);
     for (size_t s = 0; s < SENTENCES; s++) {
         naive_search naive = {.beam = beam, .model = model};
@@ -74,13 +68,11 @@ static void check(thr_head *head, hashed *model, const thr_beam_options *o, cons
                         "seed %llu, %s, sentence %zu: sequence %zu has score %.17g, should have %.17g",
                         (unsigned long long)test_seed(), what, s, i, r.scores[r.first_of[s] + i],
                         naive.finished[i].score);
-        naive_end(&naive);
     }
     thr_beam_free(beam);
 }
 
-static void answers_are_those_by_the_book(void **state) {
-    (void)state;
+TEST(answers_are_those_by_the_book) {
     static const head_case cases[] = {
         {2, 3, THR_DTYPE_F32, true, false, 0, 0, 0, 0},
         {9, 5, THR_DTYPE_F32, false, false, 0, 0, 0, 0},
@@ -105,10 +97,8 @@ static void answers_are_those_by_the_book(void **state) {
                 hashed *model = make_model(seeds, cases[i].n_dims, ties != 0);
                 (void)snprintf(what, sizeof what, "case %zu, ties %d, round %d", i, ties, round);
                 check(head, model, &o, round % 3 == 0 ? max_lengths : NULL, what);
-                free(model);
             }
             thr_head_free(head);
-            head_drawn_free(&h);
             thr_context_free(context);
         }
 }
@@ -129,10 +119,9 @@ static void walk_on(walk *w, const naive_sequence *before) {
     const uint32_t n_words = w->beam->n_words, length = before->n + 1;
     float state[8], log_probs[8];
     uint32_t words[8];
-    thr_error err;
     hashed_state(w->model, before->hash, state);
     const thr_matrix rows = thr_matrix_f32(state, 1, w->model->n_dims);
-    assert_ok(thr_head_query(w->head, &rows, n_words, NULL, &(thr_head_answers){words, NULL, log_probs}, &err), &err);
+    expect_ok(thr_head_query(w->head, &rows, n_words, NULL, &(thr_head_answers){words, NULL, log_probs}, &err));
     for (uint32_t i = 0; i < n_words; i++) {
         naive_sequence next = *before;
         next.words[next.n] = words[i];
@@ -150,7 +139,7 @@ static void walk_on(walk *w, const naive_sequence *before) {
     }
 }
 
-static void a_beam_of_everything_finds_the_true_best(void **state) {
+TEST(a_beam_of_everything_finds_the_true_best) {
     enum { WORDS = 4, LENGTH = 5, N_BEST = 60, ALL = 1024 };
     static const head_case shape = {WORDS, 3, THR_DTYPE_F32, true, false, 0, 0, 0, 0};
     uint64_t rng = test_seed() + 1;
@@ -170,10 +159,9 @@ static void a_beam_of_everything_finds_the_true_best(void **state) {
         walk w = {.head = head, .model = model, .o = &o, .beam = make_beam(head, &o)};
         const thr_decoder decoder = hashed_decoder(model);
         thr_beam_result r;
-        thr_error err;
-        assert_ok(thr_beam_search(w.beam, &decoder, 1, NULL, &r, &err), &err);
+        expect_ok(thr_beam_search(w.beam, &decoder, 1, NULL, &r, &err));
         const naive_sequence nothing = {.hash = hashed_follow(seeds[0], 3)};
-        w.all = test_array(ALL, sizeof *w.all);
+        w.all = test_new(ALL, sizeof *w.all);
         walk_on(&w, &nothing);
         qsort(w.all, w.n, sizeof *w.all, naive_by_score);
         assert_true(w.n > 200 && r.n_sequences == o.n_best);
@@ -181,11 +169,8 @@ static void a_beam_of_everything_finds_the_true_best(void **state) {
             assert_case(same_sequence(&r, i, &w.all[i]),
                         "seed %llu, round %d: sequence %zu has %.17g, should have %.17g",
                         (unsigned long long)test_seed(), round, i, r.scores[i], w.all[i].score);
-        free(w.all);
-        free(model);
         thr_beam_free(w.beam);
         thr_head_free(head);
-        head_drawn_free(&h);
     }
 }
 
@@ -193,17 +178,15 @@ static void a_beam_of_everything_finds_the_true_best(void **state) {
 
 /* A head whose logits are the state, so that a decoder sets all probabilities. */
 static thr_head *make_mirror(thr_context *context, uint32_t n_words) {
-    float *weights = test_array((size_t)n_words * n_words, sizeof *weights);
+    float *weights = test_new((size_t)n_words * n_words, sizeof *weights);
     const thr_matrix rows = thr_matrix_f32(weights, n_words, n_words);
     thr_head_build_options options;
     thr_head *head = NULL;
-    thr_error err;
     thr_head_build_options_init(&options);
     options.n_bands = options.n_planes = 0;
     for (uint32_t i = 0; i < n_words; i++)
         weights[i * n_words + i] = 1;
-    assert_ok(thr_head_create(context, &rows, &options, &head, &err), &err);
-    free(weights);
+    expect_ok(thr_head_create(context, &rows, &options, &head, &err));
     return head;
 }
 
@@ -214,9 +197,9 @@ typedef struct table {
     float rows[TABLE_WORDS][TABLE_WORDS];
 } table;
 
-static thr_status table_step(void *self, const uint32_t *words, uint64_t n, float *states, thr_error *err) {
+static thr_status table_step(void *self, const uint32_t *words, uint64_t n, float *states, thr_error *error) {
     const table *t = self;
-    (void)err;
+    (void)error;
     for (uint64_t i = 0; i < n; i++)
         for (int w = 0; w < TABLE_WORDS; w++)
             states[i * TABLE_WORDS + (uint64_t)w] = logf(t->rows[words[i]][w]);
@@ -226,8 +209,7 @@ static thr_status table_step(void *self, const uint32_t *words, uint64_t n, floa
 static thr_beam_result search_table(thr_beam *beam, table *t) {
     const thr_decoder decoder = {.self = t, .step = table_step};
     thr_beam_result r;
-    thr_error err;
-    assert_ok(thr_beam_search(beam, &decoder, 1, NULL, &r, &err), &err);
+    expect_ok(thr_beam_search(beam, &decoder, 1, NULL, &r, &err));
     return r;
 }
 
@@ -236,7 +218,7 @@ static void assert_near(double x, double y) {
 }
 
 /* Ends at once with 0.3; by 1 with 0.6 x 0.4; by 1 1 with 0.6 x 0.5 x 0.4. */
-static void penalties_are_those_of_their_papers(void **state) {
+TEST(penalties_are_those_of_their_papers) {
     table t = {{{0.3F, 0.6F, 0.1F}, {0.4F, 0.5F, 0.1F}, {0.2F, 0.2F, 0.6F}}};
     thr_head *head = make_mirror(*state, TABLE_WORDS);
     static const double divisors[][3] = {{1, 1, 1}, {1, 7.0 / 6, 8.0 / 6}, {1, 2, 3}};
@@ -273,18 +255,17 @@ static void penalties_are_those_of_their_papers(void **state) {
     thr_head_free(head);
 }
 
-static void powers_are_right_and_never_fall(void **state) {
+TEST(powers_are_right_and_never_fall) {
     thr_head *head = make_mirror(*state, TABLE_WORDS);
     static const double alphas[] = {0, 0.01, 0.6, 1, 2.5, 10};
     for (size_t a = 0; a < 6; a++)
         for (int penalty = 1; penalty < 3; penalty++) {
             thr_beam_options o;
-            thr_error err;
             thr_beam_options_init(&o, 0, 0);
             o.penalty = (thr_beam_penalty)penalty;
             o.alpha = alphas[a];
             thr_beam *beam = make_beam(head, &o);
-            assert_ok(thr_beam_set_penalties(beam, 100000, &err), &err);
+            expect_ok(thr_beam_set_penalties(beam, 100000, &err));
             for (uint32_t n = 1; n <= 100000; n += n < 1000 ? 1 : 37) {
                 const double right = pow(penalty == 1 ? (5 + (double)n) / 6 : (double)n, o.alpha);
                 assert_case(fabs(beam->penalties[n] - right) <= 1e-15 * (4 + log(right)) * right &&
@@ -303,7 +284,7 @@ static table likely_ends(void) {
     return (table){{{0.7F, 0.2F, 0.1F}, {0.6F, 0.3F, 0.1F}, {0.6F, 0.1F, 0.3F}}};
 }
 
-static void a_search_stops_when_nothing_can_become_better(void **state) {
+TEST(a_search_stops_when_nothing_can_become_better) {
     table t = likely_ends();
     thr_head *head = make_mirror(*state, TABLE_WORDS);
     thr_beam_options o;
@@ -316,7 +297,7 @@ static void a_search_stops_when_nothing_can_become_better(void **state) {
     thr_head_free(head);
 }
 
-static void a_sequence_has_the_least_length_and_no_forbidden_word(void **state) {
+TEST(a_sequence_has_the_least_length_and_no_forbidden_word) {
     static const uint32_t never[] = {1};
     table t = likely_ends();
     thr_head *head = make_mirror(*state, TABLE_WORDS);
@@ -339,7 +320,7 @@ static void a_sequence_has_the_least_length_and_no_forbidden_word(void **state) 
     thr_head_free(head);
 }
 
-static void without_an_end_word_a_sequence_has_the_greatest_length(void **state) {
+TEST(without_an_end_word_a_sequence_has_the_greatest_length) {
     table t = likely_ends();
     thr_head *head = make_mirror(*state, TABLE_WORDS);
     thr_beam_options o;
@@ -354,7 +335,7 @@ static void without_an_end_word_a_sequence_has_the_greatest_length(void **state)
     thr_head_free(head);
 }
 
-static void there_are_no_more_sequences_than_the_options_allow(void **state) {
+TEST(there_are_no_more_sequences_than_the_options_allow) {
     static const uint32_t all[] = {1, 2};
     table t = likely_ends();
     thr_head *head = make_mirror(*state, TABLE_WORDS);
@@ -378,7 +359,7 @@ static void there_are_no_more_sequences_than_the_options_allow(void **state) {
     thr_head_free(head);
 }
 
-static void a_search_stops_early_only_on_request(void **state) {
+TEST(a_search_stops_early_only_on_request) {
     /* 0 is likelier at first; 2 leads to a long certain way, which is better on average */
     table t = {{{0.5F, 0.3F, 0.2F}, {0.8F, 0.1F, 0.1F}, {0.01F, 0.01F, 0.98F}}};
     thr_head *head = make_mirror(*state, TABLE_WORDS);
@@ -426,8 +407,7 @@ static void set_round(int round, thr_head_query_options *query, thr_beam_options
 }
 
 /* The batch, alone, other threads and kernels: the same bits. */
-static void answers_depend_on_the_sentence_alone(void **state) {
-    (void)state;
+TEST(answers_depend_on_the_sentence_alone) {
     static const head_case shape = {500, 24, THR_DTYPE_F32, true, true, 10, 1, 8, 3};
     uint64_t rng = test_seed() + 2, seeds[SENTENCES];
     thr_context *one = test_context(1, THR_ISA_SCALAR, NULL), *three = test_context(3, THR_ISA_BEST, NULL);
@@ -439,41 +419,23 @@ static void answers_depend_on_the_sentence_alone(void **state) {
         thr_head_query_options query;
         thr_beam_options o;
         thr_beam_result whole, alone;
-        thr_error err;
         set_round(round, &query, &o);
         hashed *model = make_model(seeds, shape.n_dims, false), *single = make_model(seeds, shape.n_dims, false);
         thr_beam *all = make_beam(a, &o), *each = make_beam(b, &o);
         const thr_decoder of_all = hashed_decoder(model), of_each = hashed_decoder(single);
-        assert_ok(thr_beam_search(all, &of_all, SENTENCES, NULL, &whole, &err), &err);
+        expect_ok(thr_beam_search(all, &of_all, SENTENCES, NULL, &whole, &err));
         for (size_t s = 0; s < SENTENCES; s++) {
             single->seeds = seeds + s;
-            assert_ok(thr_beam_search(each, &of_each, 1, NULL, &alone, &err), &err);
+            expect_ok(thr_beam_search(each, &of_each, 1, NULL, &alone, &err));
             expect_sentence(&whole, s, &alone);
         }
         thr_beam_free(all);
         thr_beam_free(each);
-        free(model);
-        free(single);
     }
     thr_head_free(a);
     thr_head_free(b);
-    head_drawn_free(&h);
     thr_context_free(one);
     thr_context_free(three);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(answers_are_those_by_the_book),
-        cmocka_unit_test(a_beam_of_everything_finds_the_true_best),
-        cmocka_unit_test(penalties_are_those_of_their_papers),
-        cmocka_unit_test(powers_are_right_and_never_fall),
-        cmocka_unit_test(a_search_stops_when_nothing_can_become_better),
-        cmocka_unit_test(a_sequence_has_the_least_length_and_no_forbidden_word),
-        cmocka_unit_test(without_an_end_word_a_sequence_has_the_greatest_length),
-        cmocka_unit_test(there_are_no_more_sequences_than_the_options_allow),
-        cmocka_unit_test(a_search_stops_early_only_on_request),
-        cmocka_unit_test(answers_depend_on_the_sentence_alone),
-    };
-    return test_run_with_context(tests);
-}
+TEST_IN_CONTEXT(2, NULL)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* beam_refused.c - wrong options and searches are refused; allocations may fail; a second search allocates nothing. */
-#include <math.h>
-#include <string.h>
 
 #include "beam_support.h"
 
@@ -10,7 +8,7 @@ static const head_case SHAPE = {WORDS, DIMS, THR_DTYPE_F32, true, true, 4, 1, 4,
 static const uint64_t SEEDS[SENTENCES] = {11, 22, 33};
 
 static hashed *make_model(void) {
-    hashed *model = test_array(1, sizeof *model);
+    hashed *model = test_new(1, sizeof *model);
     model->seeds = SEEDS;
     model->n_dims = DIMS;
     return model;
@@ -28,35 +26,31 @@ typedef struct fixture {
 /* options NULL: the usual ones */
 static fixture make_fixture(thr_context *context, const thr_beam_options *options) {
     uint64_t rng = test_seed();
-    thr_error err;
     thr_beam_options usual;
     fixture f = {.drawn = head_draw(&SHAPE, &rng, false), .model = make_model()};
     thr_beam_options_init(&usual, 1, 2);
     f.head = head_make(context, &f.drawn);
     f.decoder = hashed_decoder(f.model);
-    assert_ok(thr_beam_create(f.head, options != NULL ? options : &usual, &f.beam, &err), &err);
+    expect_ok(thr_beam_create(f.head, options != NULL ? options : &usual, &f.beam, &err));
     return f;
 }
 
 static void free_fixture(fixture *f) {
     thr_beam_free(f->beam);
-    free(f->model);
     thr_head_free(f->head);
-    head_drawn_free(&f->drawn);
 }
 
 /* The right options with one change to o, their copy: no beam is made of them, and the error has this part. */
 #define refuse_options(change, part)                                                                                   \
     do {                                                                                                               \
         thr_beam_options o = right;                                                                                    \
-        thr_error err;                                                                                                 \
         thr_beam *beam = NULL;                                                                                         \
         (change);                                                                                                      \
-        assert_error(thr_beam_create(head, &o, &beam, &err), THR_EINVAL, &err, (part));                                \
+        expect_error(thr_beam_create(head, &o, &beam, &err), THR_EINVAL, (part));                                      \
         assert_null(beam);                                                                                             \
     } while (0)
 
-static void options_out_of_range_are_refused(void **state) {
+TEST(options_out_of_range_are_refused) {
     static const uint32_t never[] = {5, WORDS}, with_end[] = {5, 2};
     uint64_t rng = test_seed();
     thr_beam_options right;
@@ -77,10 +71,9 @@ static void options_out_of_range_are_refused(void **state) {
     refuse_options((o.n_never = 2, o.never = never), "never-produced word number 1 is 40, and the head has 40 words");
     refuse_options((o.n_never = 2, o.never = with_end), "the end word, 2, is among those that are never produced");
     thr_head_free(head);
-    head_drawn_free(&h);
 }
 
-static void queries_that_a_beam_cannot_ask_are_refused(void **state) {
+TEST(queries_that_a_beam_cannot_ask_are_refused) {
     uint64_t rng = test_seed();
     thr_beam_options right;
     thr_head_query_options query;
@@ -98,38 +91,33 @@ static void queries_that_a_beam_cannot_ask_are_refused(void **state) {
     query.screen = THR_HEAD_SCREEN_AUTO;
     refuse_options(o.query = &query, "name full or planes instead of auto");
     thr_head_free(head);
-    head_drawn_free(&h);
 }
 
-static void a_beam_needs_a_head_and_options(void **state) {
+TEST(a_beam_needs_a_head_and_options) {
     uint64_t rng = test_seed();
-    thr_error err;
     thr_beam *beam = NULL;
     head_drawn h = head_draw(&SHAPE, &rng, false);
     thr_head *head = head_make(*state, &h);
-    assert_error(thr_beam_create(head, NULL, &beam, &err), THR_EINVAL, &err,
+    expect_error(thr_beam_create(head, NULL, &beam, &err), THR_EINVAL,
                  "the head or the options of a beam search are NULL");
     assert_null(beam);
     thr_beam_free(NULL);
     thr_head_free(head);
-    head_drawn_free(&h);
 }
 
 static void refuse_search(thr_beam *beam, const thr_decoder *decoder, uint64_t n_sentences, thr_status status,
                           const char *part) {
     thr_beam_result r;
-    thr_error err;
-    assert_error(thr_beam_search(beam, decoder, n_sentences, NULL, &r, &err), status, &err, part);
+    expect_error(thr_beam_search(beam, decoder, n_sentences, NULL, &r, &err), status, part);
 }
 
-static void wrong_searches_are_refused_and_the_next_one_is_right(void **state) {
+TEST(wrong_searches_are_refused_and_the_next_one_is_right) {
     const uint32_t max_lengths[] = {3, 0, 4};
     const thr_decoder no_step = {.step = NULL};
-    thr_error err;
     thr_beam_result r;
     fixture f = make_fixture(*state, NULL);
     refuse_search(f.beam, NULL, 1, THR_EINVAL, "the beam, the decoder or the result is NULL");
-    assert_error(thr_beam_search(f.beam, &f.decoder, SENTENCES, max_lengths, &r, &err), THR_EINVAL, &err,
+    expect_error(thr_beam_search(f.beam, &f.decoder, SENTENCES, max_lengths, &r, &err), THR_EINVAL,
                  "sentence 1: a maximum length of 0 words: choose 1 to 1048576");
     refuse_search(f.beam, &f.decoder, 500000000, THR_EINVAL,
                   "500000000 sentences with 5 rows each: 2147483647 rows at most, so give fewer at a time");
@@ -141,22 +129,21 @@ static void wrong_searches_are_refused_and_the_next_one_is_right(void **state) {
     refuse_search(f.beam, &f.decoder, SENTENCES, THR_ERANGE,
                   "sentence 2, step 2: the decoder's state of row 4 holds NaN or infinity");
     f.model->nan_step = 0;
-    assert_ok(thr_beam_search(f.beam, &f.decoder, SENTENCES, NULL, &r, &err), &err);
+    expect_ok(thr_beam_search(f.beam, &f.decoder, SENTENCES, NULL, &r, &err));
     assert_true(r.n_sequences == SENTENCES);
     free_fixture(&f);
 }
 
-static void no_sentences_are_answered_by_no_sequences(void **state) {
-    thr_error err;
+TEST(no_sentences_are_answered_by_no_sequences) {
     thr_beam_result r;
     fixture f = make_fixture(*state, NULL);
-    assert_ok(thr_beam_search(f.beam, &f.decoder, SENTENCES, NULL, &r, &err), &err);
-    assert_ok(thr_beam_search(f.beam, &f.decoder, 0, NULL, &r, &err), &err);
+    expect_ok(thr_beam_search(f.beam, &f.decoder, SENTENCES, NULL, &r, &err));
+    expect_ok(thr_beam_search(f.beam, &f.decoder, 0, NULL, &r, &err));
     assert_true(r.n_sentences == 0 && r.n_sequences == 0 && r.first_of[0] == 0 && r.offsets[0] == 0);
     free_fixture(&f);
 }
 
-static void what_the_head_refuses_ends_a_search(void **state) {
+TEST(what_the_head_refuses_ends_a_search) {
     thr_beam_options o;
     thr_head_query_options query;
     thr_beam_options_init(&o, 1, 2);
@@ -168,7 +155,7 @@ static void what_the_head_refuses_ends_a_search(void **state) {
     free_fixture(&f);
 }
 
-static void an_error_of_the_decoder_is_returned(void **state) {
+TEST(an_error_of_the_decoder_is_returned) {
     static const struct {
         beam_call call;
         uint32_t step;
@@ -178,35 +165,34 @@ static void an_error_of_the_decoder_is_returned(void **state) {
                  {BEAM_CALL_STEP, 3, "the decoder's step failed at step 3"},
                  {BEAM_CALL_REORDER, 1, "the decoder's reorder failed at step 1"},
                  {BEAM_CALL_REORDER, 3, "the decoder's reorder failed at step 3"}};
-    thr_error err;
     thr_beam_options o;
     thr_beam_result r;
     thr_beam_options_init(&o, 1, 2);
     o.min_length = 6;
     fixture f = make_fixture(*state, &o);
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         f.model->fails = cases[i].call;
         f.model->fail_step = cases[i].step;
         f.model->silently = false;
-        assert_error(thr_beam_search(f.beam, &f.decoder, SENTENCES, NULL, &r, &err), THR_EIO, &err,
+        expect_error(thr_beam_search(f.beam, &f.decoder, SENTENCES, NULL, &r, &err), THR_EIO,
                      "the model is out of breath");
         assert_true(r.n_sequences == 0 && r.words == NULL);
         assert_int_equal(thr_beam_search(f.beam, &f.decoder, SENTENCES, NULL, &r, NULL), THR_EIO);
         f.model->silently = true;
-        assert_error(thr_beam_search(f.beam, &f.decoder, SENTENCES, NULL, &r, &err), THR_EIO, &err, cases[i].silent);
+        expect_error(thr_beam_search(f.beam, &f.decoder, SENTENCES, NULL, &r, &err), THR_EIO, cases[i].silent);
     }
     f.model->fails = BEAM_CALL_NONE;
-    assert_ok(thr_beam_search(f.beam, &f.decoder, SENTENCES, NULL, &r, &err), &err);
+    expect_ok(thr_beam_search(f.beam, &f.decoder, SENTENCES, NULL, &r, &err));
     free_fixture(&f);
 }
 
 /* ------------------------------------------------------------------------------------------------ memory */
 
-static thr_status search(thr_beam *beam, hashed *model, thr_error *err) {
+static thr_status search(thr_beam *beam, hashed *model, thr_error *error) {
     static const uint32_t max_lengths[SENTENCES] = {20, 9, 1};
     const thr_decoder decoder = hashed_decoder(model);
     thr_beam_result r;
-    return thr_beam_search(beam, &decoder, SENTENCES, max_lengths, &r, err);
+    return thr_beam_search(beam, &decoder, SENTENCES, max_lengths, &r, error);
 }
 
 static thr_beam_options usual_options(thr_head_query_options *query) {
@@ -225,8 +211,7 @@ static thr_beam_options usual_options(thr_head_query_options *query) {
     return o;
 }
 
-static void every_allocation_may_fail(void **state) {
-    (void)state;
+TEST(every_allocation_may_fail) {
     uint64_t rng = test_seed();
     head_drawn h = head_draw(&SHAPE, &rng, false);
     hashed *model = make_model();
@@ -238,36 +223,31 @@ static void every_allocation_may_fail(void **state) {
         thr_context *context = test_context(2, THR_ISA_BEST, &memory);
         thr_head *head = head_make(context, &h);
         thr_beam *beam = NULL;
-        thr_error err = {.status = THR_OK};
         test_oom_arm(&oom);
         thr_status status = thr_beam_create(head, &o, &beam, &err);
         if (status == THR_OK)
             status = search(beam, model, &err);
         if (!test_oom_check(&oom, status, &err, NULL) && beam != NULL) /* it may be tried again */
-            assert_ok(search(beam, model, &err), &err);
+            expect_ok(search(beam, model, &err));
         thr_beam_free(beam);
         thr_head_free(head);
         thr_context_free(context);
     }
     assert_true(oom.n_failed > 24);
-    free(model);
-    head_drawn_free(&h);
 }
 
-static void a_second_search_allocates_nothing(void **state) {
-    (void)state;
+TEST(a_second_search_allocates_nothing) {
     for (uint64_t group = 0; group < 2; group++) {
         test_memory tracked = {.fail_at = 0};
         thr_context *context = test_context(2, THR_ISA_BEST, &tracked);
-        thr_error err;
         thr_head_query_options query;
         thr_beam_options o = usual_options(&query);
         query.group = group;
         fixture f = make_fixture(context, &o);
-        assert_ok(search(f.beam, f.model, &err), &err);
+        expect_ok(search(f.beam, f.model, &err));
         const size_t calls = tracked.calls;
         for (int again = 0; again < 5; again++)
-            assert_ok(search(f.beam, f.model, &err), &err);
+            expect_ok(search(f.beam, f.model, &err));
         assert_int_equal(tracked.calls, calls);
         free_fixture(&f);
         thr_context_free(context);
@@ -275,17 +255,4 @@ static void a_second_search_allocates_nothing(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(options_out_of_range_are_refused),
-        cmocka_unit_test(queries_that_a_beam_cannot_ask_are_refused),
-        cmocka_unit_test(a_beam_needs_a_head_and_options),
-        cmocka_unit_test(wrong_searches_are_refused_and_the_next_one_is_right),
-        cmocka_unit_test(no_sentences_are_answered_by_no_sequences),
-        cmocka_unit_test(what_the_head_refuses_ends_a_search),
-        cmocka_unit_test(an_error_of_the_decoder_is_returned),
-        cmocka_unit_test(every_allocation_may_fail),
-        cmocka_unit_test(a_second_search_allocates_nothing),
-    };
-    return test_run_with_context(tests);
-}
+TEST_IN_CONTEXT(2, NULL)

@@ -35,22 +35,22 @@ static inline void hashed_state(const hashed *self, uint64_t hash, float *state)
         state[d] = (float)(int)state[d];
 }
 
-static inline thr_status hashed_end(const hashed *self, beam_call call, thr_error *err) {
+static inline thr_status hashed_end(const hashed *self, beam_call call, thr_error *error) {
     if (self->fails != call || (call != BEAM_CALL_START && self->n_steps != self->fail_step))
         return THR_OK;
-    return self->silently ? THR_EIO : thr_fail(err, THR_EIO, "the model is out of breath");
+    return self->silently ? THR_EIO : thr_fail(error, THR_EIO, "the model is out of breath");
 }
 
-static inline thr_status hashed_start(void *self, uint64_t n_sentences, thr_error *err) {
+static inline thr_status hashed_start(void *self, uint64_t n_sentences, thr_error *error) {
     hashed *h = self;
     h->n = n_sentences;
     h->n_steps = 0;
     assert_true(n_sentences <= BEAM_MOST_ROWS);
     memcpy(h->hashes, h->seeds, n_sentences * sizeof *h->hashes);
-    return hashed_end(h, BEAM_CALL_START, err);
+    return hashed_end(h, BEAM_CALL_START, error);
 }
 
-static inline thr_status hashed_step(void *self, const uint32_t *words, uint64_t n, float *states, thr_error *err) {
+static inline thr_status hashed_step(void *self, const uint32_t *words, uint64_t n, float *states, thr_error *error) {
     hashed *h = self;
     h->n_steps++;
     assert_true(n == h->n && n > 0);
@@ -60,10 +60,10 @@ static inline thr_status hashed_step(void *self, const uint32_t *words, uint64_t
     }
     if (h->n_steps == h->nan_step)
         states[n * h->n_dims - 1] = NAN;
-    return hashed_end(h, BEAM_CALL_STEP, err);
+    return hashed_end(h, BEAM_CALL_STEP, error);
 }
 
-static inline thr_status hashed_reorder(void *self, const uint32_t *from, uint64_t n, thr_error *err) {
+static inline thr_status hashed_reorder(void *self, const uint32_t *from, uint64_t n, thr_error *error) {
     hashed *h = self;
     assert_true(n <= BEAM_MOST_ROWS);
     for (uint64_t i = 0; i < n; i++) {
@@ -72,7 +72,7 @@ static inline thr_status hashed_reorder(void *self, const uint32_t *from, uint64
     }
     memcpy(h->hashes, h->other, n * sizeof *h->hashes);
     h->n = n;
-    return hashed_end(h, BEAM_CALL_REORDER, err);
+    return hashed_end(h, BEAM_CALL_REORDER, error);
 }
 
 static inline thr_decoder hashed_decoder(hashed *self) {
@@ -126,15 +126,12 @@ static inline void naive_continue(naive_search *s, const uint32_t *never, uint32
     uint32_t n_left = 0;
     assert_ok(thr_head_count_left(beam->head, beam->query.never, beam->query.n_never, &n_left, NULL), NULL);
     const uint32_t k = beam->query.screen == THR_HEAD_SCREEN_FULL ? n_left : beam->k;
-    float *states = test_array(s->n_rows * n_dims, sizeof *states),
-          *log_probs = test_array(s->n_rows * k, sizeof(float));
-    uint32_t *words = test_array(s->n_rows * k, sizeof *words);
-    thr_error err;
+    float *states = test_new(s->n_rows * n_dims, sizeof *states), *log_probs = test_new(s->n_rows * k, sizeof(float));
+    uint32_t *words = test_new(s->n_rows * k, sizeof *words);
     for (size_t i = 0; i < s->n_rows; i++)
         hashed_state(s->model, s->rows[i].hash, states + i * n_dims);
     const thr_matrix rows = thr_matrix_f32(states, s->n_rows, n_dims);
-    assert_ok(thr_head_query(beam->head, &rows, k, &beam->query, &(thr_head_answers){words, NULL, log_probs}, &err),
-              &err);
+    expect_ok(thr_head_query(beam->head, &rows, k, &beam->query, &(thr_head_answers){words, NULL, log_probs}, &err));
     s->n_next = 0;
     s->next = realloc(s->next, (s->n_rows * k + 1) * sizeof *s->next);
     assert_non_null(s->next);
@@ -151,9 +148,6 @@ static inline void naive_continue(naive_search *s, const uint32_t *never, uint32
         next->row = (uint32_t)(i / k);
     }
     qsort(s->next, s->n_next, sizeof *s->next, naive_by_log_prob);
-    free(states);
-    free(words);
-    free(log_probs);
 }
 
 /* One sentence by itself. enough: THR_BEAM_STOP_ENOUGH's number; SIZE_MAX: no stop. */
@@ -161,8 +155,8 @@ static inline void naive_run(naive_search *s, uint64_t seed, uint32_t max_length
                              size_t enough) {
     const thr_beam_options *o = &s->beam->options;
     const size_t most = (size_t)2 * o->beam * max_length + 1;
-    s->rows = test_array(o->beam, sizeof *s->rows);
-    s->finished = test_array(most, sizeof *s->finished);
+    s->rows = test_new(o->beam, sizeof *s->rows);
+    s->finished = test_new(most, sizeof *s->finished);
     s->next = NULL;
     s->n_rows = 1;
     s->n_finished = 0;
@@ -185,12 +179,6 @@ static inline void naive_run(naive_search *s, uint64_t seed, uint32_t max_length
         }
     }
     qsort(s->finished, s->n_finished, sizeof *s->finished, naive_by_score);
-}
-
-static inline void naive_end(naive_search *s) {
-    free(s->rows);
-    free(s->next);
-    free(s->finished);
 }
 
 static inline bool same_sequence(const thr_beam_result *r, uint64_t i, const naive_sequence *right) {

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* context.c - options are checked, the environment lowers the level, and all memory is released. */
-#include "kernel/kernel.h"
-#include "support.h"
+#include "test.h"
 
-#include <stdlib.h>
-#include <string.h>
+#include "kernel/kernel.h"
+
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 static void *some_allocate(void *user, size_t size) {
     (void)user;
@@ -21,27 +19,23 @@ static void some_release(void *user, void *block) {
 
 /* Create must fail with this; *context must be NULL then. */
 static void refused(const thr_context_options *options, thr_status status, const char *part) {
-    thr_error err;
     thr_context *context = (thr_context *)(void *)&err;
-    assert_error(thr_context_create(options, &context, &err), status, &err, part);
+    expect_error(thr_context_create(options, &context, &err), status, part);
     assert_null(context);
     assert_int_equal(thr_context_create(options, &context, NULL), status);
 }
 
-static void no_options_mean_the_best_level_and_all_threads(void **state) {
-    (void)state;
+TEST(no_options_mean_the_best_level_and_all_threads) {
     thr_context *context = NULL;
-    thr_error err;
     (void)unsetenv("THR_ISA");
-    assert_ok(thr_context_create(NULL, &context, &err), &err);
+    expect_ok(thr_context_create(NULL, &context, &err));
     assert_int_equal(thr_context_isa(context), thr_kernel_isa_best());
     assert_true(thr_context_threads(context) >= 1);
     thr_context_free(context);
     thr_context_free(NULL);
 }
 
-static void half_an_allocator_is_refused(void **state) {
-    (void)state;
+TEST(half_an_allocator_is_refused) {
     thr_context_options options;
     thr_context_options_init(&options);
     options.allocator.allocate = some_allocate;
@@ -51,8 +45,7 @@ static void half_an_allocator_is_refused(void **state) {
     refused(&options, THR_EINVAL, "allocator");
 }
 
-static void more_than_1024_threads_are_refused(void **state) {
-    (void)state;
+TEST(more_than_1024_threads_are_refused) {
     thr_context_options options;
     thr_context_options_init(&options);
     options.n_threads = 1025;
@@ -66,7 +59,6 @@ static int without_threads(void) {
     const struct rlimit limit = {1, 1};
     thr_context_options options;
     thr_context *context = NULL;
-    thr_error err;
     if ((geteuid() == 0 && setuid(65533) != 0) || setrlimit(RLIMIT_NPROC, &limit) != 0)
         return 77;
     if (thr_context_create(NULL, &context, &err) != THR_OK || thr_context_threads(context) != 1)
@@ -80,8 +72,7 @@ static int without_threads(void) {
                : 2;
 }
 
-static void the_default_is_the_threads_that_can_be_started(void **state) {
-    (void)state;
+TEST(the_default_is_the_threads_that_can_be_started) {
     int status = 0;
     const pid_t child = fork();
     assert_true(child >= 0);
@@ -93,8 +84,7 @@ static void the_default_is_the_threads_that_can_be_started(void **state) {
     assert_int_equal(status, 0);
 }
 
-static void the_requested_level_is_the_level_in_use(void **state) {
-    (void)state;
+TEST(the_requested_level_is_the_level_in_use) {
     (void)unsetenv("THR_ISA");
     for (int isa = THR_ISA_SCALAR; isa <= THR_ISA_LAST; isa++) {
         thr_context_options options;
@@ -111,10 +101,9 @@ static void the_requested_level_is_the_level_in_use(void **state) {
     }
 }
 
-static void a_level_that_is_none_is_refused(void **state) {
-    (void)state;
+TEST(a_level_that_is_none_is_refused) {
     const int levels[] = {THR_ISA_LAST + 1, 99, 101, -1};
-    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++) {
+    for (size_t i = 0; i < COUNT_OF(levels); i++) {
         thr_context_options options;
         thr_context_options_init(&options);
         memcpy(&options.isa, &levels[i], sizeof options.isa);
@@ -132,8 +121,7 @@ static size_t rank(int isa) {
     return at;
 }
 
-static void thr_isa_lowers_the_level_and_never_raises_it(void **state) {
-    (void)state;
+TEST(thr_isa_lowers_the_level_and_never_raises_it) {
     for (int wanted = THR_ISA_SCALAR; wanted <= THR_ISA_LAST; wanted++)
         for (int named = THR_ISA_SCALAR; named <= THR_ISA_LAST; named++) {
             if (!thr_kernel_isa_has((thr_isa)wanted) || !thr_kernel_isa_is_built((thr_isa)named))
@@ -146,8 +134,7 @@ static void thr_isa_lowers_the_level_and_never_raises_it(void **state) {
     (void)unsetenv("THR_ISA");
 }
 
-static void an_empty_thr_isa_changes_nothing(void **state) {
-    (void)state;
+TEST(an_empty_thr_isa_changes_nothing) {
     assert_int_equal(setenv("THR_ISA", "", 1), 0);
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     assert_int_equal(thr_context_isa(context), thr_kernel_isa_best());
@@ -155,24 +142,22 @@ static void an_empty_thr_isa_changes_nothing(void **state) {
     (void)unsetenv("THR_ISA");
 }
 
-static void an_unknown_thr_isa_is_an_error_that_names_it(void **state) {
-    (void)state;
+TEST(an_unknown_thr_isa_is_an_error_that_names_it) {
     const char *values[] = {thr_kernel_isa_is_built(THR_ISA_NEON) ? "avx2" : "neon", "AVX2", "avx2 ", "best", "0"};
     thr_context_options options;
     thr_context_options_init(&options);
-    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+    for (size_t i = 0; i < COUNT_OF(values); i++) {
         assert_int_equal(setenv("THR_ISA", values[i], 1), 0);
         refused(&options, THR_EINVAL, values[i]);
     }
     (void)unsetenv("THR_ISA");
 }
 
-static void an_unknown_thr_kernel_is_an_error_that_names_it(void **state) {
-    (void)state;
+TEST(an_unknown_thr_kernel_is_an_error_that_names_it) {
     const char *values[] = {"popcount", "XOR", "tile ", "best", "0"};
     thr_context_options options;
     thr_context_options_init(&options);
-    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+    for (size_t i = 0; i < COUNT_OF(values); i++) {
         assert_int_equal(setenv("THR_KERNEL", values[i], 1), 0);
         refused(&options, THR_EINVAL, values[i]);
     }
@@ -181,8 +166,7 @@ static void an_unknown_thr_kernel_is_an_error_that_names_it(void **state) {
     (void)unsetenv("THR_KERNEL");
 }
 
-static void everything_taken_is_given_back(void **state) {
-    (void)state;
+TEST(everything_taken_is_given_back) {
     test_memory memory = {0};
     for (uint32_t n_threads = 1; n_threads <= 5; n_threads++) {
         thr_context *context = test_context(n_threads, THR_ISA_BEST, &memory);
@@ -193,14 +177,12 @@ static void everything_taken_is_given_back(void **state) {
     }
 }
 
-static void every_failing_allocation_is_enomem_and_leaves_nothing(void **state) {
-    (void)state;
+TEST(every_failing_allocation_is_enomem_and_leaves_nothing) {
     test_memory memory = {0};
     test_oom oom = test_oom_start(&memory);
     while (test_oom_next(&oom)) {
         thr_context_options options;
         thr_context *context = NULL;
-        thr_error err;
         thr_context_options_init(&options);
         options.allocator = test_memory_allocator(&memory);
         options.n_threads = 3;
@@ -212,8 +194,7 @@ static void every_failing_allocation_is_enomem_and_leaves_nothing(void **state) 
     assert_true(oom.n_failed > 0);
 }
 
-static void names_and_features_are_never_null(void **state) {
-    (void)state;
+TEST(names_and_features_are_never_null) {
     assert_string_equal(thr_isa_name(THR_ISA_SCALAR), "scalar");
     assert_string_equal(thr_isa_name(THR_ISA_AVX2), "avx2");
     assert_string_equal(thr_isa_name(THR_ISA_AVX512), "avx512");
@@ -223,23 +204,4 @@ static void names_and_features_are_never_null(void **state) {
     assert_non_null(thr_isa_name((thr_isa)42));
     assert_non_null(thr_build_features());
     assert_null(strchr(thr_build_features(), '\n'));
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_options_mean_the_best_level_and_all_threads),
-        cmocka_unit_test(half_an_allocator_is_refused),
-        cmocka_unit_test(more_than_1024_threads_are_refused),
-        cmocka_unit_test(the_default_is_the_threads_that_can_be_started),
-        cmocka_unit_test(the_requested_level_is_the_level_in_use),
-        cmocka_unit_test(a_level_that_is_none_is_refused),
-        cmocka_unit_test(thr_isa_lowers_the_level_and_never_raises_it),
-        cmocka_unit_test(an_empty_thr_isa_changes_nothing),
-        cmocka_unit_test(an_unknown_thr_isa_is_an_error_that_names_it),
-        cmocka_unit_test(an_unknown_thr_kernel_is_an_error_that_names_it),
-        cmocka_unit_test(everything_taken_is_given_back),
-        cmocka_unit_test(every_failing_allocation_is_enomem_and_leaves_nothing),
-        cmocka_unit_test(names_and_features_are_never_null),
-    };
-    return test_run_group(tests);
 }

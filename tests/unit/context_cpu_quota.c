@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* context_cpu_quota.c - quotas of cgroups of both versions, read from a directory of the test. */
 #define _XOPEN_SOURCE 700 /* nftw */
+#include "test.h"
+
 #include "context/cpu_quota.h"
-#include "files.h"
-#include "support.h"
 
 #include <ftw.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 static int make_directory(void **state) {
@@ -44,8 +41,7 @@ static uint32_t quota(void) {
     return thr_context_cpu_quota(test_directory());
 }
 
-static void a_quota_of_version_2_is_rounded_up(void **state) {
-    (void)state;
+TEST(a_quota_of_version_2_is_rounded_up) {
     static const struct {
         const char *text;
         uint32_t cpus;
@@ -56,14 +52,13 @@ static void a_quota_of_version_2_is_rounded_up(void **state) {
     assert_int_equal(thr_context_cpu_quota("/nothing/there"), UINT32_MAX);
     put("proc/self/cgroup", "0::/a/b\n");
     assert_int_equal(quota(), UINT32_MAX);
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         put("sys/fs/cgroup/a/b/cpu.max", cases[i].text);
         assert_case(quota() == cases[i].cpus, "%s: %u", cases[i].text, quota());
     }
 }
 
-static void the_least_quota_up_the_path_counts(void **state) {
-    (void)state;
+TEST(the_least_quota_up_the_path_counts) {
     put("proc/self/cgroup", "0::/a/b\n");
     put("sys/fs/cgroup/a/b/cpu.max", "400000 100000\n");
     put("sys/fs/cgroup/a/cpu.max", "150000 100000\n");
@@ -75,8 +70,7 @@ static void the_least_quota_up_the_path_counts(void **state) {
     assert_int_equal(quota(), 4);
 }
 
-static void a_container_whose_path_is_outside_has_the_quota_of_its_mount(void **state) {
-    (void)state;
+TEST(a_container_whose_path_is_outside_has_the_quota_of_its_mount) {
     put("sys/fs/cgroup/cpu.max", "300000 100000\n");
     for (const char *const *path = (const char *const[]){"0::/\n", "0::/../other\n", "0::/docker/123\n", NULL};
          *path != NULL; path++) {
@@ -87,8 +81,7 @@ static void a_container_whose_path_is_outside_has_the_quota_of_its_mount(void **
     assert_int_equal(quota(), UINT32_MAX);
 }
 
-static void a_quota_of_version_1_is_that_of_the_controller_of_cpus(void **state) {
-    (void)state;
+TEST(a_quota_of_version_1_is_that_of_the_controller_of_cpus) {
     put("proc/self/cgroup", "12:cpuset:/x\n5:cpu,cpuacct:/x\n1:name=systemd:/x\n0::/\n");
     put("sys/fs/cgroup/cpuset/x/cpu.cfs_quota_us", "1000\n");
     put("sys/fs/cgroup/cpuset/x/cpu.cfs_period_us", "100000\n");
@@ -102,12 +95,4 @@ static void a_quota_of_version_1_is_that_of_the_controller_of_cpus(void **state)
     assert_int_equal(quota(), 1);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_quota_of_version_2_is_rounded_up),
-        cmocka_unit_test(the_least_quota_up_the_path_counts),
-        cmocka_unit_test(a_container_whose_path_is_outside_has_the_quota_of_its_mount),
-        cmocka_unit_test(a_quota_of_version_1_is_that_of_the_controller_of_cpus),
-    };
-    return cmocka_run_group_tests(tests, make_directory, remove_all);
-}
+TEST_GROUP(make_directory, remove_all)

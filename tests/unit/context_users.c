@@ -14,11 +14,9 @@
 
 #define GOLDEN THR_SOURCE_DIR "/tests/golden/"
 
-static thr_error err;
-
 static void *open_index(thr_context *context) {
     thr_index *index = NULL;
-    assert_ok(thr_index_open(context, GOLDEN "index/cosine-f32-centred-tuned", &index, &err), &err);
+    expect_ok(thr_index_open(context, GOLDEN "index/cosine-f32-centred-tuned", &index, &err));
     return index;
 }
 
@@ -30,10 +28,9 @@ static void *find_radius(thr_context *context) {
     thr_radius_result *result = NULL;
     thr_index *index = open_index(context);
     const uint32_t n_dims = thr_index_get_info(index).n_dims;
-    float *query = test_array(n_dims, sizeof *query);
+    float *query = test_new(n_dims, sizeof *query);
     const thr_matrix queries = thr_matrix_f32(query, 1, n_dims);
-    assert_ok(thr_index_search_radius(index, &queries, 1e9F, NULL, &result, &err), &err);
-    free(query);
+    expect_ok(thr_index_search_radius(index, &queries, 1e9F, NULL, &result, &err));
     thr_index_free(index);
     return result;
 }
@@ -44,7 +41,7 @@ static void drop_radius(void *thing) {
 
 static thr_hits *open_words(thr_context *context) {
     thr_hits *hits = NULL;
-    assert_ok(thr_hits_open(context, GOLDEN "hits/words.hits", &hits, &err), &err);
+    expect_ok(thr_hits_open(context, GOLDEN "hits/words.hits", &hits, &err));
     return hits;
 }
 
@@ -59,20 +56,20 @@ static void *update_hits(thr_context *context) {
     thr_hits_changes_init(&changes);
     changes.removed_names = &removed;
     changes.n_removed = 1;
-    assert_ok(thr_hits_update(hits, &changes, &updated, &err), &err);
+    expect_ok(thr_hits_update(hits, &changes, &updated, &err));
     thr_hits_free(hits);
     return updated;
 }
 
 static void drop_hits(void *thing) {
-    assert_ok(thr_hits_verify(thing, &err), &err);
+    expect_ok(thr_hits_verify(thing, &err));
     thr_hits_free(thing);
 }
 
 static void *make_target(thr_context *context) {
     thr_hits_target *target = NULL;
     thr_hits *hits = open_words(context);
-    assert_ok(thr_hits_target_create(hits, "kind=1 AND NOT kind=2", &target, &err), &err);
+    expect_ok(thr_hits_target_create(hits, "kind=1 AND NOT kind=2", &target, &err));
     thr_hits_free(hits);
     return target;
 }
@@ -84,7 +81,7 @@ static void drop_target(void *thing) {
 
 static void *make_live(thr_context *context) {
     thr_hits_live *live = NULL;
-    assert_ok(thr_hits_live_create(context, open_words(context), &live, &err), &err);
+    expect_ok(thr_hits_live_create(context, open_words(context), &live, &err));
     return live;
 }
 
@@ -94,7 +91,7 @@ static void drop_live(void *thing) {
 
 static void *open_head(thr_context *context) {
     thr_head *head = NULL;
-    assert_ok(thr_head_open(context, GOLDEN "heads/f32.head", &head, &err), &err);
+    expect_ok(thr_head_open(context, GOLDEN "heads/f32.head", &head, &err));
     return head;
 }
 
@@ -107,7 +104,7 @@ static void *make_beam(thr_context *context) {
     thr_beam_options options;
     thr_head *head = open_head(context);
     thr_beam_options_init(&options, 1, 2);
-    assert_ok(thr_beam_create(head, &options, &beam, &err), &err);
+    expect_ok(thr_beam_create(head, &options, &beam, &err));
     thr_head_free(head);
     return beam;
 }
@@ -119,7 +116,7 @@ static void drop_beam(void *thing) {
 static void *make_model(thr_context *context) {
     const double weights[] = {1, 2};
     thr_rank_model *made = NULL;
-    assert_ok(thr_rank_model_from_weights(context, weights, 2, &made, &err), &err);
+    expect_ok(thr_rank_model_from_weights(context, weights, 2, &made, &err));
     return made;
 }
 
@@ -133,7 +130,7 @@ static void *make_ranking(thr_context *context) {
     const uint64_t queries[] = {0, 0};
     const thr_matrix matrix = thr_matrix_f32(rows, 2, 2);
     thr_ranking *ranking = NULL;
-    assert_ok(thr_ranking_from_matrix(context, &matrix, labels, queries, &ranking, &err), &err);
+    expect_ok(thr_ranking_from_matrix(context, &matrix, labels, queries, &ranking, &err));
     return ranking;
 }
 
@@ -159,27 +156,27 @@ static void drop_dual(void *thing) {
 
 static void *open_translator(thr_context *context) {
     thr_translator *translator = NULL;
-    assert_ok(thr_translator_open(context, NAME("words.safetensors"), NULL, &translator, &err), &err);
+    expect_ok(thr_translator_open(context, NAME("words.safetensors"), NULL, &translator, &err));
     return translator;
 }
 
 static void drop_translator(void *thing) {
     static const char *const text = "le chat";
     thr_translations result;
-    assert_ok(thr_translator_translate(thing, &text, NULL, 1, &result, &err), &err);
+    expect_ok(thr_translator_translate(thing, &text, NULL, 1, &result, &err));
     thr_translator_free(thing);
 }
 
 static void *open_reader(thr_context *context) {
     thr_reader *reader = NULL;
-    assert_ok(thr_reader_open(context, NAME("pairs.tsv") ":1", &reader, &err), &err);
+    expect_ok(thr_reader_open(context, NAME("pairs.tsv") ":1", &reader, &err));
     return reader;
 }
 
 static void drop_reader(void *thing) {
     const char *line;
     size_t length;
-    assert_ok(thr_reader_next_line(thing, &line, &length, &err), &err);
+    expect_ok(thr_reader_next_line(thing, &line, &length, &err));
     thr_reader_free(thing);
 }
 
@@ -205,7 +202,7 @@ static const kind kinds[] = {
     {"translator", open_translator, drop_translator},
     {"reader", open_reader, drop_reader},
 };
-enum { N_KINDS = sizeof kinds / sizeof *kinds };
+enum { N_KINDS = COUNT_OF(kinds) };
 
 static int write_models(void **state) {
     thr_dual_train_options options;
@@ -218,13 +215,11 @@ static int write_models(void **state) {
     (void)dual_train(context, NAME("requests.tsv"), NAME("items.tsv"), NAME("dual.safetensors"), &options);
     model *words = model_dictionary();
     model_write(context, words, NAME("words.safetensors"), (size_t)-1);
-    model_free(words);
     thr_context_free(context);
     return tower_setup(state);
 }
 
-static void every_object_outlives_its_context(void **state) {
-    (void)state;
+TEST(every_object_outlives_its_context) {
     for (size_t i = 0; i < N_KINDS; i++) {
         test_memory memory = {0};
         thr_context *context = test_context(3, THR_ISA_BEST, &memory);
@@ -237,8 +232,7 @@ static void every_object_outlives_its_context(void **state) {
     }
 }
 
-static void objects_and_their_context_go_in_any_order(void **state) {
-    (void)state;
+TEST(objects_and_their_context_go_in_any_order) {
     void *things[N_KINDS];
     for (size_t middle = 0; middle <= N_KINDS; middle += 7) {
         test_memory memory = {0};
@@ -258,8 +252,7 @@ static void objects_and_their_context_go_in_any_order(void **state) {
     }
 }
 
-static void a_retained_context_is_there_until_it_is_freed_as_often(void **state) {
-    (void)state;
+TEST(a_retained_context_is_there_until_it_is_freed_as_often) {
     test_memory memory = {0};
     thr_context *context = test_context(2, THR_ISA_BEST, &memory);
     assert_ptr_equal(thr_context_retain(context), context);
@@ -274,8 +267,7 @@ static void *drop_in_a_thread(void *thing) {
     return NULL;
 }
 
-static void the_last_user_may_be_any_thread(void **state) {
-    (void)state;
+TEST(the_last_user_may_be_any_thread) {
     enum { N = 8 };
     pthread_t threads[N];
     for (int round = 0; round < 20; round++) {
@@ -292,12 +284,4 @@ static void the_last_user_may_be_any_thread(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_object_outlives_its_context),
-        cmocka_unit_test(objects_and_their_context_go_in_any_order),
-        cmocka_unit_test(a_retained_context_is_there_until_it_is_freed_as_often),
-        cmocka_unit_test(the_last_user_may_be_any_thread),
-    };
-    return cmocka_run_group_tests(tests, write_models, tower_teardown);
-}
+TEST_GROUP(write_models, tower_teardown)

@@ -3,8 +3,9 @@
  * cuda_hits.c - the scores of codes and the sums of posting lists, added up in one pass on an emulated GPU, are those
  * of a naive model, to the bit. (hits_device_search.c tests the operations of lists alone.)
  */
-#include "cuda_support.h"
 #include "hits_naive.h"
+
+#include "cuda_support.h"
 
 #include "device/keys.h"
 
@@ -21,10 +22,10 @@ typedef struct codes {
 } codes;
 
 static codes *draw_codes(uint32_t n_planes, uint32_t query_bits, uint64_t *rng) {
-    codes *c = test_array(1, sizeof *c);
+    codes *c = test_new(1, sizeof *c);
     c->n_planes = n_planes;
     c->tile_size = N_ROWS * n_planes * THR_DEVICE_TILE;
-    c->tiles = test_array(CODE_TILES, c->tile_size);
+    c->tiles = test_new(CODE_TILES, c->tile_size);
     for (size_t i = 0; i < (size_t)CODE_TILES * c->tile_size; i++)
         c->tiles[i] = (uint8_t)thr_rng_below(rng, 256);
     for (size_t i = 0; i < PADDED; i++) {
@@ -68,7 +69,7 @@ static float score_of(const codes *c, uint32_t item) {
 /* ------------------------------------------------------------------------------------------------ lists */
 
 static thr_device_hits put_lists(const thr_lists *lists) {
-    uint32_t *begins = test_array(lists->n_stretches, sizeof *begins);
+    uint32_t *begins = test_new(lists->n_stretches, sizeof *begins);
     for (uint32_t e = 0; e < lists->n_entries; e++) {
         uint32_t at = lists->entry_begins[e];
         for (uint32_t p = thr_lists_first_stretch(lists, e); p < thr_lists_first_stretch(lists, e + 1); p++) {
@@ -86,7 +87,6 @@ static thr_device_hits put_lists(const thr_lists *lists) {
         .runs = gpu_put(lists->runs, 2 * lists->n_elements[THR_LISTS_RUNS] * sizeof *lists->runs),
         .bitmap_containers = gpu_put(lists->bitmap_containers, n_bitmaps),
         .bitmaps = gpu_put(lists->bitmaps, n_bitmaps * THR_LISTS_BITMAP_BYTES)};
-    free(begins);
     return hits;
 }
 
@@ -95,7 +95,7 @@ static thr_hit_device_query put_entries(const thr_lists_query *query, const thr_
                                         const thr_hit_entry **memory) {
     static const uint32_t forms[] = {THR_LISTS_RUNS, THR_LISTS_PLACES, THR_LISTS_BITMAPS};
     const size_t n = thr_lists_query_n_terms(query);
-    thr_hit_entry *entries = test_array(n, sizeof *entries);
+    thr_hit_entry *entries = test_new(n, sizeof *entries);
     uint32_t at = 0;
     for (int f = 0; f < 3; f++)
         for (size_t i = 0; i < query->n[forms[f]]; i++) {
@@ -106,7 +106,6 @@ static thr_hit_device_query put_entries(const thr_lists_query *query, const thr_
                                             .weight = s->weight};
         }
     *memory = gpu_put(entries, n * sizeof *entries);
-    free(entries);
     return (thr_hit_device_query){.unit = query->unit, .n_runs = (uint32_t)query->n[THR_LISTS_RUNS], .n = (uint32_t)n};
 }
 
@@ -158,15 +157,13 @@ static void check(thr_hit_dense_op *op, const thr_candidate *all) {
                     "%u planes, number %u: row %llu with %.9g, should be %llu with %.9g", op->scan.codes.n_planes, i,
                     (unsigned long long)found[i].row, (double)found[i].score, (unsigned long long)all[i].row,
                     (double)all[i].score);
-    free(counts);
-    free(items);
 }
 
 /* Of items all over the codes: what their values are made of. */
 static void check_terms(const thr_hit_dense_op *dense, const codes *c, const hits_problem *p, double unit) {
     enum { CHOSEN = 700, WANTED = 750, APART = N / CHOSEN };
     const uint32_t n = CHOSEN;
-    thr_device_item *items = test_array(WANTED, sizeof *items);
+    thr_device_item *items = test_new(WANTED, sizeof *items);
     for (uint32_t i = 0; i < CHOSEN; i++)
         items[i] = (thr_device_item){.key = thr_device_key_make(7 * i, i * APART), .score = i};
     thr_hit_terms_op op = {.hits = dense->tiles.hits,
@@ -187,22 +184,17 @@ static void check_terms(const thr_hit_dense_op *dense, const codes *c, const hit
         assert_true(found[i].key == items[i].key && found[i].score == i);
     }
     assert_memory_equal(found + CHOSEN, items + CHOSEN, (WANTED - CHOSEN) * sizeof *items);
-    free(sums);
-    free(found);
-    free(items);
 }
 
-static void codes_and_lists_are_scored_in_one_pass(void **state) {
-    (void)state;
+TEST(codes_and_lists_are_scored_in_one_pass) {
     uint64_t rng = test_seed();
     for (uint32_t n_planes = 1; n_planes <= 8; n_planes++) {
         hits_problem p = hits_make_problem(gpu.context, N, FEATURES, &rng);
         codes *c = draw_codes(n_planes, 1 + n_planes % 4, &rng);
-        thr_candidate *all = test_array(N, sizeof *all);
+        thr_candidate *all = test_new(N, sizeof *all);
         thr_lists_query query = {0};
-        thr_error err;
         thr_hit_dense_op op = {.scan = c->scan, .gain = GAIN, .bias = BIAS};
-        assert_ok(thr_lists_query_make(gpu.context, &p.built.lists, p.features, p.weights, p.n, &query, &err), &err);
+        expect_ok(thr_lists_query_make(gpu.context, &p.built.lists, p.features, p.weights, p.n, &query, &err));
         const thr_hit_device_query sent = put_entries(&query, &p.built.lists, &op.tiles.entries);
         op.tiles.hits = put_lists(&p.built.lists);
         op.tiles.queries = gpu_put(&sent, sizeof sent);
@@ -219,13 +211,5 @@ static void codes_and_lists_are_scored_in_one_pass(void **state) {
         gpu_forget();
         thr_lists_query_free(gpu.context, &query);
         hits_free_problem(gpu.context, &p);
-        free(all);
-        free(c->tiles);
-        free(c);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(codes_and_lists_are_scored_in_one_pass)};
-    return gpu_run_group(tests);
 }

@@ -21,7 +21,7 @@ static const shape SHAPES[] = {
 
 /* out = x transposed. */
 static float *turn(const float *x, size_t n_rows, size_t n_columns) {
-    float *out = test_array(n_rows * n_columns + 1, sizeof *out);
+    float *out = test_new(n_rows * n_columns + 1, sizeof *out);
     thr_nn_transpose(x, n_rows, n_columns, out);
     return out;
 }
@@ -53,26 +53,21 @@ static void check_product(const shape *s, uint64_t *rng) {
         gpu.context->kernels->tanh_f32(c, c, n_c);
     gpu_do(layer, &op);
     gpu_assert_same(op.c, c, n_c, "a product");
-    float *const all[] = {a, b, bias, c, a_turned, b_turned};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        free(all[i]);
     gpu_forget();
 }
 
-static void products_are_added_in_the_order_of_the_sum(void **state) {
-    (void)state;
+TEST(products_are_added_in_the_order_of_the_sum) {
     uint64_t rng = test_seed();
-    for (size_t i = 0; i < sizeof SHAPES / sizeof *SHAPES; i++)
+    for (size_t i = 0; i < COUNT_OF(SHAPES); i++)
         check_product(&SHAPES[i], &rng);
 }
 
 /* ------------------------------------------------------------------------------------------------ weighted sums */
 
-static void bags_with_weights_are_summed_in_order(void **state) {
-    (void)state;
+TEST(bags_with_weights_are_summed_in_order) {
     uint64_t rng = test_seed() + 1;
     nn_bags *p = nn_make_bags(23, 37, &rng);
-    float *weights = nn_normal(&rng, NN_MOST_BAGS * NN_MOST_ENTRIES), *right = test_array(23 * 37, sizeof *right);
+    float *weights = nn_normal(&rng, NN_MOST_BAGS * NN_MOST_ENTRIES), *right = test_new(23 * 37, sizeof *right);
     p->bags.weights = weights;
     thr_nn_bags_forward(gpu.context, p->table, 37, &p->bags, right);
     const thr_gather_op op = {.table = gpu_floats(p->table, (size_t)NN_TABLE_ROWS * 37),
@@ -84,15 +79,11 @@ static void bags_with_weights_are_summed_in_order(void **state) {
                               .out = gpu_floats(NULL, (size_t)23 * 37)};
     gpu_do(gather, &op);
     gpu_assert_same(op.out, right, (size_t)23 * 37, "weighted sums");
-    free(weights);
-    free(right);
-    nn_free_bags(p);
     gpu_forget();
 }
 
 /* Part of each row, into rows that are longer. */
-static void rows_are_copied_with_strides(void **state) {
-    (void)state;
+TEST(rows_are_copied_with_strides) {
     enum { N = 9, FROM = 11, TO = 13, COLUMNS = 5 };
     static const uint32_t rows[N] = {3, 3, 0, 8, 1, 2, 7, 7, 4};
     uint64_t rng = test_seed() + 2;
@@ -109,8 +100,6 @@ static void rows_are_copied_with_strides(void **state) {
             memcpy(to + i * TO, from + (listed ? rows[i] : i) * FROM, COLUMNS * sizeof *to);
         gpu_do(gather, &op);
         gpu_assert_same(op.out, to, N * TO, "copied rows");
-        free(from);
-        free(to);
         gpu_forget();
     }
 }
@@ -118,12 +107,11 @@ static void rows_are_copied_with_strides(void **state) {
 /* ------------------------------------------------------------------------------------------------ cells */
 
 /* The last rows begin with c = 0; weights of the own state are 0, so gates are what is given. */
-static void cells_are_those_of_a_layer(void **state) {
-    (void)state;
+TEST(cells_are_those_of_a_layer) {
     enum { N = 6, OLD = 4, UNITS = 99, H_ROW = 120, C_ROW = 101 };
     uint64_t rng = test_seed() + 3;
     float *gates = nn_normal(&rng, N * 4 * UNITS), *h = nn_normal(&rng, N * H_ROW), *c = nn_normal(&rng, N * C_ROW);
-    float *own = test_array((size_t)UNITS * 4 * UNITS, sizeof *own);
+    float *own = test_new((size_t)UNITS * 4 * UNITS, sizeof *own);
     const thr_lstm lstm = {.n_in = 1, .n_units = UNITS, .own = own};
     const thr_lstm_op op = {.gates = gpu_floats(gates, N * 4 * UNITS),
                             .h = gpu_floats(h, N * H_ROW),
@@ -142,28 +130,13 @@ static void cells_are_those_of_a_layer(void **state) {
     gpu_do(lstm, &op);
     gpu_assert_same(op.h, h, N * H_ROW, "outputs");
     gpu_assert_same(op.c, c, N * C_ROW, "cells");
-    float *const all[] = {gates, h, c, own};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        free(all[i]);
     gpu_forget();
 }
 
-static void nothing_to_do_is_no_failure(void **state) {
-    (void)state;
+TEST(nothing_to_do_is_no_failure) {
     const uint64_t launches = gpu.emulator.launches();
     gpu_do(layer, &(thr_layer_op){.n_rows = 3});
     gpu_do(lstm, &(thr_lstm_op){.n_units = 3});
     gpu_do(attend, &(thr_attend_op){.n_units = 3});
     assert_int_equal(gpu.emulator.launches(), launches);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(products_are_added_in_the_order_of_the_sum),
-        cmocka_unit_test(bags_with_weights_are_summed_in_order),
-        cmocka_unit_test(rows_are_copied_with_strides),
-        cmocka_unit_test(cells_are_those_of_a_layer),
-        cmocka_unit_test(nothing_to_do_is_no_failure),
-    };
-    return gpu_run_group(tests);
 }

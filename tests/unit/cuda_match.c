@@ -7,8 +7,6 @@
 
 #include "nn/match_loss.h"
 
-#include <math.h>
-
 typedef struct batch {
     thr_match_loss loss;
     size_t n, n_dims;
@@ -23,18 +21,6 @@ static batch make_batch(size_t n, size_t n_dims, uint32_t shift, uint32_t n_nega
                    .n_dims = n_dims,
                    .queries = nn_long_vectors(n, n_dims, rng),
                    .items = nn_long_vectors(n, n_dims, rng)};
-}
-
-static void forget_answers(batch *b) {
-    free(b->d_queries);
-    free(b->d_items);
-    free(b->losses);
-}
-
-static void free_batch(batch *b) {
-    forget_answers(b);
-    free(b->queries);
-    free(b->items);
 }
 
 static thr_match_op put_batch(const batch *b) {
@@ -71,8 +57,8 @@ static void assert_near(const float *got, const float *right, size_t n, double m
 /* The mean loss and the gradients are the CPU's. */
 static void check_run(batch *b) {
     const size_t n_values = b->n * b->n_dims;
-    float *d_queries = test_array(n_values, sizeof *d_queries), *d_items = test_array(n_values, sizeof *d_items);
-    float *scratch = test_array(thr_nn_match_loss_scratch(&b->loss, b->n, b->n_dims), sizeof *scratch);
+    float *d_queries = test_new(n_values, sizeof *d_queries), *d_items = test_new(n_values, sizeof *d_items);
+    float *scratch = test_new(thr_nn_match_loss_scratch(&b->loss, b->n, b->n_dims), sizeof *scratch);
     const double gamma = (double)b->loss.gamma;
     double mean = 0;
     const thr_match_batch all = {.queries = b->queries,
@@ -89,9 +75,6 @@ static void check_run(batch *b) {
                 (unsigned long long)test_seed(), mean, right);
     assert_near(b->d_queries, d_queries, n_values, 1e-5 * gamma / (double)b->n, "d_queries");
     assert_near(b->d_items, d_items, n_values, 1e-5 * gamma / (double)b->n, "d_items");
-    free(d_queries);
-    free(d_items);
-    free(scratch);
 }
 
 static double cosine(const batch *b, size_t query, size_t item) {
@@ -117,25 +100,22 @@ static void check_losses(const batch *b) {
     }
 }
 
-static void losses_and_gradients_are_the_cpus(void **state) {
-    (void)state;
+TEST(losses_and_gradients_are_the_cpus) {
     static const struct {
         size_t n, n_dims;
         uint32_t shift, n_negatives;
     } cases[] = {{2, 1, 1, 1},    {3, 5, 2, 1},   {5, 64, 1, 4},     {24, 33, 1, 10},
                  {25, 64, 3, 10}, {70, 8, 1, 69}, {70, 100, 40, 30}, {258, 2, 1, 257}};
     uint64_t rng = test_seed();
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         batch b = make_batch(cases[i].n, cases[i].n_dims, cases[i].shift, cases[i].n_negatives, &rng);
         check_run(&b);
         check_losses(&b);
-        free_batch(&b);
     }
 }
 
 /* The emulator takes threads and blocks in another order every time. */
-static void a_second_run_has_the_same_bits(void **state) {
-    (void)state;
+TEST(a_second_run_has_the_same_bits) {
     uint64_t rng = test_seed() + 1;
     batch b = make_batch(40, 24, 1, 30, &rng);
     run(&b);
@@ -144,13 +124,10 @@ static void a_second_run_has_the_same_bits(void **state) {
     assert_same_floats(again.d_queries, b.d_queries, b.n * b.n_dims, "d_queries");
     assert_same_floats(again.d_items, b.d_items, b.n * b.n_dims, "d_items");
     assert_memory_equal(again.losses, b.losses, b.n * sizeof *b.losses);
-    forget_answers(&again);
-    free_batch(&b);
 }
 
 /* And rows that are too short for 1 / length to be a float. */
-static void zero_vectors_have_no_gradient(void **state) {
-    (void)state;
+TEST(zero_vectors_have_no_gradient) {
     enum { DIMS = 8 };
     uint64_t rng = test_seed() + 2;
     batch b = make_batch(20, DIMS, 1, 6, &rng);
@@ -164,11 +141,9 @@ static void zero_vectors_have_no_gradient(void **state) {
         assert_true(b.d_queries[12 * DIMS + d] == 0.0f);
         assert_true(b.d_items[7 * DIMS + d] == 0.0f);
     }
-    free_batch(&b);
 }
 
-static void large_gammas_stay_finite(void **state) {
-    (void)state;
+TEST(large_gammas_stay_finite) {
     uint64_t rng = test_seed() + 3;
     batch b = make_batch(30, 4, 1, 20, &rng);
     b.loss.gamma = 300;
@@ -176,49 +151,31 @@ static void large_gammas_stay_finite(void **state) {
     check_losses(&b);
     for (size_t i = 0; i < b.n * b.n_dims; i++)
         assert_true(isfinite(b.d_queries[i]) && isfinite(b.d_items[i]));
-    free_batch(&b);
 }
 
-static void a_number_that_is_none_makes_losses_that_are_none(void **state) {
-    (void)state;
+TEST(a_number_that_is_none_makes_losses_that_are_none) {
     uint64_t rng = test_seed() + 4;
     batch b = make_batch(10, 4, 1, 3, &rng);
     b.items[5 * 4] = NAN;
     run(&b);
     for (size_t i = 0; i < b.n; i++) /* 5 is an item of its own query's row, and of the three before */
         assert_case(isfinite(b.losses[i]) == (i < 2 || i > 5), "loss %zu is %g", i, b.losses[i]);
-    free_batch(&b);
 }
 
 /* By the operation itself, or by who waits for it. */
-static void a_failed_launch_is_an_error(void **state) {
-    (void)state;
+TEST(a_failed_launch_is_an_error) {
     static const char *const failures[] = {"launch 1", "launch 2", "launch 3"};
     uint64_t rng = test_seed() + 5;
     batch b = make_batch(5, 3, 1, 2, &rng);
-    for (size_t i = 0; i < sizeof failures / sizeof *failures; i++) {
-        thr_error err;
+    for (size_t i = 0; i < COUNT_OF(failures); i++) {
         const thr_match_op op = put_batch(&b);
         gpu.emulator.let_fail(failures[i]);
         thr_status status = gpu.backend->match(gpu.stream, &op, &err);
         if (status == THR_OK)
             status = gpu.backend->wait(gpu.stream, &err);
         gpu.emulator.let_fail("none");
-        assert_error(status, THR_EDEVICE, &err, "an illegal memory access");
+        expect_error(status, THR_EDEVICE, "an illegal memory access");
         gpu_forget();
     }
     check_run(&b);
-    free_batch(&b);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(losses_and_gradients_are_the_cpus),
-        cmocka_unit_test(a_second_run_has_the_same_bits),
-        cmocka_unit_test(zero_vectors_have_no_gradient),
-        cmocka_unit_test(large_gammas_stay_finite),
-        cmocka_unit_test(a_number_that_is_none_makes_losses_that_are_none),
-        cmocka_unit_test(a_failed_launch_is_an_error),
-    };
-    return gpu_run_group(tests);
 }

@@ -5,10 +5,9 @@
 #include "nn/dense.h"
 
 #include <float.h>
-#include <math.h>
 
 static const size_t SIZES[] = {1, 31, 255, 257, 1000};
-enum { N_SIZES = sizeof SIZES / sizeof *SIZES };
+enum { N_SIZES = COUNT_OF(SIZES) };
 
 /* Numbers that estimators and tanh treat apart are among them. */
 static float *some_numbers(uint64_t *rng, size_t n) {
@@ -16,7 +15,7 @@ static float *some_numbers(uint64_t *rng, size_t n) {
                                   FLT_MIN / 2, 30, -30, FLT_MAX, 0.625f};
     float *values = nn_normal(rng, n);
     for (size_t i = 0; i < n; i += 3)
-        values[i] = edges[i / 3 % (sizeof edges / sizeof *edges)];
+        values[i] = edges[i / 3 % (COUNT_OF(edges))];
     return values;
 }
 
@@ -25,7 +24,6 @@ static float *some_numbers(uint64_t *rng, size_t n) {
 static uint32_t broken_after(const thr_plane_op *op) {
     uint32_t *broken = gpu_get(op->broken, sizeof *broken);
     const uint32_t found = *broken;
-    free(broken);
     return found;
 }
 
@@ -40,7 +38,7 @@ static thr_plane_op put_plane(const float *in, const float *last, size_t n) {
 }
 
 static void check_plane(size_t n, uint64_t *rng) {
-    float *in = some_numbers(rng, n), *last = nn_normal(rng, n), *right = test_array(n, sizeof *right);
+    float *in = some_numbers(rng, n), *last = nn_normal(rng, n), *right = test_new(n, sizeof *right);
     thr_plane_op op = put_plane(in, last, n);
     for (size_t i = 0; i < n; i++)
         right[i] = last[i] + (in[i] > 0 ? 0.25f : -0.25f);
@@ -56,24 +54,19 @@ static void check_plane(size_t n, uint64_t *rng) {
     gpu_do(plane, &op);
     gpu_assert_same(op.out, right, n, "an embedding of floats");
     assert_int_equal(broken_after(&op), 0);
-    free(in);
-    free(last);
-    free(right);
     gpu_forget();
 }
 
-static void planes_are_signs_or_tanh(void **state) {
-    (void)state;
+TEST(planes_are_signs_or_tanh) {
     uint64_t rng = test_seed();
     for (size_t s = 0; s < N_SIZES; s++)
         check_plane(SIZES[s], &rng);
 }
 
-static void numbers_that_are_not_finite_are_refused(void **state) {
-    (void)state;
+TEST(numbers_that_are_not_finite_are_refused) {
     static const float bad[] = {NAN, INFINITY, -INFINITY};
     enum { N = 300 };
-    for (size_t b = 0; b < sizeof bad / sizeof *bad; b++)
+    for (size_t b = 0; b < COUNT_OF(bad); b++)
         for (int as_float = 0; as_float < 2; as_float++) {
             float in[N] = {0};
             in[N - 1 - b] = bad[b];
@@ -87,8 +80,8 @@ static void numbers_that_are_not_finite_are_refused(void **state) {
 
 static void check_plane_back(thr_device_estimator estimator, size_t n, bool in_place, uint64_t *rng) {
     const float weight = 0.5f, slope = 3.0f;
-    float *in = some_numbers(rng, n), *d_out = nn_normal(rng, n), *right = test_array(n, sizeof *right);
-    float *out = test_array(n, sizeof *out);
+    float *in = some_numbers(rng, n), *d_out = nn_normal(rng, n), *right = test_new(n, sizeof *right);
+    float *out = test_new(n, sizeof *out);
     thr_nn_tanh_forward(gpu.context, in, n, out);
     for (size_t i = 0; i < n; i++)
         right[i] = weight * d_out[i];
@@ -107,15 +100,10 @@ static void check_plane_back(thr_device_estimator estimator, size_t n, bool in_p
                                   .n = n};
     gpu_do(plane_back, &op);
     gpu_assert_same(op.d_in, right, n, "a gradient through a plane");
-    free(in);
-    free(d_out);
-    free(right);
-    free(out);
     gpu_forget();
 }
 
-static void estimators_are_those_of_the_cpu(void **state) {
-    (void)state;
+TEST(estimators_are_those_of_the_cpu) {
     uint64_t rng = test_seed() + 1;
     assert_int_equal(THR_DEVICE_VARIANT, THR_ESTIMATOR_VARIANT);
     assert_int_equal(THR_DEVICE_STRAIGHT, THR_ESTIMATOR_STRAIGHT);
@@ -128,7 +116,7 @@ static void estimators_are_those_of_the_cpu(void **state) {
 /* -------------------------------------------------------------------------------------------- residuals */
 
 static void check_residual(size_t n, uint64_t *rng) {
-    float *rebuilt = some_numbers(rng, n), *pooled = nn_normal(rng, n), *residual = test_array(n, sizeof *residual);
+    float *rebuilt = some_numbers(rng, n), *pooled = nn_normal(rng, n), *residual = test_new(n, sizeof *residual);
     float *d_residual = nn_normal(rng, n), *d_pooled = nn_normal(rng, n);
     const thr_residual_op op = {gpu_floats(pooled, n), gpu_floats(rebuilt, n), gpu_floats(NULL, n), n};
     thr_nn_tanh_forward(gpu.context, rebuilt, n, rebuilt);
@@ -146,34 +134,20 @@ static void check_residual(size_t n, uint64_t *rng) {
     gpu_do(residual_back, &back);
     gpu_assert_same(back.d_pooled, d_pooled, n, "the gradient of what was pooled");
     gpu_assert_same(back.d_residual, d_residual, n, "the gradient of what was rebuilt");
-    float *const all[] = {rebuilt, pooled, residual, d_residual, d_pooled};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        free(all[i]);
     gpu_forget();
 }
 
-static void residuals_are_what_rebuilding_missed(void **state) {
-    (void)state;
+TEST(residuals_are_what_rebuilding_missed) {
     uint64_t rng = test_seed() + 2;
     for (size_t s = 0; s < N_SIZES; s++)
         check_residual(SIZES[s], &rng);
 }
 
-static void nothing_to_do_is_no_failure(void **state) {
-    (void)state;
+TEST(nothing_to_do_is_no_failure) {
     const uint64_t launches = gpu.emulator.launches();
     gpu_do(plane, &(thr_plane_op){.n = 0});
     gpu_do(plane_back, &(thr_plane_back_op){.n = 0});
     gpu_do(residual, &(thr_residual_op){.n = 0});
     gpu_do(residual_back, &(thr_residual_back_op){.n = 0});
     assert_int_equal(gpu.emulator.launches(), launches);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(planes_are_signs_or_tanh),        cmocka_unit_test(numbers_that_are_not_finite_are_refused),
-        cmocka_unit_test(estimators_are_those_of_the_cpu), cmocka_unit_test(residuals_are_what_rebuilding_missed),
-        cmocka_unit_test(nothing_to_do_is_no_failure),
-    };
-    return gpu_run_group(tests);
 }

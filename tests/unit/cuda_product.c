@@ -6,42 +6,34 @@
  */
 #include "cuda_support.h"
 
-#include <math.h>
-
-static thr_status try_product(thr_stream *stream, thr_error *err) {
+static thr_status try_product(thr_stream *stream, thr_error *error) {
     const float two = 2;
     const float *x = gpu_floats(&two, 1);
     const thr_product_op op = {.c = gpu_floats(NULL, 1), .a = x, .b = x, .n_rows = 1, .n_columns = 1, .n_inner = 1};
-    const thr_status status = gpu.backend->product(stream, &op, err);
+    const thr_status status = gpu.backend->product(stream, &op, error);
     gpu_forget();
     return status;
 }
 
-static void a_library_that_is_not_there_is_named(void **state) {
-    (void)state;
-    thr_error err;
+TEST(a_library_that_is_not_there_is_named) {
     (void)setenv("THR_CUBLAS_LIBRARY", "no/such/libcublas.so", 1);
-    assert_error(try_product(gpu.stream, &err), THR_EDEVICE, &err, "training on a GPU needs cuBLAS");
+    expect_error(try_product(gpu.stream, &err), THR_EDEVICE, "training on a GPU needs cuBLAS");
     assert_non_null(strstr(err.text, "no/such/libcublas.so"));
 }
 
-static void a_library_that_is_another_is_refused(void **state) {
-    (void)state;
-    thr_error err;
+TEST(a_library_that_is_another_is_refused) {
     (void)setenv("THR_CUBLAS_LIBRARY", test_emulator_path(), 1);
-    assert_error(try_product(gpu.stream, &err), THR_EDEVICE, &err, "has no cublasCreate_v2");
+    expect_error(try_product(gpu.stream, &err), THR_EDEVICE, "has no cublasCreate_v2");
 }
 
-static void errors_of_cublas_are_reported(void **state) {
-    (void)state;
-    thr_error err;
+TEST(errors_of_cublas_are_reported) {
     (void)setenv("THR_CUBLAS_LIBRARY", test_emulator_cublas(), 1);
     (void)setenv("SIMT_CUBLAS_STATUS", "3", 1);
-    assert_error(try_product(gpu.stream, &err), THR_ENOMEM, &err, "cuda:0: no memory for cuBLAS");
+    expect_error(try_product(gpu.stream, &err), THR_ENOMEM, "cuda:0: no memory for cuBLAS");
     (void)setenv("SIMT_CUBLAS_STATUS", "8", 1);
-    assert_error(try_product(gpu.stream, &err), THR_EDEVICE, &err, "opening cuBLAS failed: status 8");
+    expect_error(try_product(gpu.stream, &err), THR_EDEVICE, "opening cuBLAS failed: status 8");
     (void)unsetenv("SIMT_CUBLAS_STATUS");
-    assert_ok(try_product(gpu.stream, &err), &err); /* nothing of the failures is left */
+    expect_ok(try_product(gpu.stream, &err)); /* nothing of the failures is left */
 }
 
 /* Number [row, column] of a matrix that is n_rows x n_columns, or stored as its transpose. */
@@ -68,14 +60,12 @@ static void check_product(const thr_product_op *op, const float *a, const float 
                         op->a_transposed ? ", a transposed" : "", op->b_transposed ? ", b transposed" : "",
                         op->add ? ", added" : "", i, j, x, want);
         }
-    free(got);
 }
 
-static void matrices_are_multiplied_as_they_lie(void **state) {
-    (void)state;
+TEST(matrices_are_multiplied_as_they_lie) {
     static const uint32_t shapes[][3] = {{1, 1, 1}, {3, 5, 7}, {33, 17, 64}, {1, 64, 288}, {20, 1, 9}, {64, 31, 2}};
     uint64_t rng = test_seed();
-    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
+    for (size_t s = 0; s < COUNT_OF(shapes); s++)
         for (unsigned ways = 0; ways < 8; ways++) {
             const uint32_t *shape = shapes[s];
             const size_t n_a = (size_t)shape[0] * shape[2], n_b = (size_t)shape[2] * shape[1];
@@ -93,33 +83,17 @@ static void matrices_are_multiplied_as_they_lie(void **state) {
                                        .add = add};
             gpu_do(product, &op);
             check_product(&op, a, b, c);
-            free(a);
-            free(b);
-            free(c);
             gpu_forget();
         }
 }
 
 /* Each has a handle of its own, which its end gives back. */
-static void every_stream_multiplies(void **state) {
-    (void)state;
-    thr_error err;
+TEST(every_stream_multiplies) {
     for (int i = 0; i < 3; i++) {
         thr_stream *stream = NULL;
-        assert_ok(gpu.backend->open_stream(gpu.device, &stream, &err), &err);
-        assert_ok(try_product(stream, &err), &err);
-        assert_ok(try_product(stream, &err), &err);
+        expect_ok(gpu.backend->open_stream(gpu.device, &stream, &err));
+        expect_ok(try_product(stream, &err));
+        expect_ok(try_product(stream, &err));
         gpu.backend->close_stream(stream);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_library_that_is_not_there_is_named),
-        cmocka_unit_test(a_library_that_is_another_is_refused),
-        cmocka_unit_test(errors_of_cublas_are_reported),
-        cmocka_unit_test(matrices_are_multiplied_as_they_lie),
-        cmocka_unit_test(every_stream_multiplies),
-    };
-    return gpu_run_group(tests);
 }

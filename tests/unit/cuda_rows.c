@@ -6,7 +6,7 @@
 static const struct {
     size_t n_bags, n_columns;
 } SHAPES[] = {{1, 1}, {7, 33}, {NN_MOST_BAGS, 5}, {40, 96}, {21, 97}, {12, 288}, {5, 864}};
-enum { N_SHAPES = sizeof SHAPES / sizeof *SHAPES };
+enum { N_SHAPES = COUNT_OF(SHAPES) };
 
 static thr_optimiser some_adam(void) {
     thr_optimiser optimiser;
@@ -26,7 +26,7 @@ static thr_device_adam numbers_of(const thr_optimiser *optimiser) {
 
 static void check_gather(const nn_bags *p) {
     const size_t n = p->bags.n_bags * p->n_columns;
-    float *right = test_array(n + 1, sizeof *right);
+    float *right = test_new(n + 1, sizeof *right);
     thr_nn_bags_forward(gpu.context, p->table, p->n_columns, &p->bags, right);
     const thr_gather_op op = {.table = gpu_floats(p->table, NN_TABLE_ROWS * p->n_columns),
                               .offsets = gpu_offsets(p->offsets, p->bags.n_bags + 1),
@@ -36,17 +36,14 @@ static void check_gather(const nn_bags *p) {
                               .out = gpu_floats(NULL, n)};
     gpu_do(gather, &op);
     gpu_assert_same(op.out, right, n, "sums of bags");
-    free(right);
     gpu_forget();
 }
 
-static void bags_are_summed_in_order(void **state) {
-    (void)state;
+TEST(bags_are_summed_in_order) {
     uint64_t rng = test_seed();
     for (size_t s = 0; s < N_SHAPES; s++) {
         nn_bags *p = nn_make_bags(SHAPES[s].n_bags, SHAPES[s].n_columns, &rng);
         check_gather(p);
-        nn_free_bags(p);
     }
 }
 
@@ -54,12 +51,10 @@ static void check_adam_rows(const nn_bags *p) {
     const size_t n = NN_TABLE_ROWS * p->n_columns;
     const thr_optimiser optimiser = some_adam();
     thr_bags_transposed t = {0};
-    thr_error err;
     float *const right[] = {nn_copy(p->table, n), nn_copy(p->slots[0], n), nn_copy(p->slots[1], n)};
-    assert_ok(thr_nn_bags_transpose(gpu.context, &p->bags, NN_TABLE_ROWS, &t, &err), &err);
-    assert_ok(thr_nn_bags_backward(gpu.context, &t, p->d_out, &optimiser,
-                                   &(thr_bags_table){right[0], right + 1, p->n_columns}, &err),
-              &err);
+    expect_ok(thr_nn_bags_transpose(gpu.context, &p->bags, NN_TABLE_ROWS, &t, &err));
+    expect_ok(thr_nn_bags_backward(gpu.context, &t, p->d_out, &optimiser,
+                                   &(thr_bags_table){right[0], right + 1, p->n_columns}, &err));
     const thr_adam_rows_op op = {.table = gpu_floats(p->table, n),
                                  .m = gpu_floats(p->slots[0], n),
                                  .v = gpu_floats(p->slots[1], n),
@@ -74,30 +69,25 @@ static void check_adam_rows(const nn_bags *p) {
     gpu_assert_same(op.table, right[0], n, "rows of the table");
     gpu_assert_same(op.m, right[1], n, "their first moments");
     gpu_assert_same(op.v, right[2], n, "their second moments");
-    for (size_t i = 0; i < 3; i++)
-        free(right[i]);
     thr_nn_bags_transposed_free(gpu.context, &t);
     gpu_forget();
 }
 
-static void touched_rows_are_stepped_and_others_stay(void **state) {
-    (void)state;
+TEST(touched_rows_are_stepped_and_others_stay) {
     uint64_t rng = test_seed() + 1;
     for (size_t s = 0; s < N_SHAPES; s++) {
         nn_bags *p = nn_make_bags(SHAPES[s].n_bags, SHAPES[s].n_columns, &rng);
         check_adam_rows(p);
-        nn_free_bags(p);
     }
 }
 
 /* ------------------------------------------------------------------------------------ weights that lie together */
 
-static void weights_are_stepped(void **state) {
-    (void)state;
+TEST(weights_are_stepped) {
     static const size_t sizes[] = {1, 31, 256, 1000};
     const thr_optimiser optimiser = some_adam();
     uint64_t rng = test_seed() + 2;
-    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+    for (size_t s = 0; s < COUNT_OF(sizes); s++) {
         const size_t n = sizes[s];
         float *const numbers[] = {nn_normal(&rng, n), nn_normal(&rng, n), nn_normal(&rng, n), nn_normal(&rng, n)};
         for (size_t i = 0; i < n; i++)
@@ -113,8 +103,6 @@ static void weights_are_stepped(void **state) {
         gpu_assert_same(op.weights, numbers[0], n, "weights");
         gpu_assert_same(op.m, numbers[1], n, "first moments");
         gpu_assert_same(op.v, numbers[2], n, "second moments");
-        for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-            free(numbers[i]);
         gpu_forget();
     }
 }
@@ -134,23 +122,18 @@ static void check_bias(uint32_t n_rows, uint32_t n_columns, uint64_t *rng) {
         x[i] = row[i % n_columns];
     gpu_do(fill_rows, &fill);
     gpu_assert_same(fill.x, x, n, "rows that are filled");
-    free(x);
-    free(row);
-    free(right);
     gpu_forget();
 }
 
-static void rows_are_added_to_a_bias_and_filled_with_it(void **state) {
-    (void)state;
+TEST(rows_are_added_to_a_bias_and_filled_with_it) {
     static const uint32_t rows[] = {1, 5, 255, 256, 600}, columns[] = {1, 31, 64, 97};
     uint64_t rng = test_seed() + 3;
-    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
-        for (size_t c = 0; c < sizeof columns / sizeof *columns; c++)
+    for (size_t r = 0; r < COUNT_OF(rows); r++)
+        for (size_t c = 0; c < COUNT_OF(columns); c++)
             check_bias(rows[r], columns[c], &rng);
 }
 
-static void nothing_to_do_is_no_failure(void **state) {
-    (void)state;
+TEST(nothing_to_do_is_no_failure) {
     const uint64_t launches = gpu.emulator.launches();
     gpu_do(gather, &(thr_gather_op){.n_columns = 3});
     gpu_do(gather, &(thr_gather_op){.n_bags = 3});
@@ -159,13 +142,4 @@ static void nothing_to_do_is_no_failure(void **state) {
     gpu_do(fill_rows, &(thr_fill_rows_op){.n_columns = 3});
     gpu_do(sum_rows, &(thr_sum_rows_op){.n_columns = 3});
     assert_int_equal(gpu.emulator.launches(), launches);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bags_are_summed_in_order),    cmocka_unit_test(touched_rows_are_stepped_and_others_stay),
-        cmocka_unit_test(weights_are_stepped),         cmocka_unit_test(rows_are_added_to_a_bias_and_filled_with_it),
-        cmocka_unit_test(nothing_to_do_is_no_failure),
-    };
-    return gpu_run_group(tests);
 }

@@ -28,10 +28,9 @@ static struct {
 
 /* Memory of the device that holds a copy of values; NULL: what nobody wrote. */
 static inline void *gpu_put(const void *values, size_t size) {
-    thr_error err;
     void *memory = NULL;
     assert_true(gpu.n_arrays < GPU_MOST_ARRAYS);
-    assert_ok(gpu.backend->alloc(gpu.device, size, &memory, "a test", &err), &err);
+    expect_ok(gpu.backend->alloc(gpu.device, size, &memory, "a test", &err));
     gpu.arrays[gpu.n_arrays++] = memory;
     if (values != NULL && size > 0)
         gpu_do(upload, memory, values, size);
@@ -44,21 +43,19 @@ static inline float *gpu_floats(const float *values, size_t n) {
 
 /* Numbers of 64 bits on the CPU, of 32 on a device. */
 static inline uint32_t *gpu_offsets(const size_t *offsets, size_t n) {
-    uint32_t *narrow = test_array(n, sizeof *narrow);
+    uint32_t *narrow = test_new(n, sizeof *narrow);
     for (size_t i = 0; i < n; i++)
         narrow[i] = (uint32_t)offsets[i];
     uint32_t *memory = gpu_put(narrow, n * sizeof *narrow);
-    free(narrow);
     return memory;
 }
 
 /* What the device has there; to be freed. */
 static inline void *gpu_get(const void *memory, size_t size) {
-    thr_error err;
-    void *values = test_array(size + 1, 1);
+    void *values = test_new(size + 1, 1);
     if (size > 0)
         gpu_do(download, values, memory, size);
-    assert_ok(gpu.backend->wait(gpu.stream, &err), &err);
+    expect_ok(gpu.backend->wait(gpu.stream, &err));
     return values;
 }
 
@@ -66,7 +63,6 @@ static inline void *gpu_get(const void *memory, size_t size) {
 static inline void gpu_assert_same(const float *memory, const float *right, size_t n, const char *what) {
     float *got = gpu_get(memory, n * sizeof *got);
     assert_same_floats(got, right, n, "%s", what);
-    free(got);
 }
 
 static inline void gpu_forget(void) {
@@ -75,12 +71,11 @@ static inline void gpu_forget(void) {
 }
 
 static inline int gpu_open(void **state) {
-    thr_error err;
-    (void)test_say_seed(state);
+    (void)state;
     gpu.context = test_context(1, THR_ISA_BEST, NULL);
-    assert_ok(thr_device_backend_load(&gpu.backend, &err), &err);
-    assert_ok(gpu.backend->open(0, &gpu.device, &err), &err);
-    assert_ok(gpu.backend->open_stream(gpu.device, &gpu.stream, &err), &err);
+    expect_ok(thr_device_backend_load(&gpu.backend, &err));
+    expect_ok(gpu.backend->open(0, &gpu.device, &err));
+    expect_ok(gpu.backend->open_stream(gpu.device, &gpu.stream, &err));
     return 0;
 }
 
@@ -93,6 +88,5 @@ static inline int gpu_close(void **state) {
     return gpu.emulator.allocated() != 0;
 }
 
-/* The end of main: 77 where there is no emulator. */
-#define gpu_run_group(tests)                                                                                           \
-    (test_emulator_take(&gpu.emulator, 1) ? cmocka_run_group_tests(tests, gpu_open, gpu_close) : 77)
+TEST_NEEDS(test_emulator_take(&gpu.emulator, 1))
+TEST_GROUP(gpu_open, gpu_close)

@@ -5,8 +5,6 @@
 #include "nn/dense.h"
 #include "nn/windows.h"
 
-#include <math.h>
-
 enum { WORDS = 40, MOST_TEXTS = 120, MOST_WORDS = 30 };
 
 typedef struct problem {
@@ -38,7 +36,7 @@ static void find_positions(problem *p) {
  * are coarse, so that maxima are tied.
  */
 static problem *make_problem(size_t n_texts, size_t n_columns, uint64_t *rng) {
-    problem *p = test_array(1, sizeof *p);
+    problem *p = test_new(1, sizeof *p);
     p->n_columns = n_columns;
     for (size_t i = 0; i < n_texts; i++)
         p->offsets[i + 1] =
@@ -55,19 +53,11 @@ static problem *make_problem(size_t n_texts, size_t n_columns, uint64_t *rng) {
     p->d_pooled = nn_normal(rng, n_texts * n_columns);
     p->d_vectors = nn_normal(rng, WORDS * 3 * n_columns);
     p->d_bias = nn_normal(rng, n_columns);
-    p->pooled = test_array(n_texts * n_columns, sizeof(float));
-    p->where = test_array(n_texts * n_columns, sizeof(uint16_t));
+    p->pooled = test_new(n_texts * n_columns, sizeof(float));
+    p->where = test_new(n_texts * n_columns, sizeof(uint16_t));
     thr_nn_windows_forward(gpu.context, &p->texts, p->vectors, p->bias, n_columns, p->pooled, p->where);
     thr_nn_tanh_forward(gpu.context, p->pooled, n_texts * n_columns, p->pooled);
     return p;
-}
-
-static void free_problem(problem *p) {
-    float *const all[] = {p->vectors, p->bias, p->d_pooled, p->d_vectors, p->d_bias, p->pooled};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        free(all[i]);
-    free(p->where);
-    free(p);
 }
 
 static thr_device_texts put_texts(const problem *p) {
@@ -90,7 +80,6 @@ static void check_forward(const problem *p) {
     for (size_t i = 0; i < n; i++)
         assert_case(where[i] == p->where[i], "seed %llu: text %zu, column %zu is from window %u, not %u",
                     (unsigned long long)test_seed(), i / p->n_columns, i % p->n_columns, p->where[i], where[i]);
-    free(where);
     gpu_forget();
 }
 
@@ -117,43 +106,29 @@ static void check_back(problem *p) {
     gpu_forget();
 }
 
-static void windows_are_pooled_and_sent_back_as_on_the_cpu(void **state) {
-    (void)state;
+TEST(windows_are_pooled_and_sent_back_as_on_the_cpu) {
     static const struct {
         size_t n_texts, n_columns;
     } shapes[] = {{1, 1}, {2, 3}, {MOST_TEXTS, 5}, {30, 33}, {9, 96}, {17, 100}, {6, 288}};
     uint64_t rng = test_seed();
-    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
+    for (size_t s = 0; s < COUNT_OF(shapes); s++) {
         problem *p = make_problem(shapes[s].n_texts, shapes[s].n_columns, &rng);
         check_forward(p);
         check_back(p);
-        free_problem(p);
     }
 }
 
 /* More positions than are looked up at a time, so some of them for a second and a third time. */
-static void a_word_that_is_everywhere_is_sent_all_of_it(void **state) {
-    (void)state;
+TEST(a_word_that_is_everywhere_is_sent_all_of_it) {
     uint64_t rng = test_seed() + 1;
     problem *p = make_problem(MOST_TEXTS, 7, &rng);
     assert_true(p->first[1] > 3 * 96);
     check_back(p);
-    free_problem(p);
 }
 
-static void nothing_to_do_is_no_failure(void **state) {
-    (void)state;
+TEST(nothing_to_do_is_no_failure) {
     const uint64_t launches = gpu.emulator.launches();
     gpu_do(windows, &(thr_windows_op){.n_columns = 3});
     gpu_do(windows_back, &(thr_windows_back_op){.n_columns = 3});
     assert_int_equal(gpu.emulator.launches(), launches);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(windows_are_pooled_and_sent_back_as_on_the_cpu),
-        cmocka_unit_test(a_word_that_is_everywhere_is_sent_all_of_it),
-        cmocka_unit_test(nothing_to_do_is_no_failure),
-    };
-    return gpu_run_group(tests);
 }

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* device_policy.c - the rule of device/policy.h, row by row, with fake copies and devices. */
+#include "test.h"
+
 #include "device/policy.h"
-#include "base/error.h"
-#include "support.h"
 
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 static const thr_status TAKEN_OVER[] = {THR_EDEVICE, THR_ENOMEM, THR_EUNSUPPORTED};
 static const thr_status TOLD[] = {THR_EINVAL, THR_ERANGE, THR_ECANCELED};
@@ -19,14 +16,12 @@ enum { N_TAKEN_OVER = 3, N_TOLD = 3 };
 static thr_context *make_context(thr_device_kind kind) {
     thr_context_options options;
     thr_context *context = NULL;
-    thr_error err;
     thr_context_options_init(&options);
     options.n_threads = 1;
     options.device = "auto";
-    assert_ok(thr_context_create(&options, &context, &err), &err);
+    expect_ok(thr_context_create(&options, &context, &err));
     context->gpus->choice.kind = kind;
-    assert_ok(thr_alloc_zero(context, 1, sizeof *context->gpus->devices, &context->gpus->devices, "devices", &err),
-              &err);
+    expect_ok(thr_alloc_zero(context, 1, sizeof *context->gpus->devices, &context->gpus->devices, "devices", &err));
     (void)snprintf(context->gpus->devices->text, sizeof context->gpus->devices->text, "cuda:0 (none)");
     return context;
 }
@@ -39,7 +34,7 @@ typedef struct object {
     pthread_mutex_t *hold; /* NULL, or locked by a test while it acts during a copy */
 } object;
 
-static thr_status copy_object(void *arg, const thr_devices *devices, void **copy, thr_error *err) {
+static thr_status copy_object(void *arg, const thr_devices *devices, void **copy, thr_error *error) {
     object *o = arg;
     assert_non_null(devices);
     o->n_tries++;
@@ -48,7 +43,7 @@ static thr_status copy_object(void *arg, const thr_devices *devices, void **copy
         (void)pthread_mutex_unlock(o->hold);
     }
     if (o->status != THR_OK)
-        return thr_fail(err, o->status, "no copy");
+        return thr_fail(error, o->status, "no copy");
     o->n_copies++;
     *copy = o;
     return THR_OK;
@@ -73,17 +68,16 @@ static thr_device_use use_of(object *o, double seconds) {
 static bool enter(object *o, double seconds) {
     const thr_device_use use = use_of(o, seconds);
     object *copy = NULL;
-    thr_error err;
-    assert_ok(thr_device_enter(&o->policy, &use, &copy, &err), &err);
+    expect_ok(thr_device_enter(&o->policy, &use, &copy, &err));
     assert_true(copy == NULL || copy == o);
     return copy != NULL;
 }
 
-static thr_status leave(object *o, thr_status status, bool *done, thr_error *err) {
+static thr_status leave(object *o, thr_status status, bool *done, thr_error *error) {
     thr_error why = {.status = THR_OK};
     if (status != THR_OK)
         (void)thr_fail(&why, status, "no answer");
-    return thr_device_leave(&o->policy, status, &why, done, err);
+    return thr_device_leave(&o->policy, status, &why, done, error);
 }
 
 static void leave_well(object *o) {
@@ -97,8 +91,7 @@ static void end(object *o) {
     assert_int_equal(o->n_copies, o->n_freed);
 }
 
-static void the_cpu_can_be_required(void **state) {
-    (void)state;
+TEST(the_cpu_can_be_required) {
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     object o;
     start(&o, context);
@@ -109,8 +102,7 @@ static void the_cpu_can_be_required(void **state) {
     thr_context_free(context);
 }
 
-static void a_named_gpu_is_used_at_once(void **state) {
-    (void)state;
+TEST(a_named_gpu_is_used_at_once) {
     thr_context *context = make_context(THR_DEVICE_CUDA);
     object o;
     start(&o, context);
@@ -126,8 +118,7 @@ static void a_named_gpu_is_used_at_once(void **state) {
 }
 
 /* Uses of a second each, and four that waking up and copying take. */
-static void auto_adds_up_uses_until_a_copy_is_worth_it(void **state) {
-    (void)state;
+TEST(auto_adds_up_uses_until_a_copy_is_worth_it) {
     thr_context *context = make_context(THR_DEVICE_AUTO);
     object o;
     start(&o, context);
@@ -135,10 +126,9 @@ static void auto_adds_up_uses_until_a_copy_is_worth_it(void **state) {
     for (int i = 1; i <= 8; i++) {
         thr_device_use use = use_of(&o, 1);
         object *copy = NULL;
-        thr_error err;
         use.bytes = 5e9;
         assert_int_equal(thr_device_needs_seconds(&o.policy), i <= 5);
-        assert_ok(thr_device_enter(&o.policy, &use, &copy, &err), &err);
+        expect_ok(thr_device_enter(&o.policy, &use, &copy, &err));
         assert_case((copy != NULL) == (i > 4), "use %d", i);
         if (copy != NULL)
             leave_well(&o);
@@ -148,18 +138,16 @@ static void auto_adds_up_uses_until_a_copy_is_worth_it(void **state) {
     thr_context_free(context);
 }
 
-static void some_objects_have_more_to_gain_before(void **state) {
-    (void)state;
+TEST(some_objects_have_more_to_gain_before) {
     static const thr_device_copier patient = {.copy = copy_object, .free = free_object, .wake_ups = 60};
     thr_context *context = make_context(THR_DEVICE_AUTO);
     context->gpus->wake_up = 0.5;
     for (int i = 0; i < 2; i++) {
         object o, *copy = NULL;
-        thr_error err;
         start(&o, context);
         thr_device_use use = use_of(&o, i == 0 ? 29.5 : 30.5);
         use.copier = &patient;
-        assert_ok(thr_device_enter(&o.policy, &use, &copy, &err), &err);
+        expect_ok(thr_device_enter(&o.policy, &use, &copy, &err));
         assert_int_equal(copy != NULL, i);
         end(&o);
     }
@@ -167,8 +155,7 @@ static void some_objects_have_more_to_gain_before(void **state) {
 }
 
 /* Whether the copy fails or a use of it does. */
-static void auto_leaves_what_a_gpu_cannot_to_the_cpu_for_good(void **state) {
-    (void)state;
+TEST(auto_leaves_what_a_gpu_cannot_to_the_cpu_for_good) {
     for (int at_use = 0; at_use < 2; at_use++)
         for (int i = 0; i < N_TAKEN_OVER; i++) {
             thr_context *context = make_context(THR_DEVICE_AUTO);
@@ -192,13 +179,11 @@ static void auto_leaves_what_a_gpu_cannot_to_the_cpu_for_good(void **state) {
         }
 }
 
-static void other_failures_are_reported_and_change_nothing(void **state) {
-    (void)state;
+TEST(other_failures_are_reported_and_change_nothing) {
     for (int at_use = 0; at_use < 2; at_use++)
         for (int i = 0; i < N_TOLD; i++) {
             thr_context *context = make_context(THR_DEVICE_AUTO);
             object o, *copy;
-            thr_error err;
             start(&o, context);
             o.status = TOLD[i];
             const thr_device_use use = use_of(&o, 10);
@@ -206,10 +191,10 @@ static void other_failures_are_reported_and_change_nothing(void **state) {
                 bool done = true;
                 o.status = THR_OK;
                 assert_true(enter(&o, 10));
-                assert_error(leave(&o, TOLD[i], &done, &err), TOLD[i], &err, "no answer");
+                expect_error(leave(&o, TOLD[i], &done, &err), TOLD[i], "no answer");
                 assert_false(done);
             } else
-                assert_error(thr_device_enter(&o.policy, &use, &copy, &err), TOLD[i], &err, "no copy");
+                expect_error(thr_device_enter(&o.policy, &use, &copy, &err), TOLD[i], "no copy");
             o.status = THR_OK;
             assert_true(enter(&o, 0));
             leave_well(&o);
@@ -219,22 +204,20 @@ static void other_failures_are_reported_and_change_nothing(void **state) {
         }
 }
 
-static void a_named_gpu_fails_and_is_tried_again(void **state) {
-    (void)state;
+TEST(a_named_gpu_fails_and_is_tried_again) {
     for (int i = 0; i < N_TAKEN_OVER + N_TOLD; i++) {
         const thr_status status = i < N_TAKEN_OVER ? TAKEN_OVER[i] : TOLD[i - N_TAKEN_OVER];
         thr_context *context = make_context(THR_DEVICE_CUDA);
         object o, *copy;
-        thr_error err;
         bool done = true;
         start(&o, context);
         o.status = status;
         const thr_device_use use = use_of(&o, 0);
-        assert_error(thr_device_enter(&o.policy, &use, &copy, &err), status, &err, "no copy");
+        expect_error(thr_device_enter(&o.policy, &use, &copy, &err), status, "no copy");
         assert_null(copy);
         o.status = THR_OK;
         assert_true(enter(&o, 0));
-        assert_error(leave(&o, status, &done, &err), status, &err, "no answer");
+        expect_error(leave(&o, status, &done, &err), status, "no answer");
         assert_false(done);
         assert_true(enter(&o, 0));
         leave_well(&o);
@@ -245,8 +228,7 @@ static void a_named_gpu_fails_and_is_tried_again(void **state) {
     }
 }
 
-static void an_object_gives_up_for_itself_alone(void **state) {
-    (void)state;
+TEST(an_object_gives_up_for_itself_alone) {
     thr_context *context = make_context(THR_DEVICE_AUTO);
     object large, small;
     start(&large, context);
@@ -264,8 +246,7 @@ static void an_object_gives_up_for_itself_alone(void **state) {
     thr_context_free(context);
 }
 
-static void a_copy_that_others_use_is_freed_after_them(void **state) {
-    (void)state;
+TEST(a_copy_that_others_use_is_freed_after_them) {
     thr_context *context = make_context(THR_DEVICE_AUTO);
     object o;
     bool done;
@@ -281,16 +262,14 @@ static void a_copy_that_others_use_is_freed_after_them(void **state) {
     thr_context_free(context);
 }
 
-static void without_a_gpu_auto_takes_the_cpu_and_tells_why(void **state) {
-    (void)state;
+TEST(without_a_gpu_auto_takes_the_cpu_and_tells_why) {
     thr_context_options options;
     thr_context *context = NULL;
-    thr_error err;
     object o;
     (void)setenv("THR_CUDA_LIBRARY", "/nowhere/backend.so", 1);
     thr_context_options_init(&options);
     options.device = "auto";
-    assert_ok(thr_context_create(&options, &context, &err), &err);
+    expect_ok(thr_context_create(&options, &context, &err));
     start(&o, context);
     assert_false(enter(&o, 0.1));
     assert_string_equal(thr_context_device(context), "cpu"); /* nothing was wanted yet */
@@ -303,17 +282,15 @@ static void without_a_gpu_auto_takes_the_cpu_and_tells_why(void **state) {
     thr_context_free(context);
 }
 
-static void what_no_gpu_does_is_refused_where_one_is_named(void **state) {
-    (void)state;
+TEST(what_no_gpu_does_is_refused_where_one_is_named) {
     static const thr_device_kind kinds[] = {THR_DEVICE_AUTO, THR_DEVICE_CUDA};
     for (int i = 0; i < 2; i++) {
         thr_context *context = make_context(kinds[i]);
-        thr_error err;
         const thr_status status = thr_device_refuse(context, "no GPU does", &err);
         if (i == 0)
             assert_int_equal(status, THR_OK);
         else
-            assert_error(status, THR_EUNSUPPORTED, &err, "no GPU does");
+            expect_error(status, THR_EUNSUPPORTED, "no GPU does");
         thr_context_free(context);
     }
 }
@@ -339,8 +316,7 @@ static void *use_once(void *arg) {
 }
 
 /* One copies, and others come while it does: with a named GPU, or whatever it is worth, they wait. */
-static void others_wait_for_a_copy_only_where_they_must_have_it(void **state) {
-    (void)state;
+TEST(others_wait_for_a_copy_only_where_they_must_have_it) {
     enum { USERS = 3 };
     for (int how = 0; how < 3; how++) {
         const bool must = how > 0;
@@ -377,22 +353,4 @@ static void others_wait_for_a_copy_only_where_they_must_have_it(void **state) {
         (void)pthread_mutex_destroy(&hold);
         thr_context_free(context);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_cpu_can_be_required),
-        cmocka_unit_test(a_named_gpu_is_used_at_once),
-        cmocka_unit_test(auto_adds_up_uses_until_a_copy_is_worth_it),
-        cmocka_unit_test(some_objects_have_more_to_gain_before),
-        cmocka_unit_test(auto_leaves_what_a_gpu_cannot_to_the_cpu_for_good),
-        cmocka_unit_test(other_failures_are_reported_and_change_nothing),
-        cmocka_unit_test(a_named_gpu_fails_and_is_tried_again),
-        cmocka_unit_test(an_object_gives_up_for_itself_alone),
-        cmocka_unit_test(a_copy_that_others_use_is_freed_after_them),
-        cmocka_unit_test(without_a_gpu_auto_takes_the_cpu_and_tells_why),
-        cmocka_unit_test(what_no_gpu_does_is_refused_where_one_is_named),
-        cmocka_unit_test(others_wait_for_a_copy_only_where_they_must_have_it),
-    };
-    return test_run_group(tests);
 }

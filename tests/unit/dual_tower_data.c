@@ -9,16 +9,15 @@ static const char items_path[] = NAME("items.tsv"), requests_path[] = NAME("requ
 
 /* ------------------------------------------------------------------------------------------------ words */
 
-static thr_status next(const char *text, thr_side side, thr_dual_word *word, thr_error *err) {
+static thr_status next(const char *text, thr_side side, thr_dual_word *word, thr_error *error) {
     const char *at = text;
     bool got = false;
-    const thr_status status = thr_dual_next_word(&at, text + strlen(text), side, word, &got, err);
+    const thr_status status = thr_dual_next_word(&at, text + strlen(text), side, word, &got, error);
     assert_true(status != THR_OK || got);
     return status;
 }
 
-static void words_are_taken_apart(void **state) {
-    (void)state;
+TEST(words_are_taken_apart) {
     static const struct {
         const char *text, *word, *field, *feature; /* NULL: of no sequence */
         thr_side side;
@@ -44,10 +43,9 @@ static void words_are_taken_apart(void **state) {
         {"url=http://x:80", "url=http://x:80", "url", NULL, THR_SIDE_ITEM, 1},
         {"v1.2=3:4", "v1.2=3:4", "v1.2", NULL, THR_SIDE_ITEM, 1},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         thr_dual_word word;
-        thr_error err;
-        assert_ok(next(cases[i].text, cases[i].side, &word, &err), &err);
+        expect_ok(next(cases[i].text, cases[i].side, &word, &err));
         assert_case(word.length == strlen(cases[i].word) && memcmp(word.text, cases[i].word, word.length) == 0 &&
                         word.field_length == strlen(cases[i].field) && word.x == cases[i].x,
                     "%s: %.*s, field %zu, %g", cases[i].text, (int)word.length, word.text, word.field_length,
@@ -58,35 +56,31 @@ static void words_are_taken_apart(void **state) {
     }
 }
 
-static void words_that_are_none_are_named(void **state) {
-    (void)state;
+TEST(words_that_are_none_are_named) {
     thr_dual_word word;
-    thr_error err;
     char large[1100];
     static const char *const bad[] = {"=3", ".x=3", "click.=3", "click.", "."};
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        assert_error(next(bad[i], THR_SIDE_QUERY, &word, &err), THR_EFORMAT, &err, "has no name before");
-    assert_error(next("a=3:1e99", THR_SIDE_QUERY, &word, &err), THR_ERANGE, &err, "'a=3' has a number");
+    for (size_t i = 0; i < COUNT_OF(bad); i++)
+        expect_error(next(bad[i], THR_SIDE_QUERY, &word, &err), THR_EFORMAT, "has no name before");
+    expect_error(next("a=3:1e99", THR_SIDE_QUERY, &word, &err), THR_ERANGE, "'a=3' has a number");
     memset(large, 'a', sizeof large);
     large[1001] = '\0';
-    assert_error(next(large, THR_SIDE_ITEM, &word, &err), THR_EFORMAT, &err, "more than 1000 bytes");
+    expect_error(next(large, THR_SIDE_ITEM, &word, &err), THR_EFORMAT, "more than 1000 bytes");
     large[1000] = '\0';
-    assert_ok(next(large, THR_SIDE_ITEM, &word, &err), &err);
+    expect_ok(next(large, THR_SIDE_ITEM, &word, &err));
     const char *at = "  \t ";
     bool got = true;
-    assert_ok(thr_dual_next_word(&at, at + 4, THR_SIDE_QUERY, &word, &got, &err), &err);
+    expect_ok(thr_dual_next_word(&at, at + 4, THR_SIDE_QUERY, &word, &got, &err));
     assert_false(got);
 }
 
 /* A text need not end with NUL. */
-static void words_end_where_the_text_does(void **state) {
-    (void)state;
+TEST(words_end_where_the_text_does) {
     static const char text[] = {'a', '=', '1', ':', '2', '5'};
     const char *at = text;
     thr_dual_word word;
-    thr_error err;
     bool got = false;
-    assert_ok(thr_dual_next_word(&at, text + 5, THR_SIDE_QUERY, &word, &got, &err), &err);
+    expect_ok(thr_dual_next_word(&at, text + 5, THR_SIDE_QUERY, &word, &got, &err));
     assert_true(got && word.length == 3 && word.x == 2);
 }
 
@@ -98,12 +92,12 @@ typedef struct files {
     thr_dual_requests requests;
 } files;
 
-static thr_status read_both(thr_context *context, const char *items, const char *requests, files *f, thr_error *err) {
+static thr_status read_both(thr_context *context, const char *items, const char *requests, files *f, thr_error *error) {
     memset(f, 0, sizeof *f);
     test_write_text(items_path, items);
     test_write_text(requests_path, requests);
-    THR_TRY(thr_dual_items_read(context, items_path, &f->lexicon, &f->items, err));
-    return thr_dual_requests_read(context, requests_path, &f->items, &f->lexicon, &f->requests, err);
+    THR_TRY(thr_dual_items_read(context, items_path, &f->lexicon, &f->items, error));
+    return thr_dual_requests_read(context, requests_path, &f->items, &f->lexicon, &f->requests, error);
 }
 
 static void free_files(thr_context *context, files *f) {
@@ -112,12 +106,10 @@ static void free_files(thr_context *context, files *f) {
     thr_dual_requests_free(context, &f->requests);
 }
 
-static void tables_are_read(void **state) {
+TEST(tables_are_read) {
     files f;
-    thr_error err;
-    assert_ok(read_both(*state, "a\tx=1 y=2 x=1\nb\ty=2\nc:7\t\n",
-                        "age=1:2 click.y=2:3\tb:1.5 ~a c:7 \tmore\n\ta c:7:4\r\nclick.z=9\tc:7 b:0\n", &f, &err),
-              &err);
+    expect_ok(read_both(*state, "a\tx=1 y=2 x=1\nb\ty=2\nc:7\t\n",
+                        "age=1:2 click.y=2:3\tb:1.5 ~a c:7 \tmore\n\ta c:7:4\r\nclick.z=9\tc:7 b:0\n", &f, &err));
     assert_int_equal(f.items.n, 3);
     const size_t offsets[] = {0, 2, 3, 3};
     assert_memory_equal(f.items.offsets, offsets, sizeof offsets);
@@ -139,7 +131,7 @@ static void tables_are_read(void **state) {
     free_files(*state, &f);
 }
 
-static void bad_lines_are_named(void **state) {
+TEST(bad_lines_are_named) {
     static const struct {
         const char *items, *requests;
         thr_status status;
@@ -164,28 +156,24 @@ static void bad_lines_are_named(void **state) {
         {"", "", THR_EDIM, "items.tsv: holds no items"},
         {"a\tx\n", "", THR_EDIM, "requests.tsv: holds no requests"},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         files f;
-        thr_error err;
-        assert_error(read_both(*state, cases[i].items, cases[i].requests, &f, &err), cases[i].status, &err,
-                     cases[i].words);
+        expect_error(read_both(*state, cases[i].items, cases[i].requests, &f, &err), cases[i].status, cases[i].words);
         free_files(*state, &f);
     }
 }
 
-static void lines_that_tables_leave_out_are_errors(void **state) {
+TEST(lines_that_tables_leave_out_are_errors) {
     static const char items[] = "a\tx\nb\0\ty\nc\tz\n";
     files f = {0};
-    thr_error err;
     test_write_file(items_path, items, sizeof items - 1);
-    assert_error(thr_dual_items_read(*state, items_path, &f.lexicon, &f.items, &err), THR_EFORMAT, &err,
+    expect_error(thr_dual_items_read(*state, items_path, &f.lexicon, &f.items, &err), THR_EFORMAT,
                  "line 2 holds a NUL byte");
     free_files(*state, &f);
 }
 
-static void requests_have_a_most_of_ads(void **state) {
+TEST(requests_have_a_most_of_ads) {
     files f = {0};
-    thr_error err;
     FILE *items = fopen(items_path, "wb"), *requests = fopen(requests_path, "wb");
     assert_true(items != NULL && requests != NULL);
     (void)fprintf(requests, "u\t");
@@ -194,53 +182,49 @@ static void requests_have_a_most_of_ads(void **state) {
         (void)fprintf(requests, "%d ", i);
     }
     assert_true(fclose(items) == 0 && fclose(requests) == 0);
-    assert_ok(thr_dual_items_read(*state, items_path, &f.lexicon, &f.items, &err), &err);
-    assert_error(thr_dual_requests_read(*state, requests_path, &f.items, &f.lexicon, &f.requests, &err), THR_EFORMAT,
-                 &err, "more than 4096 ads");
+    expect_ok(thr_dual_items_read(*state, items_path, &f.lexicon, &f.items, &err));
+    expect_error(thr_dual_requests_read(*state, requests_path, &f.items, &f.lexicon, &f.requests, &err), THR_EFORMAT,
+                 "more than 4096 ads");
     free_files(*state, &f);
 }
 
-static void items_have_a_most_of_words(void **state) {
+TEST(items_have_a_most_of_words) {
     files f = {0};
-    thr_error err;
     FILE *file = fopen(items_path, "wb");
     assert_non_null(file);
     (void)fprintf(file, "a\t");
     for (int i = 0; i <= THR_DUAL_ITEM_WORDS_MAX; i++)
         (void)fprintf(file, "x=%d x=0 ", i);
     assert_int_equal(fclose(file), 0);
-    assert_error(thr_dual_items_read(*state, items_path, &f.lexicon, &f.items, &err), THR_EFORMAT, &err,
+    expect_error(thr_dual_items_read(*state, items_path, &f.lexicon, &f.items, &err), THR_EFORMAT,
                  "line 1: more than 4096 words");
     free_files(*state, &f);
 }
 
-static void vocabularies_have_a_most_of_fields(void **state) {
+TEST(vocabularies_have_a_most_of_fields) {
     thr_dual_vocabulary vocabulary = {0};
-    thr_error err;
-    char *text = test_array(8 * (THR_DUAL_FIELDS_MAX + 1), 1);
+    char *text = test_new(8 * (THR_DUAL_FIELDS_MAX + 1), 1);
     size_t n = 0;
     for (int i = 0; i < THR_DUAL_FIELDS_MAX; i++)
         n += (size_t)sprintf(text + n, "u%04d\n", i);
-    assert_ok(thr_dual_vocabulary_make(*state, text, n, THR_SIDE_QUERY, "a", &vocabulary, &err), &err);
+    expect_ok(thr_dual_vocabulary_make(*state, text, n, THR_SIDE_QUERY, "a", &vocabulary, &err));
     assert_int_equal(thr_dual_n_fields(&vocabulary), THR_DUAL_FIELDS_MAX);
     thr_dual_vocabulary_free(*state, &vocabulary);
     n += (size_t)sprintf(text + n, "u4096\n");
-    assert_error(thr_dual_vocabulary_make(*state, text, n, THR_SIDE_QUERY, "a", &vocabulary, &err), THR_EFORMAT, &err,
+    expect_error(thr_dual_vocabulary_make(*state, text, n, THR_SIDE_QUERY, "a", &vocabulary, &err), THR_EFORMAT,
                  "more than 4096 fields");
     thr_dual_vocabulary_free(*state, &vocabulary);
-    free(text);
 }
 
 /* Ascending words, one per line, none twice; else the list is damaged. */
-static void lists_of_words_that_are_damaged_are_refused(void **state) {
+TEST(lists_of_words_that_are_damaged_are_refused) {
     static const char *const bad[] = {"",      "a=1",  "a=1\na=1\n", "b\na\n",  "a\n\n",
                                       "a b\n", "=1\n", "a=1:2\n",    "a\n\tb\n"};
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
         thr_dual_vocabulary vocabulary = {0};
-        thr_error err;
-        assert_error(
+        expect_error(
             thr_dual_vocabulary_make(*state, bad[i], strlen(bad[i]), THR_SIDE_QUERY, "model", &vocabulary, &err),
-            THR_ECORRUPT, &err, "model: its list of users' words is damaged");
+            THR_ECORRUPT, "model: its list of users' words is damaged");
         thr_dual_vocabulary_free(*state, &vocabulary);
     }
 }
@@ -250,18 +234,17 @@ typedef struct job {
     files f;
 } job;
 
-static thr_status do_read(void *arg, thr_error *err) {
+static thr_status do_read(void *arg, thr_error *error) {
     job *j = arg;
     memset(&j->f, 0, sizeof j->f);
-    thr_status status = thr_dual_items_read(j->context, items_path, &j->f.lexicon, &j->f.items, err);
+    thr_status status = thr_dual_items_read(j->context, items_path, &j->f.lexicon, &j->f.items, error);
     if (status == THR_OK)
-        status = thr_dual_requests_read(j->context, requests_path, &j->f.items, &j->f.lexicon, &j->f.requests, err);
+        status = thr_dual_requests_read(j->context, requests_path, &j->f.items, &j->f.lexicon, &j->f.requests, error);
     free_files(j->context, &j->f);
     return status;
 }
 
-static void every_allocation_may_fail(void **state) {
-    (void)state;
+TEST(every_allocation_may_fail) {
     test_memory memory = {0};
     job j = {.context = test_context(1, THR_ISA_BEST, &memory)};
     dual_write_items(items_path);
@@ -269,21 +252,4 @@ static void every_allocation_may_fail(void **state) {
     tower_fail_allocations(&memory, do_read, &j);
     thr_context_free(j.context);
     assert_int_equal(atomic_load(&memory.live), 0);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(words_are_taken_apart),
-        cmocka_unit_test(words_that_are_none_are_named),
-        cmocka_unit_test(words_end_where_the_text_does),
-        cmocka_unit_test(tables_are_read),
-        cmocka_unit_test(bad_lines_are_named),
-        cmocka_unit_test(lines_that_tables_leave_out_are_errors),
-        cmocka_unit_test(requests_have_a_most_of_ads),
-        cmocka_unit_test(items_have_a_most_of_words),
-        cmocka_unit_test(vocabularies_have_a_most_of_fields),
-        cmocka_unit_test(lists_of_words_that_are_damaged_are_refused),
-        cmocka_unit_test(every_allocation_may_fail),
-    };
-    return cmocka_run_group_tests(tests, tower_setup, tower_teardown);
 }

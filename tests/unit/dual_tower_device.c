@@ -7,8 +7,6 @@
 #include "dual_tower_support.h"
 #include "tower_device_support.h"
 
-#include <math.h>
-
 static const char requests[] = NAME("requests.tsv"), items[] = NAME("items.tsv"), model[] = NAME("model"),
                   other[] = NAME("other"), checkpoint[] = NAME("other.checkpoint");
 
@@ -19,7 +17,7 @@ static void small(thr_dual_train_options *options) {
     (void)unlink(checkpoint);
 }
 
-static void a_model_is_the_cpus(void **state) {
+TEST(a_model_is_the_cpus) {
     for (unsigned i = 0; i < 6; i++) {
         thr_dual_train_options options;
         small(&options);
@@ -42,7 +40,7 @@ static void a_model_is_the_cpus(void **state) {
     }
 }
 
-static void a_training_goes_on_where_it_was_stopped_on_either(void **state) {
+TEST(a_training_goes_on_where_it_was_stopped_on_either) {
     static const char *const devices[][2] = {{"cuda", "cuda"}, {"cuda", "cpu"}, {"cpu", "cuda"}};
     thr_dual_train_options options;
     small(&options);
@@ -63,13 +61,13 @@ static void a_training_goes_on_where_it_was_stopped_on_either(void **state) {
 }
 
 /* "cuda" fails, and "auto" has the CPU's model, unless the device is lost after its first step. */
-static void a_failing_gpu_is_an_error_or_the_cpus_work(void **state) {
+TEST(a_failing_gpu_is_an_error_or_the_cpus_work) {
     static const char *const failures[] = {"alloc 1", "alloc 2",  "alloc 4", "copy 2",
                                            "copy 15", "launch 1", "launch 9"};
     thr_dual_train_options options;
     small(&options);
     (void)dual_train(*state, requests, items, model, &options);
-    for (size_t i = 0; i < sizeof failures / sizeof *failures; i++)
+    for (size_t i = 0; i < COUNT_OF(failures); i++)
         for (int automatic = 0; automatic < 2; automatic++) {
             small(&options);
             thr_context *context = tower_context(automatic ? "auto" : "cuda", NULL);
@@ -85,7 +83,6 @@ static void a_failing_gpu_is_an_error_or_the_cpus_work(void **state) {
 }
 
 static int open_group(void **state) {
-    (void)test_say_seed(state);
     dual_write_items(items);
     dual_write_requests(requests, 1, DUAL_REQUESTS);
     *state = test_context(1, THR_ISA_BEST, NULL);
@@ -95,16 +92,10 @@ static int open_group(void **state) {
 static int close_group(void **state) {
     const char *const files[] = {requests, items, model, other, checkpoint};
     thr_context_free(*state);
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+    for (size_t i = 0; i < COUNT_OF(files); i++)
         (void)unlink(files[i]);
     return 0;
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_model_is_the_cpus),
-        cmocka_unit_test(a_training_goes_on_where_it_was_stopped_on_either),
-        cmocka_unit_test(a_failing_gpu_is_an_error_or_the_cpus_work),
-    };
-    return test_emulator_take(&emulator, 1) ? cmocka_run_group_tests(tests, open_group, close_group) : 77;
-}
+TEST_NEEDS(test_emulator_take(&emulator, 1))
+TEST_GROUP(open_group, close_group)

@@ -5,8 +5,6 @@
 
 #include "dual_tower/trainer.h"
 
-#include <math.h>
-
 static const char items_path[] = NAME("items.tsv"), requests_path[] = NAME("requests.tsv"),
                   model_path[] = NAME("model");
 
@@ -19,7 +17,7 @@ typedef struct naive {
 } naive;
 
 static double *widen(const float *values, size_t n) {
-    double *wide = test_array(n + 1, sizeof *wide);
+    double *wide = test_new(n + 1, sizeof *wide);
     for (size_t i = 0; i < n; i++)
         wide[i] = (double)values[i];
     return wide;
@@ -160,7 +158,7 @@ static float *table_gradient(const thr_dual_trainer *t, thr_side side) {
     const thr_dual_bags *bags = &t->scores.batch.examples[side];
     const size_t n = t->model.config.n_embedding, n_fields = thr_dual_n_fields(&t->model.words[side]);
     const size_t first = side == THR_SIDE_QUERY ? 0 : t->scores.batch.n * thr_dual_n_inputs(&t->model, THR_SIDE_QUERY);
-    float *gradient = test_array(t->tables[side].n, sizeof *gradient);
+    float *gradient = test_new(t->tables[side].n, sizeof *gradient);
     for (size_t bag = 0; bag < bags->n * n_fields; bag++)
         for (size_t e = bags->offsets[bag]; e < bags->offsets[bag + 1]; e++)
             for (size_t c = 0; c < n; c++)
@@ -170,7 +168,7 @@ static float *table_gradient(const thr_dual_trainer *t, thr_side side) {
 
 static float *hits_gradient(const thr_dual_trainer *t) {
     const thr_dual_batch *batch = &t->scores.batch;
-    float *gradient = test_array(t->hits.n, sizeof *gradient);
+    float *gradient = test_new(t->hits.n, sizeof *gradient);
     for (size_t h = 0; h < batch->history_offsets[batch->n]; h++) {
         const thr_dual_history *word = &batch->history[h];
         gradient[thr_dual_n_words(&t->model.words[THR_SIDE_QUERY]) + word->field] += t->scores.d_history[h];
@@ -181,17 +179,16 @@ static float *hits_gradient(const thr_dual_trainer *t) {
 }
 
 static void check_model(thr_context *context, const thr_dual_train_options *options, uint64_t *rng) {
-    thr_dual_trainer *t = test_array(1, sizeof *t);
-    thr_error err;
+    thr_dual_trainer *t = test_new(1, sizeof *t);
     double loss = 0;
-    assert_ok(thr_dual_trainer_start(context, requests_path, items_path, model_path, options, t, &err), &err);
+    expect_ok(thr_dual_trainer_start(context, requests_path, items_path, model_path, options, t, &err));
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++)
         for (size_t i = 0; i < t->tables[side].n; i++)
             t->tables[side].values[i] *= 10; /* so that tanh bends */
     for (size_t i = 0; i < t->hits.n; i++)
         t->hits.values[i] = 0.3f * test_normal(rng);
     const uint32_t *numbers = t->split.train + thr_rng_below(rng, t->split.n_train - BATCH);
-    assert_ok(thr_dual_gradient(t, numbers, BATCH, &loss, &err), &err);
+    expect_ok(thr_dual_gradient(t, numbers, BATCH, &loss, &err));
     naive m = {t,
                {widen(t->tables[0].values, t->tables[0].n), widen(t->tables[1].values, t->tables[1].n)},
                widen(t->dense.values, t->dense.n),
@@ -202,22 +199,15 @@ static void check_model(thr_context *context, const thr_dual_train_options *opti
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++) {
         float *gradient = table_gradient(t, side);
         check_gradient(&m, numbers, m.tables[side], gradient, t->tables[side].n, "embedding", rng);
-        free(gradient);
     }
     if (options->config.hits) {
         float *gradient = hits_gradient(t);
         check_gradient(&m, numbers, m.hits, gradient, t->hits.n, "hit", rng);
-        free(gradient);
     }
-    free(m.tables[0]);
-    free(m.tables[1]);
-    free(m.dense);
-    free(m.hits);
     thr_dual_trainer_free(t);
-    free(t);
 }
 
-static void scores_and_gradients_are_the_naive_models(void **state) {
+TEST(scores_and_gradients_are_the_naive_models) {
     thr_dual_train_options options;
     uint64_t rng = test_seed();
     dual_write_items(items_path);
@@ -232,21 +222,20 @@ static void scores_and_gradients_are_the_naive_models(void **state) {
 }
 
 /* A step moves every weight as the optimiser would by the gradient, and no other. */
-static void words_that_a_batch_lacks_stay(void **state) {
+TEST(words_that_a_batch_lacks_stay) {
     thr_dual_train_options options;
-    thr_error err;
     double loss = 0;
     dual_small(&options);
     dual_write_items(items_path);
     dual_write_requests(requests_path, 0, DUAL_REQUESTS);
     for (int optimiser = THR_DUAL_ADAM; optimiser <= THR_DUAL_FTRL; optimiser++) {
-        thr_dual_trainer *t = test_array(1, sizeof *t);
+        thr_dual_trainer *t = test_new(1, sizeof *t);
         options.optimiser = (thr_dual_optimiser)optimiser;
         options.l1 = optimiser == THR_DUAL_FTRL ? 1e-3f : 0;
-        assert_ok(thr_dual_trainer_start(*state, requests_path, items_path, model_path, &options, t, &err), &err);
+        expect_ok(thr_dual_trainer_start(*state, requests_path, items_path, model_path, &options, t, &err));
         double *before = widen(t->tables[THR_SIDE_ITEM].values, t->tables[THR_SIDE_ITEM].n);
         options.batch = 20;
-        assert_ok(thr_training_device_step(&t->device, t->split.train, &loss, &err), &err);
+        expect_ok(thr_training_device_step(&t->device, t->split.train, &loss, &err));
         float *gradient = table_gradient(t, THR_SIDE_ITEM);
         size_t n_moved = 0;
         for (size_t i = 0; i < t->tables[THR_SIDE_ITEM].n; i++) {
@@ -259,35 +248,31 @@ static void words_that_a_batch_lacks_stay(void **state) {
             n_moved += moved != 0;
         }
         assert_true(n_moved > 20);
-        free(gradient);
-        free(before);
         thr_dual_trainer_free(t);
-        free(t);
     }
 }
 
 /* Two steps of Adam as Kingma and Ba print them, with the options' parameters; more do not fit a float's precision. */
-static void dense_layers_take_the_given_adam(void **state) {
+TEST(dense_layers_take_the_given_adam) {
     static const float parameters[][3] = {{0.9f, 0.999f, 1e-8f}, {0.5f, 0.999f, 1e-8f}, {0.9f, 0.5f, 1e-2f}, {0, 0, 1}};
     thr_dual_train_options options;
-    thr_error err;
     double loss = 0;
     dual_write_items(items_path);
     dual_write_requests(requests_path, 0, DUAL_REQUESTS);
-    for (size_t kind = 0; kind < sizeof parameters / sizeof *parameters; kind++) {
-        thr_dual_trainer *t = test_array(1, sizeof *t);
+    for (size_t kind = 0; kind < COUNT_OF(parameters); kind++) {
+        thr_dual_trainer *t = test_new(1, sizeof *t);
         dual_small(&options);
         options.adam_beta1 = parameters[kind][0];
         options.adam_beta2 = parameters[kind][1];
         options.adam_epsilon = parameters[kind][2];
         const double b1 = (double)options.adam_beta1, b2 = (double)options.adam_beta2;
-        assert_ok(thr_dual_trainer_start(*state, requests_path, items_path, model_path, &options, t, &err), &err);
-        double *w = widen(t->dense.values, t->dense.n), *m = test_array(t->dense.n, sizeof *m);
-        double *v = test_array(t->dense.n, sizeof *v),
+        expect_ok(thr_dual_trainer_start(*state, requests_path, items_path, model_path, &options, t, &err));
+        double *w = widen(t->dense.values, t->dense.n), *m = test_new(t->dense.n, sizeof *m);
+        double *v = test_new(t->dense.n, sizeof *v),
                all = (double)(t->split.n_train / options.batch * options.n_epochs);
         for (int step = 1; step <= 2; step++) {
             const double rate = (double)options.rate * (1 - (step - 1) / all);
-            assert_ok(thr_training_device_step(&t->device, t->split.train, &loss, &err), &err);
+            expect_ok(thr_training_device_step(&t->device, t->split.train, &loss, &err));
             for (size_t i = 0; i < t->dense.n; i++) {
                 const double g = (double)t->dense.gradients[i];
                 m[i] = b1 * m[i] + (1 - b1) * g;
@@ -299,19 +284,6 @@ static void dense_layers_take_the_given_adam(void **state) {
                             (double)t->dense.values[i], w[i]);
             }
         }
-        free(w);
-        free(m);
-        free(v);
         thr_dual_trainer_free(t);
-        free(t);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(scores_and_gradients_are_the_naive_models),
-        cmocka_unit_test(words_that_a_batch_lacks_stay),
-        cmocka_unit_test(dense_layers_take_the_given_adam),
-    };
-    return cmocka_run_group_tests(tests, tower_setup, tower_teardown);
 }

@@ -56,15 +56,13 @@ static inline void dual_small(thr_dual_train_options *options) {
 static inline thr_dual_report dual_train(thr_context *context, const char *requests, const char *items,
                                          const char *path, const thr_dual_train_options *options) {
     thr_dual_report report;
-    thr_error err;
-    assert_ok(thr_dual_train(context, requests, items, path, options, &report, &err), &err);
+    expect_ok(thr_dual_train(context, requests, items, path, options, &report, &err));
     assert_int_equal(access(path, F_OK), 0);
     return report;
 }
 
 static inline thr_dual *dual_open(thr_context *context, const char *path) {
     thr_dual *dual = NULL;
-    thr_error err;
-    assert_ok(thr_dual_open(context, path, &dual, &err), &err);
+    expect_ok(thr_dual_open(context, path, &dual, &err));
     return dual;
 }

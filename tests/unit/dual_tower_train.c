@@ -3,8 +3,6 @@
 #define TOWER_TEST "dual-train"
 #include "dual_tower_support.h"
 
-#include <math.h>
-
 static const char items[] = NAME("items.tsv"), requests[] = NAME("requests.tsv"), model[] = NAME("model"),
                   other[] = NAME("other"), checkpoint[] = NAME("other.checkpoint");
 
@@ -21,8 +19,7 @@ static void check_same_file(thr_context *context, void *arg) {
                 thr_isa_name(thr_context_isa(context)));
 }
 
-static void a_model_is_the_same_for_any_threads_and_level(void **state) {
-    (void)state;
+TEST(a_model_is_the_same_for_any_threads_and_level) {
     static const struct {
         uint32_t n_products;
         bool hits;
@@ -34,7 +31,7 @@ static void a_model_is_the_same_for_any_threads_and_level(void **state) {
                  {5, false, THR_DUAL_LOSS_PRODUCT, THR_DUAL_VALUE_SWAP, THR_DUAL_FTRL},
                  {0, true, THR_DUAL_LOSS_SUM, THR_DUAL_VALUE_SWAP, THR_DUAL_ADAM}};
     write_files();
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+    for (size_t i = 0; i < COUNT_OF(kinds); i++) {
         thr_dual_train_options options;
         dual_small(&options);
         options.config.n_products = kinds[i].n_products;
@@ -50,7 +47,7 @@ static void a_model_is_the_same_for_any_threads_and_level(void **state) {
     }
 }
 
-static void a_seed_gives_a_model_and_another_seed_another(void **state) {
+TEST(a_seed_gives_a_model_and_another_seed_another) {
     thr_dual_train_options options;
     dual_small(&options);
     write_files();
@@ -67,7 +64,7 @@ static void note_epoch(void *user, const thr_tower_epoch *epoch) {
         *first = epoch->valid_loss;
 }
 
-static void learning_makes_validation_better(void **state) {
+TEST(learning_makes_validation_better) {
     dual_write_items(items);
     dual_write_requests(requests, 0, 1500);
     for (int kind = 0; kind < 5; kind++) {
@@ -89,9 +86,8 @@ static void learning_makes_validation_better(void **state) {
     }
 }
 
-static void requests_to_validate_with_may_have_a_file_of_their_own(void **state) {
+TEST(requests_to_validate_with_may_have_a_file_of_their_own) {
     thr_dual_train_options options;
-    thr_error err;
     write_files();
     dual_small(&options);
     options.valid_path = NAME("valid.tsv");
@@ -100,13 +96,12 @@ static void requests_to_validate_with_may_have_a_file_of_their_own(void **state)
     const thr_dual_report report = dual_train(*state, requests, items, model, &options);
     assert_true(report.n_requests == DUAL_REQUESTS && report.n_valid == 33);
     test_write_text(options.valid_path, "u\tad1\nu\tad1 ~ad2\n");
-    assert_error(thr_dual_train(*state, requests, items, other, &options, NULL, &err), THR_EFORMAT, &err,
+    expect_error(thr_dual_train(*state, requests, items, other, &options, NULL, &err), THR_EFORMAT,
                  "2 to validate with, of which 160 and 0 have an ad that is better");
 }
 
-static void words_that_are_rare_are_not_learned(void **state) {
+TEST(words_that_are_rare_are_not_learned) {
     thr_dual_train_options options;
-    thr_error err;
     write_files();
     dual_small(&options);
     options.min_count = 1;
@@ -115,20 +110,19 @@ static void words_that_are_rare_are_not_learned(void **state) {
     const uint32_t some = dual_train(*state, requests, items, model, &options).n_user_words;
     assert_true(some < all && some > 0);
     options.min_count = 1000;
-    assert_error(thr_dual_train(*state, requests, items, model, &options, NULL, &err), THR_EFORMAT, &err,
+    expect_error(thr_dual_train(*state, requests, items, model, &options, NULL, &err), THR_EFORMAT,
                  "no word of users occurs in 1000 requests");
 }
 
-static void options_out_of_range_are_named(void **state) {
+TEST(options_out_of_range_are_named) {
     thr_dual_train_options options;
-    thr_error err;
     write_files();
     (void)unlink(other);
 #define REFUSED(change, words)                                                                                         \
     do {                                                                                                               \
         dual_small(&options);                                                                                          \
         change;                                                                                                        \
-        assert_error(thr_dual_train(*state, requests, items, other, &options, NULL, &err), THR_EINVAL, &err, words);   \
+        expect_error(thr_dual_train(*state, requests, items, other, &options, NULL, &err), THR_EINVAL, words);         \
     } while (0)
     REFUSED(options.config.n_embedding = 0, "0 numbers of an embedding");
     REFUSED(options.config.n_hidden = 4097, "4097 hidden numbers");
@@ -154,20 +148,18 @@ static void options_out_of_range_are_named(void **state) {
     REFUSED(options.l2 = NAN, "an l2 of nan");
     dual_small(&options);
     options.batch = 1000;
-    assert_error(thr_dual_train(*state, requests, items, other, &options, NULL, &err), THR_EFORMAT, &err,
-                 "a batch of 1000");
+    expect_error(thr_dual_train(*state, requests, items, other, &options, NULL, &err), THR_EFORMAT, "a batch of 1000");
     assert_int_not_equal(access(other, F_OK), 0);
 }
 
-static void numbers_that_run_away_end_a_training(void **state) {
+TEST(numbers_that_run_away_end_a_training) {
     thr_dual_train_options options;
-    thr_error err;
     write_files();
     (void)unlink(other);
     for (int kind = 0; kind < 3; kind++) {
         dual_small(&options);
         *(kind == 0 ? &options.rate : kind == 1 ? &options.embedding_rate : &options.hits_rate) = 3e38f;
-        assert_error(thr_dual_train(*state, requests, items, other, &options, NULL, &err), THR_ERANGE, &err,
+        expect_error(thr_dual_train(*state, requests, items, other, &options, NULL, &err), THR_ERANGE,
                      "no longer finite at step");
     }
 }
@@ -177,12 +169,11 @@ static void numbers_that_run_away_end_a_training(void **state) {
 static thr_context *stoppable(tower_stopper *s, uint32_t n_threads) {
     thr_context_options options;
     thr_context *context = NULL;
-    thr_error err;
     thr_context_options_init(&options);
     options.n_threads = n_threads;
     options.progress = tower_stop;
     options.progress_user = s;
-    assert_ok(thr_context_create(&options, &context, &err), &err);
+    expect_ok(thr_context_create(&options, &context, &err));
     return context;
 }
 
@@ -191,7 +182,6 @@ enum { CALLS = 2 + 3 * 2 };
 
 static void stop_and_resume(const thr_dual_train_options *given, unsigned stop_at, bool slow) {
     thr_dual_train_options options = *given;
-    thr_error err;
     tower_stopper s = {.stop_at = stop_at, .slow = slow};
     thr_context *context = stoppable(&s, 2);
     (void)unlink(other);
@@ -201,13 +191,13 @@ static void stop_and_resume(const thr_dual_train_options *given, unsigned stop_a
     options.resume = access(checkpoint, F_OK) == 0;
     assert_true(options.resume == (stop_at > 2));
     context = test_context(3, THR_ISA_BEST, NULL);
-    assert_ok(thr_dual_train(context, requests, items, other, &options, NULL, &err), &err);
+    expect_ok(thr_dual_train(context, requests, items, other, &options, NULL, &err));
     thr_context_free(context);
     assert_case(tower_same_files(model, other), "stopped at call %u: another model", stop_at);
     assert_int_not_equal(access(checkpoint, F_OK), 0);
 }
 
-static void a_training_stopped_anywhere_and_resumed_gives_the_same_model(void **state) {
+TEST(a_training_stopped_anywhere_and_resumed_gives_the_same_model) {
     thr_dual_train_options options;
     write_files();
     for (int optimiser = THR_DUAL_ADAM; optimiser <= THR_DUAL_FTRL; optimiser++) {
@@ -221,9 +211,8 @@ static void a_training_stopped_anywhere_and_resumed_gives_the_same_model(void **
     }
 }
 
-static void a_checkpoint_of_another_training_is_refused(void **state) {
+TEST(a_checkpoint_of_another_training_is_refused) {
     thr_dual_train_options options, changed;
-    thr_error err;
     tower_stopper s = {.stop_at = 6};
     thr_context *context = stoppable(&s, 1);
     write_files();
@@ -235,8 +224,7 @@ static void a_checkpoint_of_another_training_is_refused(void **state) {
         changed = options;                                                                                             \
         changed.resume = true;                                                                                         \
         change;                                                                                                        \
-        assert_error(thr_dual_train(*state, requests, items, other, &changed, NULL, &err), THR_EMISMATCH, &err,        \
-                     words);                                                                                           \
+        expect_error(thr_dual_train(*state, requests, items, other, &changed, NULL, &err), THR_EMISMATCH, words);      \
     } while (0)
     OTHER(changed.config.n_dims++, "other dimensions or switches");
     OTHER(changed.config.hits = false, "other dimensions or switches");
@@ -252,13 +240,12 @@ static void a_checkpoint_of_another_training_is_refused(void **state) {
     (void)unlink(other);
     changed = options;
     changed.resume = true;
-    assert_error(thr_dual_train(*state, requests, items, other, &changed, NULL, &err), THR_ENOTFOUND, &err,
+    expect_error(thr_dual_train(*state, requests, items, other, &changed, NULL, &err), THR_ENOTFOUND,
                  "the best model so far");
 }
 
-static void a_damaged_checkpoint_is_refused(void **state) {
+TEST(a_damaged_checkpoint_is_refused) {
     thr_dual_train_options options;
-    thr_error err;
     tower_stopper s = {.stop_at = 6};
     thr_context *context = stoppable(&s, 1);
     size_t size = 0;
@@ -284,7 +271,6 @@ static void a_damaged_checkpoint_is_refused(void **state) {
                     thr_status_name(status));
         bytes[at] = kept;
     }
-    free(bytes);
 }
 
 /* ------------------------------------------------------------------------------------------------ memory */
@@ -294,13 +280,12 @@ typedef struct job {
     thr_dual_train_options options;
 } job;
 
-static thr_status do_train(void *arg, thr_error *err) {
+static thr_status do_train(void *arg, thr_error *error) {
     job *j = arg;
-    return thr_dual_train(j->context, requests, items, model, &j->options, NULL, err);
+    return thr_dual_train(j->context, requests, items, model, &j->options, NULL, error);
 }
 
-static void every_allocation_may_fail(void **state) {
-    (void)state;
+TEST(every_allocation_may_fail) {
     test_memory memory = {0};
     job j = {.context = test_context(2, THR_ISA_BEST, &memory)};
     dual_write_items(items);
@@ -313,21 +298,4 @@ static void every_allocation_may_fail(void **state) {
     tower_fail_allocations(&memory, do_train, &j);
     thr_context_free(j.context);
     assert_int_equal(atomic_load(&memory.live), 0);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_model_is_the_same_for_any_threads_and_level),
-        cmocka_unit_test(a_seed_gives_a_model_and_another_seed_another),
-        cmocka_unit_test(learning_makes_validation_better),
-        cmocka_unit_test(requests_to_validate_with_may_have_a_file_of_their_own),
-        cmocka_unit_test(words_that_are_rare_are_not_learned),
-        cmocka_unit_test(options_out_of_range_are_named),
-        cmocka_unit_test(numbers_that_run_away_end_a_training),
-        cmocka_unit_test(a_training_stopped_anywhere_and_resumed_gives_the_same_model),
-        cmocka_unit_test(a_checkpoint_of_another_training_is_refused),
-        cmocka_unit_test(a_damaged_checkpoint_is_refused),
-        cmocka_unit_test(every_allocation_may_fail),
-    };
-    return cmocka_run_group_tests(tests, tower_setup, tower_teardown);
 }

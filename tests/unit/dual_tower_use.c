@@ -8,8 +8,6 @@
 #include "dual_tower/model_file.h"
 #include "dual_tower/trainer.h"
 
-#include <math.h>
-
 static const char items[] = NAME("items.tsv"), requests[] = NAME("requests.tsv"), model[] = NAME("model"),
                   damaged[] = NAME("damaged");
 
@@ -61,12 +59,11 @@ static bool has_word(const char *text, size_t length, const thr_dual_hit *hit) {
 static double score(const thr_dual *dual, const float *user, const float *item, const columns *users, size_t u,
                     const columns *all, size_t i) {
     thr_dual_hit hits[16];
-    thr_error err;
     size_t n = 0;
     double sum = 0;
     for (uint32_t d = 0; d < thr_dual_get_info(dual).n_vector; d++)
         sum += (double)user[d] * (double)item[d];
-    assert_ok(thr_dual_hits(dual, users->texts[0][u], users->lengths[0][u], hits, 16, &n, &err), &err);
+    expect_ok(thr_dual_hits(dual, users->texts[0][u], users->lengths[0][u], hits, 16, &n, &err));
     assert_true(n <= 16);
     for (size_t h = 0; h < n; h++)
         if (has_word(all->texts[1][i], all->lengths[1][i], &hits[h]))
@@ -85,17 +82,16 @@ typedef struct judged {
 } judged;
 
 static void judge(thr_context *context, thr_tensors **tensors, judged *j) {
-    thr_error err;
     uint64_t fingerprint = 0;
     memset(j, 0, sizeof *j);
-    assert_ok(thr_tensors_open(context, model, tensors, &err), &err);
-    assert_ok(thr_dual_read(context, *tensors, model, &j->model, &fingerprint, &err), &err);
-    assert_ok(thr_dual_items_read(context, items, &j->lexicon, &j->items, &err), &err);
-    assert_ok(thr_dual_requests_read(context, requests, &j->items, &j->lexicon, &j->requests, &err), &err);
-    assert_ok(thr_dual_map_make(context, &j->lexicon, j->model.words, &j->map, &err), &err);
+    expect_ok(thr_tensors_open(context, model, tensors, &err));
+    expect_ok(thr_dual_read(context, *tensors, model, &j->model, &fingerprint, &err));
+    expect_ok(thr_dual_items_read(context, items, &j->lexicon, &j->items, &err));
+    expect_ok(thr_dual_requests_read(context, requests, &j->items, &j->lexicon, &j->requests, &err));
+    expect_ok(thr_dual_map_make(context, &j->lexicon, j->model.words, &j->map, &err));
     const thr_dual_data data = {&j->model, &j->lexicon, &j->items, &j->map};
     const thr_dual_some some = {&j->requests, NULL, j->requests.n};
-    assert_ok(thr_dual_evaluate_all(context, &data, &some, NULL, &j->all, &err), &err);
+    expect_ok(thr_dual_evaluate_all(context, &data, &some, NULL, &j->all, &err));
 }
 
 static void free_judged(thr_context *context, thr_tensors *tensors, judged *j) {
@@ -108,12 +104,11 @@ static void free_judged(thr_context *context, thr_tensors *tensors, judged *j) {
     thr_tensors_free(tensors);
 }
 
-static void vectors_and_hits_add_up_to_the_scores(void **state) {
+TEST(vectors_and_hits_add_up_to_the_scores) {
     for (int kind = 0; kind < 4; kind++) {
         columns users, all;
         judged j;
         thr_tensors *tensors = NULL;
-        thr_error err;
         double most = 0;
         (void)make_model(*state, kind % 2 == 0, kind / 2 == 0);
         dual_write_requests(requests, 900, 300); /* with words that were not learned */
@@ -122,9 +117,9 @@ static void vectors_and_hits_add_up_to_the_scores(void **state) {
         read_columns(items, &all);
         thr_dual *dual = dual_open(*state, model);
         const uint32_t n_vector = thr_dual_get_info(dual).n_vector;
-        float *u = test_array(users.n * n_vector, sizeof *u), *a = test_array(all.n * n_vector, sizeof *a);
-        assert_ok(thr_dual_encode(dual, THR_SIDE_QUERY, users.texts[0], users.lengths[0], users.n, u, &err), &err);
-        assert_ok(thr_dual_encode(dual, THR_SIDE_ITEM, all.texts[1], all.lengths[1], all.n, a, &err), &err);
+        float *u = test_new(users.n * n_vector, sizeof *u), *a = test_new(all.n * n_vector, sizeof *a);
+        expect_ok(thr_dual_encode(dual, THR_SIDE_QUERY, users.texts[0], users.lengths[0], users.n, u, &err));
+        expect_ok(thr_dual_encode(dual, THR_SIDE_ITEM, all.texts[1], all.lengths[1], all.n, a, &err));
         for (size_t r = 0; r < users.n; r++)
             for (size_t e = (size_t)j.requests.ad_offsets[r]; e < j.requests.ad_offsets[r + 1]; e++) {
                 const uint32_t item = j.requests.ads[e];
@@ -135,10 +130,6 @@ static void vectors_and_hits_add_up_to_the_scores(void **state) {
                 most = fmax(most, fabs(want));
             }
         assert_true(most > 0.1);
-        free(u);
-        free(a);
-        free(users.bytes);
-        free(all.bytes);
         thr_dual_free(dual);
         free_judged(*state, tensors, &j);
     }
@@ -152,44 +143,38 @@ typedef struct encoding {
 
 static void check_same_vectors(thr_context *context, void *arg) {
     const encoding *e = arg;
-    thr_error err;
     thr_dual *dual = dual_open(context, model);
     const size_t n_vector = thr_dual_get_info(dual).n_vector, n = e->users->n;
-    float *got = test_array(n * n_vector, sizeof *got);
-    assert_ok(thr_dual_encode(dual, THR_SIDE_QUERY, e->users->texts[0], e->users->lengths[0], n, got, &err), &err);
+    float *got = test_new(n * n_vector, sizeof *got);
+    expect_ok(thr_dual_encode(dual, THR_SIDE_QUERY, e->users->texts[0], e->users->lengths[0], n, got, &err));
     assert_memory_equal(got, e->want, n * n_vector * sizeof *got);
     for (size_t i = 0; i < n; i += 37) { /* one by one */
-        assert_ok(thr_dual_encode(dual, THR_SIDE_QUERY, e->users->texts[0] + i, e->users->lengths[0] + i, 1, got, &err),
-                  &err);
+        expect_ok(
+            thr_dual_encode(dual, THR_SIDE_QUERY, e->users->texts[0] + i, e->users->lengths[0] + i, 1, got, &err));
         assert_memory_equal(got, e->want + i * n_vector, n_vector * sizeof *got);
     }
-    free(got);
     thr_dual_free(dual);
 }
 
-static void a_vector_is_the_same_wherever_it_is_made(void **state) {
+TEST(a_vector_is_the_same_wherever_it_is_made) {
     columns users;
-    thr_error err;
     (void)make_model(*state, true, true);
     read_columns(requests, &users);
     thr_dual *dual = dual_open(*state, model);
-    float *want = test_array(users.n * thr_dual_get_info(dual).n_vector, sizeof *want);
-    assert_ok(thr_dual_encode(dual, THR_SIDE_QUERY, users.texts[0], users.lengths[0], users.n, want, &err), &err);
+    float *want = test_new(users.n * thr_dual_get_info(dual).n_vector, sizeof *want);
+    expect_ok(thr_dual_encode(dual, THR_SIDE_QUERY, users.texts[0], users.lengths[0], users.n, want, &err));
     encoding e = {dual, &users, want};
     tower_each_context(check_same_vectors, &e);
-    free(want);
-    free(users.bytes);
     thr_dual_free(dual);
 }
 
-static void hits_are_words_of_the_text(void **state) {
+TEST(hits_are_words_of_the_text) {
     static const char text[] = "age=1 click.category=3:2 seen.category=3 click.brand=99:4 bought.brand=1 click.x";
     thr_dual_hit hits[8];
-    thr_error err;
     size_t n = 0;
     (void)make_model(*state, true, true);
     thr_dual *dual = dual_open(*state, model);
-    assert_ok(thr_dual_hits(dual, text, strlen(text), hits, 8, &n, &err), &err);
+    expect_ok(thr_dual_hits(dual, text, strlen(text), hits, 8, &n, &err));
     assert_int_equal(n, 3); /* the field counts for brand=99; of bought and click.x nothing was learned */
     assert_true(hits[0].length == 10 && memcmp(hits[0].word, "category=3", 10) == 0);
     assert_ptr_equal(hits[0].word, text + 12);
@@ -197,95 +182,89 @@ static void hits_are_words_of_the_text(void **state) {
     assert_true(hits[2].length == 8 && memcmp(hits[2].word, "brand=99", 8) == 0 && hits[2].weight != 0);
     assert_true(hits[0].weight > 0); /* the best ads of the log are of that category */
     hits[1].weight = 77;
-    assert_ok(thr_dual_hits(dual, text, strlen(text), hits, 1, &n, &err), &err);
+    expect_ok(thr_dual_hits(dual, text, strlen(text), hits, 1, &n, &err));
     assert_true(n == 3 && hits[1].weight == 77); /* no more than there is room for */
-    assert_error(thr_dual_hits(dual, "a=1:1e99", 8, hits, 8, &n, &err), THR_ERANGE, &err, "not finite");
+    expect_error(thr_dual_hits(dual, "a=1:1e99", 8, hits, 8, &n, &err), THR_ERANGE, "not finite");
     thr_dual_free(dual);
     (void)make_model(*state, true, false);
     dual = dual_open(*state, model);
-    assert_ok(thr_dual_hits(dual, text, strlen(text), hits, 8, &n, &err), &err);
+    expect_ok(thr_dual_hits(dual, text, strlen(text), hits, 8, &n, &err));
     assert_int_equal(n, 0);
     thr_dual_free(dual);
 }
 
-static void texts_that_are_wrong_are_refused(void **state) {
+TEST(texts_that_are_wrong_are_refused) {
     const char *const texts[] = {"a=1", "a=1:1e99", ".a=1"};
     float out[3 * 10];
-    thr_error err;
     (void)make_model(*state, true, true);
     thr_dual *dual = dual_open(*state, model);
-    assert_ok(thr_dual_encode(dual, THR_SIDE_QUERY, texts, NULL, 1, out, &err), &err);
-    assert_error(thr_dual_encode(dual, THR_SIDE_QUERY, texts, NULL, 2, out, &err), THR_ERANGE, &err, "not finite");
-    assert_error(thr_dual_encode(dual, THR_SIDE_QUERY, texts + 2, NULL, 1, out, &err), THR_EFORMAT, &err, "no name");
-    assert_ok(thr_dual_encode(dual, THR_SIDE_ITEM, texts, NULL, 3, out, &err), &err); /* items have no numbers */
-    assert_error(thr_dual_encode(dual, (thr_side)2, texts, NULL, 1, out, &err), THR_EINVAL, &err, "side 2");
+    expect_ok(thr_dual_encode(dual, THR_SIDE_QUERY, texts, NULL, 1, out, &err));
+    expect_error(thr_dual_encode(dual, THR_SIDE_QUERY, texts, NULL, 2, out, &err), THR_ERANGE, "not finite");
+    expect_error(thr_dual_encode(dual, THR_SIDE_QUERY, texts + 2, NULL, 1, out, &err), THR_EFORMAT, "no name");
+    expect_ok(thr_dual_encode(dual, THR_SIDE_ITEM, texts, NULL, 3, out, &err)); /* items have no numbers */
+    expect_error(thr_dual_encode(dual, (thr_side)2, texts, NULL, 1, out, &err), THR_EINVAL, "side 2");
     assert_int_equal(truncate(model, 0), 0);
-    assert_error(thr_dual_encode(dual, THR_SIDE_QUERY, texts, NULL, 1, out, &err), THR_ECHANGED, &err, model);
+    expect_error(thr_dual_encode(dual, THR_SIDE_QUERY, texts, NULL, 1, out, &err), THR_ECHANGED, model);
     size_t n;
-    assert_error(thr_dual_hits(dual, texts[0], 3, NULL, 0, &n, &err), THR_ECHANGED, &err, model);
+    expect_error(thr_dual_hits(dual, texts[0], 3, NULL, 0, &n, &err), THR_ECHANGED, model);
     thr_dual_free(dual);
 }
 
-static void quality_is_that_of_the_metrics(void **state) {
+TEST(quality_is_that_of_the_metrics) {
     thr_dual_quality quality;
-    thr_error err;
     judged j;
     thr_tensors *tensors = NULL;
     double gauc = 0, recall = 0, by_value = 0;
     const thr_dual_report report = make_model(*state, true, true);
     dual_write_requests(requests, 400, 200);
     thr_dual *dual = dual_open(*state, model);
-    assert_ok(thr_dual_eval(dual, requests, items, &quality, &err), &err);
+    expect_ok(thr_dual_eval(dual, requests, items, &quality, &err));
     judge(*state, &tensors, &j);
     const thr_ranked ranked = {j.requests.n, j.requests.ad_offsets, j.all.scores, NULL, j.requests.values};
-    assert_ok(thr_gauc(&ranked, &gauc, &err), &err); /* no best ad of the log has an equal one */
-    assert_ok(thr_top_recall(&ranked, 5, &recall, &by_value, &err), &err);
+    expect_ok(thr_gauc(&ranked, &gauc, &err)); /* no best ad of the log has an equal one */
+    expect_ok(thr_top_recall(&ranked, 5, &recall, &by_value, &err));
     assert_true(quality.gauc == gauc && quality.recall_5 == recall && quality.value_recall_5 == by_value);
     assert_true(quality.n_requests == 200 && quality.n_ads == 200 * DUAL_ADS && quality.recall_10 == 1);
     assert_true(quality.gauc > 0.6 && report.valid_gauc > 0.6);
     test_write_text(requests, "u\tad1\n");
-    assert_error(thr_dual_eval(dual, requests, items, &quality, &err), THR_EINVAL, &err, "none of 1 requests");
+    expect_error(thr_dual_eval(dual, requests, items, &quality, &err), THR_EINVAL, "none of 1 requests");
     thr_dual_free(dual);
     free_judged(*state, tensors, &j);
 }
 
 /* ------------------------------------------------------------------------------------------------ files */
 
-static void models_of_other_kinds_are_distinguished(void **state) {
+TEST(models_of_other_kinds_are_distinguished) {
     thr_tower *tower = NULL;
     thr_dual *dual = NULL;
-    thr_error err;
     bool is_dual = false;
     (void)make_model(*state, false, true);
-    assert_ok(thr_dual_probe(*state, model, &is_dual, &err), &err);
+    expect_ok(thr_dual_probe(*state, model, &is_dual, &err));
     assert_true(is_dual);
-    assert_error(thr_tower_open(*state, model, &tower, &err), THR_EFORMAT, &err, "is not a model of texts");
+    expect_error(thr_tower_open(*state, model, &tower, &err), THR_EFORMAT, "is not a model of texts");
     tower_make(damaged, 2, 2);
-    assert_ok(thr_dual_probe(*state, damaged, &is_dual, &err), &err);
+    expect_ok(thr_dual_probe(*state, damaged, &is_dual, &err));
     assert_false(is_dual);
-    assert_error(thr_dual_open(*state, damaged, &dual, &err), THR_EFORMAT, &err, "is not a dual tower");
+    expect_error(thr_dual_open(*state, damaged, &dual, &err), THR_EFORMAT, "is not a dual tower");
     assert_null(dual);
-    assert_error(thr_dual_probe(*state, NAME("none"), &is_dual, &err), THR_ENOTFOUND, &err, NAME("none"));
+    expect_error(thr_dual_probe(*state, NAME("none"), &is_dual, &err), THR_ENOTFOUND, NAME("none"));
 }
 
-static void a_newer_version_is_refused_as_that(void **state) {
+TEST(a_newer_version_is_refused_as_that) {
     static const char key[] = "\"thresher.dual\":\"";
     size_t size = 0, at = 0;
     thr_dual *dual = NULL;
-    thr_error err;
     (void)make_model(*state, true, true);
     char *bytes = tower_read(model, &size);
     while (at + sizeof key < size && memcmp(bytes + at, key, sizeof key - 1) != 0)
         at++;
     bytes[at + sizeof key - 1] = '2';
     test_write_file(damaged, bytes, size);
-    assert_error(thr_dual_open(*state, damaged, &dual, &err), THR_EVERSION, &err,
-                 "version 2, this build reads up to 1");
-    free(bytes);
+    expect_error(thr_dual_open(*state, damaged, &dual, &err), THR_EVERSION, "version 2, this build reads up to 1");
 }
 
 /* Of every bit that is flipped, and wherever the file is cut: refused, unless a blank of the header became another. */
-static void damage_anywhere_is_found(void **state) {
+TEST(damage_anywhere_is_found) {
     size_t size = 0;
     uint64_t rng = test_seed();
     (void)make_model(*state, true, true);
@@ -300,7 +279,6 @@ static void damage_anywhere_is_found(void **state) {
         assert_non_null(file);
         assert_true(fwrite(bytes, 1, cut ? at : size, file) == (cut ? at : size) && fclose(file) == 0);
         thr_dual *dual = NULL;
-        thr_error err;
         const thr_status status = thr_dual_open(*state, damaged, &dual, &err);
         assert_case(status == THR_EFORMAT || status == THR_ECORRUPT || status == THR_EVERSION ||
                         (is_blank && status == THR_OK),
@@ -309,7 +287,6 @@ static void damage_anywhere_is_found(void **state) {
         thr_dual_free(dual);
         bytes[at] = kept;
     }
-    free(bytes);
 }
 
 /* ------------------------------------------------------------------------------------------------ memory */
@@ -320,31 +297,30 @@ typedef struct job {
     columns users;
 } job;
 
-static thr_status do_open(void *arg, thr_error *err) {
+static thr_status do_open(void *arg, thr_error *error) {
     job *j = arg;
     thr_dual *dual = NULL;
-    const thr_status status = thr_dual_open(j->context, model, &dual, err);
+    const thr_status status = thr_dual_open(j->context, model, &dual, error);
     assert_true((status == THR_OK) == (dual != NULL));
     thr_dual_free(dual);
     return status;
 }
 
-static thr_status do_encode(void *arg, thr_error *err) {
+static thr_status do_encode(void *arg, thr_error *error) {
     job *j = arg;
-    float *out = test_array(j->users.n * thr_dual_get_info(j->dual).n_vector, sizeof *out);
+    float *out = test_new(j->users.n * thr_dual_get_info(j->dual).n_vector, sizeof *out);
     const thr_status status =
-        thr_dual_encode(j->dual, THR_SIDE_QUERY, j->users.texts[0], j->users.lengths[0], j->users.n, out, err);
-    free(out);
+        thr_dual_encode(j->dual, THR_SIDE_QUERY, j->users.texts[0], j->users.lengths[0], j->users.n, out, error);
     return status;
 }
 
-static thr_status do_eval(void *arg, thr_error *err) {
+static thr_status do_eval(void *arg, thr_error *error) {
     job *j = arg;
     thr_dual_quality quality;
-    return thr_dual_eval(j->dual, requests, items, &quality, err);
+    return thr_dual_eval(j->dual, requests, items, &quality, error);
 }
 
-static void every_allocation_may_fail(void **state) {
+TEST(every_allocation_may_fail) {
     test_memory memory = {0};
     job j = {.context = test_context(2, THR_ISA_BEST, &memory)};
     (void)make_model(*state, true, true);
@@ -354,22 +330,6 @@ static void every_allocation_may_fail(void **state) {
     tower_fail_allocations(&memory, do_encode, &j);
     tower_fail_allocations(&memory, do_eval, &j);
     thr_dual_free(j.dual);
-    free(j.users.bytes);
     thr_context_free(j.context);
     assert_int_equal(atomic_load(&memory.live), 0);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(vectors_and_hits_add_up_to_the_scores),
-        cmocka_unit_test(a_vector_is_the_same_wherever_it_is_made),
-        cmocka_unit_test(hits_are_words_of_the_text),
-        cmocka_unit_test(texts_that_are_wrong_are_refused),
-        cmocka_unit_test(quality_is_that_of_the_metrics),
-        cmocka_unit_test(models_of_other_kinds_are_distinguished),
-        cmocka_unit_test(a_newer_version_is_refused_as_that),
-        cmocka_unit_test(damage_anywhere_is_found),
-        cmocka_unit_test(every_allocation_may_fail),
-    };
-    return cmocka_run_group_tests(tests, tower_setup, tower_teardown);
 }

@@ -138,7 +138,6 @@ static void make_a_head(thr_context *context, const char *path, thr_dtype dtype)
     thr_head *head = head_make(context, &h);
     assert_ok(thr_head_save(head, path, true, &error), &error);
     thr_head_free(head);
-    head_drawn_free(&h);
 }
 
 static void make_head(thr_context *context, const char *path) {
@@ -483,18 +482,13 @@ static void check_kind(thr_context *context, const kind *k, uint64_t n_rounds) {
     free(data);
 }
 
-static void mutants_do_no_harm(void **state) {
+TEST(mutants_do_no_harm) {
     const char *rounds = getenv("THR_TEST_ROUNDS");
-    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++)
+    for (size_t k = 0; k < COUNT_OF(kinds); k++)
         check_kind(*state, &kinds[k], rounds == NULL ? 200 : strtoull(rounds, NULL, 10));
     const char *const others[] = {EXAMPLES, PAIRS, RESUMED, REQUESTS, ADS};
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+    for (size_t i = 0; i < COUNT_OF(others); i++)
         (void)unlink(others[i]);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(mutants_do_no_harm),
-    };
-    return test_run_in_directory(tests, 1, NULL);
-}
+TEST_IN_CONTEXT(1, NULL)

@@ -2,11 +2,7 @@
 /* gguf_support.h - GGUF files written value by value, for tests that read them. */
 #pragma once
 
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "support.h"
+#include "test.h"
 
 enum { GGUF_ROOM = 1 << 16 };
 

@@ -60,12 +60,10 @@ static void check(thr_head *head, const float *states, uint32_t k, const thr_hea
     uint8_t certified[STATES];
     float logits[STATES * MOST_K];
     thr_head_query_options o = *options;
-    thr_error err;
     memset(certified, 7, sizeof certified);
     o.certified = certified;
-    assert_ok(thr_head_query(head, &rows, k, NULL, &(thr_head_answers){full, NULL, NULL}, &err), &err);
-    assert_ok(thr_head_query(head, &rows, k, &o, &(thr_head_answers){words, k % 2 == 0 ? logits : NULL, NULL}, &err),
-              &err);
+    expect_ok(thr_head_query(head, &rows, k, NULL, &(thr_head_answers){full, NULL, NULL}, &err));
+    expect_ok(thr_head_query(head, &rows, k, &o, &(thr_head_answers){words, k % 2 == 0 ? logits : NULL, NULL}, &err));
     for (size_t i = 0; i < STATES; i++) {
         const bool same = memcmp(words + i * k, full + i * k, k * sizeof *words) == 0;
         assert_true(certified[i] <= 1);
@@ -82,7 +80,7 @@ static void check_kind(thr_context *context, kind how, uint32_t n_planes, thr_dt
     head_drawn h = head_draw(&shape, rng, how == TIES);
     draw_weights(&h, how, rng);
     thr_head *head = head_make(context, &h);
-    float *states = test_array((size_t)STATES * shape.n_dims, sizeof *states);
+    float *states = test_new((size_t)STATES * shape.n_dims, sizeof *states);
     head_draw_rows(rng, states, STATES, shape.n_dims, how == TIES);
     for (size_t i = 0; i < STATES; i++)
         for (uint32_t d = 0; d < shape.n_dims; d++) { /* every other near a word, one in ten of a single component */
@@ -101,12 +99,10 @@ static void check_kind(thr_context *context, kind how, uint32_t n_planes, thr_dt
         o.group = round == 3 ? 0 : 1;
         check(head, states, 1 + (uint32_t)thr_rng_below(rng, MOST_K), &o, sum);
     }
-    free(states);
     thr_head_free(head);
-    head_drawn_free(&h);
 }
 
-static void no_other_answer_is_certified(void **state) {
+TEST(no_other_answer_is_certified) {
     uint64_t rng = test_seed();
     for (int how = 0; how < N_KINDS; how++) {
         counts few = {0, 0, 0}, many = {0, 0, 0};
@@ -122,13 +118,13 @@ static void no_other_answer_is_certified(void **state) {
 }
 
 /* With 8 planes most answers are certain, once a shortlist is long enough. */
-static void many_planes_certify(void **state) {
+TEST(many_planes_certify) {
     uint64_t rng = test_seed() + 1;
     counts sum = {0, 0, 0};
     const head_case shape = {3000, 200, THR_DTYPE_F32, true, false, 0, 0, 0, 8};
     head_drawn h = head_draw(&shape, &rng, false);
     thr_head *head = head_make(*state, &h);
-    float *states = test_array((size_t)STATES * shape.n_dims, sizeof *states);
+    float *states = test_new((size_t)STATES * shape.n_dims, sizeof *states);
     thr_head_query_options o;
     test_gaussian(&rng, states, (size_t)STATES * shape.n_dims);
     thr_head_query_options_init(&o);
@@ -137,17 +133,15 @@ static void many_planes_certify(void **state) {
     check(head, states, 10, &o, &sum);
     assert_case(sum.certified > STATES * 9 / 10, "seed %llu: %zu of %d states", (unsigned long long)test_seed(),
                 sum.certified, (int)STATES);
-    free(states);
     thr_head_free(head);
-    head_drawn_free(&h);
 }
 
-static void screens_certify_what_they_know(void **state) {
+TEST(screens_certify_what_they_know) {
     uint64_t rng = test_seed() + 2;
     const head_case shape = {500, 30, THR_DTYPE_F32, true, false, 8, 2, 4, 2};
     head_drawn h = head_draw(&shape, &rng, false);
     thr_head *head = head_make(*state, &h);
-    float *states = test_array((size_t)STATES * shape.n_dims, sizeof *states);
+    float *states = test_new((size_t)STATES * shape.n_dims, sizeof *states);
     test_gaussian(&rng, states, (size_t)STATES * shape.n_dims);
     for (int screen = THR_HEAD_SCREEN_FULL; screen <= THR_HEAD_SCREEN_PLANES; screen++) {
         counts sum = {0, 0, 0};
@@ -160,18 +154,15 @@ static void screens_certify_what_they_know(void **state) {
         assert_int_equal(sum.certified,
                          screen == THR_HEAD_SCREEN_FULL || screen == THR_HEAD_SCREEN_PLANES ? (size_t)STATES : 0);
     }
-    free(states);
     thr_head_free(head);
-    head_drawn_free(&h);
 }
 
-static void certificates_do_not_depend_on_threads_or_kernels(void **state) {
-    (void)state;
+TEST(certificates_do_not_depend_on_threads_or_kernels) {
     uint64_t rng = test_seed() + 3;
     const head_case shape = {900, 120, THR_DTYPE_F16, true, false, 0, 0, 0, 6};
     thr_context *contexts[] = {test_context(1, THR_ISA_SCALAR, NULL), test_context(3, THR_ISA_BEST, NULL)};
     head_drawn h = head_draw(&shape, &rng, false);
-    float *states = test_array((size_t)STATES * shape.n_dims, sizeof *states);
+    float *states = test_new((size_t)STATES * shape.n_dims, sizeof *states);
     uint8_t certified[2][STATES];
     size_t n = 0;
     test_gaussian(&rng, states, (size_t)STATES * shape.n_dims);
@@ -180,12 +171,11 @@ static void certificates_do_not_depend_on_threads_or_kernels(void **state) {
         thr_head *head = head_make(contexts[i], &h);
         uint32_t words[STATES * 4];
         thr_head_query_options o;
-        thr_error err;
         thr_head_query_options_init(&o);
         o.screen = THR_HEAD_SCREEN_PLANES;
         o.n_shortlist = 60;
         o.certified = certified[i];
-        assert_ok(thr_head_query(head, &rows, 4, &o, &(thr_head_answers){words, NULL, NULL}, &err), &err);
+        expect_ok(thr_head_query(head, &rows, 4, &o, &(thr_head_answers){words, NULL, NULL}, &err));
         thr_head_free(head);
         thr_context_free(contexts[i]);
     }
@@ -193,16 +183,6 @@ static void certificates_do_not_depend_on_threads_or_kernels(void **state) {
     for (size_t i = 0; i < STATES; i++)
         n += certified[0][i];
     assert_case(n > 0 && n < STATES, "seed %llu: %zu of %d states", (unsigned long long)test_seed(), n, (int)STATES);
-    free(states);
-    head_drawn_free(&h);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_other_answer_is_certified),
-        cmocka_unit_test(many_planes_certify),
-        cmocka_unit_test(screens_certify_what_they_know),
-        cmocka_unit_test(certificates_do_not_depend_on_threads_or_kernels),
-    };
-    return test_run_with_context(tests);
-}
+TEST_IN_CONTEXT(2, NULL)

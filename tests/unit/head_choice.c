@@ -14,9 +14,9 @@ typedef struct slow_query {
     int n_asked, fails_at;
 } slow_query;
 
-static thr_status ask_slowly(void *arg, thr_head_screen screen, thr_error *err) {
+static thr_status ask_slowly(void *arg, thr_head_screen screen, thr_error *error) {
     slow_query *q = arg;
-    (void)err;
+    (void)error;
     assert_true(screen == THR_HEAD_SCREEN_FULL || screen == THR_HEAD_SCREEN_PLANES);
     const double start = thr_clock(), seconds = screen == THR_HEAD_SCREEN_FULL ? q->full : q->planes;
     while (thr_clock() - start < seconds)
@@ -26,12 +26,11 @@ static thr_status ask_slowly(void *arg, thr_head_screen screen, thr_error *err) 
 
 static thr_head_screen choose(thr_head *head, size_t n_states, uint32_t n_shortlist, slow_query *q) {
     thr_head_screen screen = THR_HEAD_SCREEN_WTA;
-    thr_error err;
-    assert_ok(thr_head_choose_screen(head, n_states, n_shortlist, ask_slowly, q, &screen, &err), &err);
+    expect_ok(thr_head_choose_screen(head, n_states, n_shortlist, ask_slowly, q, &screen, &err));
     return screen;
 }
 
-static void the_faster_way_is_taken_and_kept(void **state) {
+TEST(the_faster_way_is_taken_and_kept) {
     uint64_t rng = test_seed();
     head_drawn h = head_draw(&SHAPE, &rng, false);
     thr_head *head = head_make(*state, &h);
@@ -50,7 +49,6 @@ static void the_faster_way_is_taken_and_kept(void **state) {
     assert_int_equal(choose(head, 1, UINT32_MAX, &planes_win), THR_HEAD_SCREEN_PLANES);
     assert_int_equal(choose(head, SIZE_MAX, 1, &planes_win), THR_HEAD_SCREEN_PLANES);
     thr_head_free(head);
-    head_drawn_free(&h);
 }
 
 typedef struct answer {
@@ -64,7 +62,6 @@ static answer ask(thr_head *head, const float *states, thr_head_screen screen, t
     answer a;
     thr_head_query_options o;
     thr_head_times times = {-1, -1, -1, -1};
-    thr_error err;
     memset(&a, 0, sizeof a);
     thr_head_query_options_init(&o);
     o.screen = screen;
@@ -72,18 +69,18 @@ static answer ask(thr_head *head, const float *states, thr_head_screen screen, t
     o.n_shortlist = screen == THR_HEAD_SCREEN_FULL ? THR_HEAD_AUTO : 40;
     o.used = &a.used;
     o.times = &times;
-    assert_ok(thr_head_query(head, &rows, K, &o, &(thr_head_answers){a.words, a.logits, a.log_probs}, &err), &err);
+    expect_ok(thr_head_query(head, &rows, K, &o, &(thr_head_answers){a.words, a.logits, a.log_probs}, &err));
     assert_true(times.score > 0 && times.screen >= 0);
     return a;
 }
 
-static void answers_are_those_of_the_screen_that_was_used(void **state) {
+TEST(answers_are_those_of_the_screen_that_was_used) {
     uint64_t rng = test_seed() + 1;
     head_drawn h = head_draw(&SHAPE, &rng, false);
     thr_head *head = head_make(*state, &h);
     float states[STATES * 32];
     slow_query full_wins = {0, 0.02, 0, 0}, planes_win = {0.02, 0, 0, 0};
-    test_gaussian(&rng, states, sizeof states / sizeof *states);
+    test_gaussian(&rng, states, COUNT_OF(states));
     const answer full = ask(head, states, THR_HEAD_SCREEN_FULL, THR_HEAD_NORMALISER_CANDIDATES);
     const answer planes = ask(head, states, THR_HEAD_SCREEN_PLANES, THR_HEAD_NORMALISER_CANDIDATES);
     assert_int_equal(full.used, THR_HEAD_SCREEN_FULL);
@@ -112,13 +109,6 @@ static void answers_are_those_of_the_screen_that_was_used(void **state) {
     const answer bare = ask(head, states, THR_HEAD_SCREEN_AUTO, THR_HEAD_NORMALISER_CANDIDATES);
     assert_memory_equal(&bare, &full, sizeof bare);
     thr_head_free(head);
-    head_drawn_free(&h);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_faster_way_is_taken_and_kept),
-        cmocka_unit_test(answers_are_those_of_the_screen_that_was_used),
-    };
-    return test_run_with_context(tests);
-}
+TEST_IN_CONTEXT(2, NULL)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* head_compare.c - the loss of a head against another is computed from their words and log-probabilities. */
-#include <math.h>
-#include <string.h>
 
 #include "head_support.h"
 
@@ -22,10 +20,9 @@ static thr_head_loss naive(thr_head *head, thr_head *truth, const thr_matrix *st
     thr_head_query_options o = *options;
     thr_head_loss loss = {.worst = 1};
     double n_both = 0;
-    thr_error err;
     o.n_candidates = n_candidates;
-    assert_ok(thr_head_query(head, states, K, &o, &(thr_head_answers){words, NULL, log_probs}, &err), &err);
-    assert_ok(thr_head_query(truth, states, K, NULL, &(thr_head_answers){wanted, NULL, wanted_log_probs}, &err), &err);
+    expect_ok(thr_head_query(head, states, K, &o, &(thr_head_answers){words, NULL, log_probs}, &err));
+    expect_ok(thr_head_query(truth, states, K, NULL, &(thr_head_answers){wanted, NULL, wanted_log_probs}, &err));
     for (int s = 0; s < STATES; s++) {
         double n = 0;
         for (int i = s * K; i < (s + 1) * K; i++)
@@ -49,7 +46,7 @@ static void assert_near(double is, double wanted) {
     assert_true(fabs(is - wanted) <= 1e-12 * (1 + fabs(wanted)));
 }
 
-static void a_loss_is_that_of_the_answers(void **state) {
+TEST(a_loss_is_that_of_the_answers) {
     static const thr_dtype KINDS[] = {THR_DTYPE_F32, THR_DTYPE_F16, THR_DTYPE_BF16, THR_DTYPE_I8};
     uint64_t rng = test_seed();
     float states[STATES * DIMS];
@@ -63,11 +60,10 @@ static void a_loss_is_that_of_the_answers(void **state) {
         for (int screen = 0; screen < 2; screen++) {
             thr_head_query_options o;
             thr_head_loss loss;
-            thr_error err;
             thr_head_query_options_init(&o);
             o.screen = screen == 0 ? THR_HEAD_SCREEN_FULL : THR_HEAD_SCREEN_PLANES;
             o.n_shortlist = 12;
-            assert_ok(thr_head_compare(head, truth, &rows, K, &o, &loss, &err), &err);
+            expect_ok(thr_head_compare(head, truth, &rows, K, &o, &loss, &err));
             const thr_head_loss wanted = naive(head, truth, &rows, &o);
             assert_near(loss.recall, wanted.recall);
             assert_near(loss.worst, wanted.worst);
@@ -83,38 +79,28 @@ static void a_loss_is_that_of_the_answers(void **state) {
     }
     assert_true(errors[0] == 0 && errors[1] > 0 && errors[2] > errors[1] && errors[3] > errors[1] && errors[3] < 0.1);
     thr_head_free(truth);
-    head_drawn_free(&h);
 }
 
-static void what_cannot_be_compared_is_refused(void **state) {
+TEST(what_cannot_be_compared_is_refused) {
     static const head_case SMALLER = {WORDS - 1, DIMS, THR_DTYPE_F32, false, false, 0, 0, 0, 0};
     uint64_t rng = test_seed();
     float states[DIMS] = {1};
     thr_head_loss loss;
-    thr_error err;
     head_drawn h = head_draw(&SHAPE, &rng, false), other = head_draw(&SMALLER, &rng, false);
     thr_head *a = head_make(*state, &h), *b = head_make(*state, &other);
     const thr_matrix rows = thr_matrix_f32(states, 1, DIMS), none = thr_matrix_f32(states, 0, DIMS);
-    assert_error(thr_head_compare(a, b, &rows, K, NULL, &loss, &err), THR_EDIM, &err,
+    expect_error(thr_head_compare(a, b, &rows, K, NULL, &loss, &err), THR_EDIM,
                  "a head of 400 words and 24 dimensions beside one of 399 and 24: compare heads of the same words and "
                  "dimensions");
-    assert_error(thr_head_compare(a, a, &none, K, NULL, &loss, &err), THR_EDIM, &err, "no states to compare heads on");
-    assert_error(thr_head_compare(a, a, &rows, 0, NULL, &loss, &err), THR_EINVAL, &err, "the best 0 words of heads");
-    assert_error(thr_head_compare(a, a, &rows, WORDS + 1, NULL, &loss, &err), THR_EINVAL, &err, "that have 400");
-    assert_error(thr_head_compare(a, NULL, &rows, K, NULL, &loss, &err), THR_EINVAL, &err,
+    expect_error(thr_head_compare(a, a, &none, K, NULL, &loss, &err), THR_EDIM, "no states to compare heads on");
+    expect_error(thr_head_compare(a, a, &rows, 0, NULL, &loss, &err), THR_EINVAL, "the best 0 words of heads");
+    expect_error(thr_head_compare(a, a, &rows, WORDS + 1, NULL, &loss, &err), THR_EINVAL, "that have 400");
+    expect_error(thr_head_compare(a, NULL, &rows, K, NULL, &loss, &err), THR_EINVAL,
                  "a head, the states or the result of a comparison is NULL");
-    assert_ok(thr_head_compare(a, a, &rows, WORDS, NULL, &loss, &err), &err);
+    expect_ok(thr_head_compare(a, a, &rows, WORDS, NULL, &loss, &err));
     assert_true(loss.recall == 1 && loss.worst == 1 && loss.first == 1 && loss.log_prob_error == 0);
     thr_head_free(a);
     thr_head_free(b);
-    head_drawn_free(&h);
-    head_drawn_free(&other);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_loss_is_that_of_the_answers),
-        cmocka_unit_test(what_cannot_be_compared_is_refused),
-    };
-    return test_run_with_context(tests);
-}
+TEST_IN_CONTEXT(2, NULL)

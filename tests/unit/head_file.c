@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* head_file.c - an opened head equals the saved one, to the bit; a damaged file is refused. */
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "damage.h"
-#include "files.h"
 #include "head_support.h"
 #include "tensors/safetensors.h"
 #include "seal.h"
@@ -18,20 +14,18 @@ static const head_case BYTES = {30, 6, THR_DTYPE_I8, false, false, 2, 1, 3, 1};
 
 static void save(thr_context *context, const head_case *shape, uint64_t seed) {
     uint64_t rng = seed;
-    thr_error err;
     head_drawn h = head_draw(shape, &rng, true);
     thr_head *head = head_make(context, &h);
-    assert_ok(thr_head_save(head, PATH, true, &err), &err);
+    expect_ok(thr_head_save(head, PATH, true, &err));
     thr_head_free(head);
-    head_drawn_free(&h);
 }
 
-static thr_status open_and_verify(thr_context *context, bool *opened, thr_error *err) {
+static thr_status open_and_verify(thr_context *context, bool *opened, thr_error *error) {
     thr_head *head = NULL;
-    thr_status status = thr_head_open(context, PATH, &head, err);
+    thr_status status = thr_head_open(context, PATH, &head, error);
     *opened = status == THR_OK;
     if (*opened)
-        status = thr_head_verify(head, err);
+        status = thr_head_verify(head, error);
     thr_head_free(head);
     return status;
 }
@@ -39,7 +33,6 @@ static thr_status open_and_verify(thr_context *context, bool *opened, thr_error 
 /* Whatever an opened file holds, nothing outside of it is read (ASan sees it), and an answer is one or an error. */
 static void use(thr_context *context) {
     thr_head *head = NULL;
-    thr_error err;
     uint32_t words[10];
     float logits[10], log_probs[10], states[64];
     if (thr_head_open(context, PATH, &head, &err) != THR_OK)
@@ -57,7 +50,7 @@ static void use(thr_context *context) {
         const thr_status status =
             thr_head_query(head, &rows, 5, &o, &(thr_head_answers){words, logits, log_probs}, &err);
         if (status != THR_OK && status != THR_EUNSUPPORTED)
-            assert_error(status, THR_ERANGE, &err, "verify the head's file");
+            expect_error(status, THR_ERANGE, "verify the head's file");
         for (int i = 0; i < 10 && status == THR_OK; i++)
             assert_true(words[i] < info.n_words);
     }
@@ -76,17 +69,16 @@ static void check_info(thr_head_info saved, thr_head_info opened, const head_cas
     assert_int_equal(a.weight_bytes, a.n_words * row_bytes);
 }
 
-static void an_opened_head_answers_as_the_one_that_was_saved(void **state) {
+TEST(an_opened_head_answers_as_the_one_that_was_saved) {
     static const head_case *const SHAPES[] = {&SMALL, &BARE, &UPPER, &BYTES};
     for (size_t s = 0; s < 4; s++) {
         uint64_t rng = test_seed() + s;
-        thr_error err;
         thr_head *opened = NULL;
         float states[30];
         head_drawn h = head_draw(SHAPES[s], &rng, false);
         thr_head *head = head_make(*state, &h);
-        assert_ok(thr_head_save(head, PATH, true, &err), &err);
-        assert_ok(thr_head_open(*state, PATH, &opened, &err), &err);
+        expect_ok(thr_head_save(head, PATH, true, &err));
+        expect_ok(thr_head_open(*state, PATH, &opened, &err));
         check_info(thr_head_get_info(head), thr_head_get_info(opened), SHAPES[s]);
         test_gaussian(&rng, states, 30);
         const thr_matrix rows = thr_matrix_f32(states, 3, h.shape.n_dims);
@@ -99,16 +91,15 @@ static void an_opened_head_answers_as_the_one_that_was_saved(void **state) {
             o.n_frequent = 7;
             o.n_shortlist = 6;
             o.threshold = 1;
-            assert_ok(thr_head_query(head, &rows, 4, &o, &(thr_head_answers){x, NULL, p}, &err), &err);
-            assert_ok(thr_head_query(opened, &rows, 4, &o, &(thr_head_answers){y, NULL, q}, &err), &err);
+            expect_ok(thr_head_query(head, &rows, 4, &o, &(thr_head_answers){x, NULL, p}, &err));
+            expect_ok(thr_head_query(opened, &rows, 4, &o, &(thr_head_answers){y, NULL, q}, &err));
             assert_memory_equal(x, y, sizeof x);
             assert_memory_equal(p, q, sizeof p);
         }
-        assert_ok(thr_head_verify(head, &err), &err);
-        assert_ok(thr_head_verify(opened, &err), &err);
+        expect_ok(thr_head_verify(head, &err));
+        expect_ok(thr_head_verify(opened, &err));
         thr_head_free(head);
         thr_head_free(opened);
-        head_drawn_free(&h);
     }
 }
 
@@ -116,7 +107,7 @@ static test_damage damage_of(thr_context *context) {
     return (test_damage){.path = PATH, .context = context, .open_and_verify = open_and_verify, .use = use};
 }
 
-static void every_changed_byte_is_found(void **state) {
+TEST(every_changed_byte_is_found) {
     const test_damage damage = damage_of(*state);
     static const head_case *const SHAPES[] = {&SMALL, &BARE, &UPPER, &BYTES};
     for (size_t s = 0; s < 4; s++) {
@@ -125,13 +116,12 @@ static void every_changed_byte_is_found(void **state) {
     }
 }
 
-static void a_cut_file_is_not_opened(void **state) {
+TEST(a_cut_file_is_not_opened) {
     const test_damage damage = damage_of(*state);
-    thr_error err;
     save(*state, &SMALL, 9);
     test_a_cut_file_is_not_opened(&damage);
     thr_head *head = NULL;
-    assert_error(thr_head_open(*state, PATH, &head, &err), THR_ENOTFOUND, &err, PATH);
+    expect_error(thr_head_open(*state, PATH, &head, &err), THR_ENOTFOUND, PATH);
     assert_null(head);
 }
 
@@ -153,16 +143,15 @@ static void write_sealed(uint8_t *bytes, size_t size) {
 }
 
 /* With right checksums: weights of a word whose hashes are others', lists without a word, numbers of codes. */
-static void hashes_that_are_not_the_weights_are_found(void **state) {
+TEST(hashes_that_are_not_the_weights_are_found) {
     static const char *const wanted_text[] = {
         "word 3 is missing from the hash lists of its weights", "the lists do not have every word once in each band",
         "the number of codes is wrong", "words of a code do not ascend", "word 5 is missing"};
     for (int wrong = 0; wrong < 5; wrong++) {
-        thr_error err;
         size_t size;
         bool opened;
         save(*state, &SMALL, 4);
-        uint8_t *bytes = test_read_file(PATH, &size);
+        uint8_t *bytes = test_bytes_of(PATH, &size);
         uint32_t *slots = (void *)section_of(bytes, THR_HEAD_SLOTS); /* band, code, first, n each */
         uint32_t *lists = (void *)section_of(bytes, THR_HEAD_LISTS);
         while (slots[3] < 2)
@@ -183,102 +172,91 @@ static void hashes_that_are_not_the_weights_are_found(void **state) {
         if (strstr(err.text, wanted_text[wrong]) == NULL && (wrong != 4 || strstr(err.text, wanted_text[3]) == NULL))
             fail_msg("%d: %s", wrong, err.text);
         use(*state);
-        free(bytes);
     }
 }
 
 /* Otherwise a search would fail, with a message about the query. */
-static void numbers_that_are_too_large_are_refused(void **state) {
+TEST(numbers_that_are_too_large_are_refused) {
     const float huge = 0x1p100F;
     save(*state, &SMALL, 9);
     for (int section = 0; section < 2; section++) {
-        thr_error err;
         size_t size;
         bool opened;
-        uint8_t *bytes = test_read_file(PATH, &size);
+        uint8_t *bytes = test_bytes_of(PATH, &size);
         uint8_t *at = section_of(bytes, section == 0 ? THR_HEAD_FACTORS : THR_HEAD_WEIGHTS);
         float was;
         memcpy(&was, at, sizeof was);
         memcpy(at, &huge, sizeof huge);
         write_sealed(bytes, size);
-        assert_error(open_and_verify(*state, &opened, &err), THR_ECORRUPT, &err,
+        expect_error(open_and_verify(*state, &opened, &err), THR_ECORRUPT,
                      section == 0 ? "section factors: one is" : "section weights: row 0 holds");
         memcpy(at, &was, sizeof was);
         write_sealed(bytes, size);
-        free(bytes);
     }
 }
 
 /* No writer sets them, and the checksum is right. */
-static void bits_that_are_unknown_are_damage(void **state) {
+TEST(bits_that_are_unknown_are_damage) {
     static const size_t places[] = {offsetof(thr_head_header, has), offsetof(thr_head_header, zero),
                                     offsetof(thr_head_header, zero_too)};
-    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(places); i++) {
         bool opened;
         size_t size;
-        thr_error err;
         save(*state, &SMALL, 4);
-        uint8_t *bytes = test_read_file(PATH, &size);
+        uint8_t *bytes = test_bytes_of(PATH, &size);
         bytes[places[i]] |= 64;
         write_sealed(bytes, size);
-        assert_error(open_and_verify(*state, &opened, &err), THR_ECORRUPT, &err, "the header holds invalid numbers");
-        free(bytes);
+        expect_error(open_and_verify(*state, &opened, &err), THR_ECORRUPT, "the header holds invalid numbers");
     }
 }
 
-static void a_changed_file_is_not_searched(void **state) {
+TEST(a_changed_file_is_not_searched) {
     static const float states[9] = {1};
     const thr_matrix rows = thr_matrix_f32(states, 1, 9);
     thr_head *head = NULL;
-    thr_error err;
     uint32_t word;
     save(*state, &SMALL, 9);
-    assert_ok(thr_head_open(*state, PATH, &head, &err), &err);
-    assert_ok(thr_head_query(head, &rows, 1, NULL, &(thr_head_answers){&word, NULL, NULL}, &err), &err);
+    expect_ok(thr_head_open(*state, PATH, &head, &err));
+    expect_ok(thr_head_query(head, &rows, 1, NULL, &(thr_head_answers){&word, NULL, NULL}, &err));
     assert_int_equal(truncate(PATH, 1024), 0);
-    assert_error(thr_head_query(head, &rows, 1, NULL, &(thr_head_answers){&word, NULL, NULL}, &err), THR_ECHANGED, &err,
+    expect_error(thr_head_query(head, &rows, 1, NULL, &(thr_head_answers){&word, NULL, NULL}, &err), THR_ECHANGED,
                  PATH);
-    assert_error(thr_head_verify(head, &err), THR_ECHANGED, &err, PATH);
+    expect_error(thr_head_verify(head, &err), THR_ECHANGED, PATH);
     assert_int_equal(truncate(PATH, 0), 0);
-    assert_error(thr_head_save(head, "unit-head-copy.head", true, &err), THR_ECHANGED, &err, PATH);
+    expect_error(thr_head_save(head, "unit-head-copy.head", true, &err), THR_ECHANGED, PATH);
     thr_head_free(head);
 }
 
-static void what_is_there_is_not_written_over(void **state) {
+TEST(what_is_there_is_not_written_over) {
     uint64_t rng = 3;
-    thr_error err;
     bool opened;
     head_drawn h = head_draw(&BARE, &rng, false);
     thr_head *head = head_make(*state, &h);
     save(*state, &SMALL, 9);
-    assert_error(thr_head_save(head, PATH, false, &err), THR_EEXIST, &err, "exists already");
-    assert_error(thr_head_save(head, "no-such-directory/x.head", false, &err), THR_ENOTFOUND, &err, "x.head");
-    assert_ok(thr_head_save(head, PATH, true, &err), &err);
-    assert_ok(open_and_verify(*state, &opened, &err), &err);
+    expect_error(thr_head_save(head, PATH, false, &err), THR_EEXIST, "exists already");
+    expect_error(thr_head_save(head, "no-such-directory/x.head", false, &err), THR_ENOTFOUND, "x.head");
+    expect_ok(thr_head_save(head, PATH, true, &err));
+    expect_ok(open_and_verify(*state, &opened, &err));
     thr_head_free(head);
-    head_drawn_free(&h);
 }
 
-static void a_file_does_not_depend_on_threads(void **state) {
+TEST(a_file_does_not_depend_on_threads) {
     size_t size, again_size;
     save(*state, &SMALL, 9);
-    uint8_t *bytes = test_read_file(PATH, &size);
+    uint8_t *bytes = test_bytes_of(PATH, &size);
     thr_context *one = test_context(1, THR_ISA_SCALAR, NULL);
     save(one, &SMALL, 9);
-    uint8_t *again = test_read_file(PATH, &again_size);
+    uint8_t *again = test_bytes_of(PATH, &again_size);
     assert_int_equal(size, again_size);
     assert_memory_equal(bytes, again, size);
     thr_context_free(one);
-    free(bytes);
-    free(again);
 }
 
 /* ------------------------------------------------------------------------------------------------ sources */
 
 static void write_tensors(thr_context *context, const char *path, const thr_tensor *tensors, size_t n) {
-    thr_error err;
     const thr_tensors_image image = {.tensors = tensors, .n_tensors = n};
-    assert_ok(thr_tensors_write(context, path, &image, &err), &err);
+    expect_ok(thr_tensors_write(context, path, &image, &err));
 }
 
 static const char TENSORS[] = "unit-head-file.safetensors";
@@ -298,7 +276,7 @@ static void write_named_tensors(thr_context *context, bool only_numbers) {
         {.name = "long.weight", THR_DTYPE_F32, 2, {4, 2}, zeros, tied},
         {.name = "long.bias", THR_DTYPE_F32, 1, {8}, zeros, tied},
     };
-    write_tensors(context, TENSORS, all, only_numbers ? 1 : sizeof all / sizeof *all);
+    write_tensors(context, TENSORS, all, only_numbers ? 1 : COUNT_OF(all));
 }
 
 static thr_head_build_options without_bands(void) {
@@ -308,22 +286,21 @@ static thr_head_build_options without_bands(void) {
     return build;
 }
 
-static void tensors_are_found_by_name(void **state) {
+TEST(tensors_are_found_by_name) {
     const thr_head_build_options build = without_bands();
     thr_head *head = NULL;
-    thr_error err;
     write_named_tensors(*state, false);
-    assert_ok(thr_head_create_file(*state, TENSORS, NULL, &build, &head, &err), &err);
+    expect_ok(thr_head_create_file(*state, TENSORS, NULL, &build, &head, &err));
     assert_int_equal(thr_head_get_info(head).n_dims, 3);
     assert_memory_equal(thr_head_of(head)->weights, tensor_weights, sizeof tensor_weights);
     assert_memory_equal(thr_head_of(head)->bias, tensor_bias, sizeof tensor_bias);
     thr_head_free(head);
-    assert_ok(thr_head_create_file(*state, TENSORS, "model.embed_tokens.weight", &build, &head, &err), &err);
+    expect_ok(thr_head_create_file(*state, TENSORS, "model.embed_tokens.weight", &build, &head, &err));
     assert_true(thr_head_get_info(head).n_dims == 2 && !thr_head_get_info(head).has_bias);
     thr_head_free(head);
 }
 
-static void tensors_that_are_no_head_are_refused_by_name(void **state) {
+TEST(tensors_that_are_no_head_are_refused_by_name) {
     static const struct {
         const char *name;
         thr_status status;
@@ -337,50 +314,47 @@ static void tensors_that_are_no_head_are_refused_by_name(void **state) {
     };
     const thr_head_build_options build = without_bands();
     thr_head *head = NULL;
-    thr_error err;
     write_named_tensors(*state, false);
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        assert_error(thr_head_create_file(*state, TENSORS, cases[i].name, &build, &head, &err), cases[i].status, &err,
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        expect_error(thr_head_create_file(*state, TENSORS, cases[i].name, &build, &head, &err), cases[i].status,
                      cases[i].part);
     write_named_tensors(*state, true);
-    assert_error(thr_head_create_file(*state, TENSORS, NULL, &build, &head, &err), THR_ENOTFOUND, &err,
+    expect_error(thr_head_create_file(*state, TENSORS, NULL, &build, &head, &err), THR_ENOTFOUND,
                  "has no tensor with the usual name of an output layer: of 1 it has, the first matrices are "
                  "numbers.weight [2, 2]");
     assert_null(head);
 }
 
 /* As they are, to the bit; and made of floats, each the nearest. */
-static void bfloat16_is_kept(void **state) {
+TEST(bfloat16_is_kept) {
     static const uint16_t weights[] = {0x3f80, 0xc000, 0x0001, 0x8000, 0x4049, 0x3eab}, bias[] = {0x4000, 0x3f00, 0};
     static const float floats[] = {1.00390625F, -1.01171875F, 0x1.fp59F, 1e-30F, -3.14159F, 0};
     const thr_tensor all[] = {{.name = "proj.weight", THR_DTYPE_BF16, 2, {3, 2}, weights, sizeof weights},
                               {.name = "proj.bias", THR_DTYPE_BF16, 1, {3}, bias, sizeof bias}};
     thr_head *head = NULL;
     thr_head_build_options build;
-    thr_error err;
     thr_head_build_options_init(&build);
     build.n_bands = 0;
     write_tensors(*state, TENSORS, all, 2);
-    assert_ok(thr_head_create_file(*state, TENSORS, NULL, &build, &head, &err), &err);
+    expect_ok(thr_head_create_file(*state, TENSORS, NULL, &build, &head, &err));
     assert_int_equal(thr_head_get_info(head).dtype, THR_DTYPE_BF16);
     assert_memory_equal(thr_head_of(head)->weights, weights, sizeof weights);
     assert_true(thr_head_of(head)->bias[0] == 2 && thr_head_of(head)->bias[1] == 0.5F);
     thr_head_free(head);
     const thr_matrix rows = thr_matrix_f32(floats, 3, 2);
     build.dtype = THR_DTYPE_BF16;
-    assert_ok(thr_head_create(*state, &rows, &build, &head, &err), &err);
+    expect_ok(thr_head_create(*state, &rows, &build, &head, &err));
     static const uint16_t nearest[] = {0x3f80, 0xbf82, 0x5d78, 0x0da2, 0xc049, 0}; /* of ties the even one */
     assert_memory_equal(thr_head_of(head)->weights, nearest, sizeof nearest);
     thr_head_free(head);
 }
 
 /* The largest magnitude of a row is 127, ties go to the even integer, and zeros stay zeros. */
-static void bytes_have_a_scale_a_word(void **state) {
+TEST(bytes_have_a_scale_a_word) {
     static const float floats[] = {127, -0.5F, 1.5F, -254, 3, 5, 0, 0, 0, 0x1p-40F, 0x1p-48F, -0x1p-41F};
     static const int8_t wanted[] = {127, 0, 2, -127, 2, 2, 0, 0, 0, 127, 0, -64};
     thr_head *head = NULL;
     thr_head_build_options build;
-    thr_error err;
     uint32_t words[4];
     float logits[4], row[3];
     const thr_matrix rows = thr_matrix_f32(floats, 4, 3);
@@ -389,19 +363,19 @@ static void bytes_have_a_scale_a_word(void **state) {
     thr_head_build_options_init(&build);
     build.n_places = 2;
     build.dtype = THR_DTYPE_I8;
-    assert_ok(thr_head_create(*state, &rows, &build, &head, &err), &err);
+    expect_ok(thr_head_create(*state, &rows, &build, &head, &err));
     const thr_head_contents *c = thr_head_of(head);
     assert_memory_equal(c->weights, wanted, sizeof wanted);
     assert_true(c->scales[0] == 1 && c->scales[1] == 2 && c->scales[2] == 0 && c->scales[3] == 0x1p-40F / 127);
     thr_head_row(c, head->context->kernels, 1, row);
     assert_true(row[0] == -254 && row[1] == 4 && row[2] == 4);
-    assert_ok(thr_head_query(head, &states, 4, NULL, &(thr_head_answers){words, logits, NULL}, &err), &err);
+    expect_ok(thr_head_query(head, &states, 4, NULL, &(thr_head_answers){words, logits, NULL}, &err));
     assert_true(words[0] == 0 && logits[0] == 129 && words[1] == 3 && words[2] == 2 && logits[2] == 0);
     assert_true(words[3] == 1 && logits[3] == -246);
     thr_head_free(head);
 }
 
-static void rows_are_read_from_other_files(void **state) {
+TEST(rows_are_read_from_other_files) {
     static const char ROWS[] = "unit-head-file.fbin";
     static const struct {
         uint32_t n, d;
@@ -409,43 +383,23 @@ static void rows_are_read_from_other_files(void **state) {
     } file = {3, 2, {1, 2, 3, 4, 5, 6}};
     thr_head *head = NULL;
     thr_head_build_options build;
-    thr_error err;
     FILE *out = fopen(ROWS, "wb");
     assert_non_null(out);
     assert_int_equal(fwrite(&file, sizeof file, 1, out), 1);
     (void)fclose(out);
     thr_head_build_options_init(&build);
     build.n_bands = 0;
-    assert_ok(thr_head_create_file(*state, ROWS, NULL, &build, &head, &err), &err);
+    expect_ok(thr_head_create_file(*state, ROWS, NULL, &build, &head, &err));
     assert_true(thr_head_get_info(head).n_words == 3 && thr_head_get_info(head).n_dims == 2);
     assert_memory_equal(thr_head_of(head)->weights, file.rows, sizeof file.rows);
     thr_head_free(head);
-    assert_error(thr_head_create_file(*state, ROWS, "x", &build, &head, &err), THR_EINVAL, &err,
-                 "cannot find tensor x");
-    assert_error(thr_head_create_file(*state, "none.npy", NULL, &build, &head, &err), THR_ENOTFOUND, &err, "none.npy");
+    expect_error(thr_head_create_file(*state, ROWS, "x", &build, &head, &err), THR_EINVAL, "cannot find tensor x");
+    expect_error(thr_head_create_file(*state, "none.npy", NULL, &build, &head, &err), THR_ENOTFOUND, "none.npy");
     out = fopen("unit-head-file.txt", "w");
     (void)fputs("word\n", out);
     (void)fclose(out);
-    assert_error(thr_head_create_file(*state, "unit-head-file.txt", NULL, &build, &head, &err), THR_EFORMAT, &err,
+    expect_error(thr_head_create_file(*state, "unit-head-file.txt", NULL, &build, &head, &err), THR_EFORMAT,
                  "is a text");
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_opened_head_answers_as_the_one_that_was_saved),
-        cmocka_unit_test(every_changed_byte_is_found),
-        cmocka_unit_test(a_cut_file_is_not_opened),
-        cmocka_unit_test(hashes_that_are_not_the_weights_are_found),
-        cmocka_unit_test(numbers_that_are_too_large_are_refused),
-        cmocka_unit_test(bits_that_are_unknown_are_damage),
-        cmocka_unit_test(a_changed_file_is_not_searched),
-        cmocka_unit_test(what_is_there_is_not_written_over),
-        cmocka_unit_test(a_file_does_not_depend_on_threads),
-        cmocka_unit_test(tensors_are_found_by_name),
-        cmocka_unit_test(tensors_that_are_no_head_are_refused_by_name),
-        cmocka_unit_test(bfloat16_is_kept),
-        cmocka_unit_test(bytes_have_a_scale_a_word),
-        cmocka_unit_test(rows_are_read_from_other_files),
-    };
-    return test_run_with_context(tests);
-}
+TEST_IN_CONTEXT(2, NULL)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* head_gguf.c - heads of models in GGUF: the output layer or the tied embeddings, as the same weights from memory. */
-#include <unistd.h>
 
-#include "files.h"
 #include "gguf_support.h"
 #include "head_support.h"
 #include "tensors/gguf.h"
@@ -14,12 +12,12 @@ static void write_file(const gguf_bytes *b) {
     test_write_file(PATH, b->at, b->n);
 }
 
-static thr_status make(thr_context *context, const char *tensor, thr_dtype dtype, thr_head **head, thr_error *err) {
+static thr_status make(thr_context *context, const char *tensor, thr_dtype dtype, thr_head **head, thr_error *error) {
     thr_head_build_options options;
     thr_head_build_options_init(&options);
     options.dtype = dtype;
     *head = NULL;
-    return thr_head_create_file(context, PATH, tensor, &options, head, err);
+    return thr_head_create_file(context, PATH, tensor, &options, head, error);
 }
 
 static void put_floats(gguf_bytes *b, const float *x, size_t n) {
@@ -40,11 +38,10 @@ static void assert_has(thr_head *head, const float *weights, const float *bias) 
         assert_memory_equal(c->bias, bias, WORDS * sizeof *bias);
 }
 
-static void the_output_layer_is_taken_with_its_bias(void **state) {
-    gguf_bytes *b = test_array(1, sizeof *b);
+TEST(the_output_layer_is_taken_with_its_bias) {
+    gguf_bytes *b = test_new(1, sizeof *b);
     float weights[WORDS * DIMS], tied[WORDS * DIMS], bias[WORDS] = {1, 2, 3, 4, 5};
     thr_head *head = NULL;
-    thr_error err;
     for (int i = 0; i < WORDS * DIMS; i++) {
         weights[i] = (float)(i % 17) - 8;
         tied[i] = (float)i / 4;
@@ -59,38 +56,36 @@ static void the_output_layer_is_taken_with_its_bias(void **state) {
     put_floats(b, bias, WORDS);
     put_floats(b, weights, WORDS * DIMS);
     write_file(b);
-    assert_ok(make(*state, NULL, THR_DTYPE_NONE, &head, &err), &err);
+    expect_ok(make(*state, NULL, THR_DTYPE_NONE, &head, &err));
     assert_has(head, weights, bias);
     thr_head_free(head);
-    assert_ok(make(*state, "token_embd.weight", THR_DTYPE_BF16, &head, &err), &err);
+    expect_ok(make(*state, "token_embd.weight", THR_DTYPE_BF16, &head, &err));
     assert_int_equal(thr_head_get_info(head).dtype, THR_DTYPE_BF16);
     assert_has(head, tied, NULL); /* quarters up to 40: 8 bits hold them */
     thr_head_free(head);
-    assert_error(make(*state, "blk.0.ffn_up.weight", THR_DTYPE_NONE, &head, &err), THR_EUNSUPPORTED, &err,
+    expect_error(make(*state, "blk.0.ffn_up.weight", THR_DTYPE_NONE, &head, &err), THR_EUNSUPPORTED,
                  "the tensor blk.0.ffn_up.weight is of type Q4_K (12): weights must be F32, F16, BF16, Q8_0 or Q6_K: "
                  "convert the model with an output layer of one of these");
-    assert_error(make(*state, "output.bias", THR_DTYPE_NONE, &head, &err), THR_EFORMAT, &err,
+    expect_error(make(*state, "output.bias", THR_DTYPE_NONE, &head, &err), THR_EFORMAT,
                  "the tensor output.bias has 1 axes: a head is a matrix of words by dimensions");
-    assert_error(make(*state, "none", THR_DTYPE_NONE, &head, &err), THR_ENOTFOUND, &err,
+    expect_error(make(*state, "none", THR_DTYPE_NONE, &head, &err), THR_ENOTFOUND,
                  "has no tensor none: of 4 it has, the first matrices are token_embd.weight [5, 32], output.weight [5, "
                  "32], blk.0.");
     assert_null(head);
-    free(b);
 }
 
 /* Each as it is in the file; of Q8_0 the floats that it encodes. */
-static void types_are_kept_or_widened(void **state) {
+TEST(types_are_kept_or_widened) {
     static const struct {
         uint32_t type;
         size_t size;
         thr_dtype dtype;
     } KINDS[] = {
         {THR_GGUF_F16, 2, THR_DTYPE_F16}, {THR_GGUF_BF16, 2, THR_DTYPE_BF16}, {THR_GGUF_Q8_0, 1, THR_DTYPE_F32}};
-    gguf_bytes *b = test_array(1, sizeof *b);
+    gguf_bytes *b = test_new(1, sizeof *b);
     for (size_t k = 0; k < 3; k++) {
         float weights[WORDS * DIMS];
         thr_head *head = NULL;
-        thr_error err;
         gguf_begin(b, 2, 1, 0);
         gguf_put_tensor(b, "token_embd.weight", KINDS[k].type, 2, DIMS, WORDS, 0);
         gguf_align(b, 32);
@@ -105,19 +100,17 @@ static void types_are_kept_or_widened(void **state) {
                      KINDS[k].size);
         }
         write_file(b);
-        assert_ok(make(*state, NULL, THR_DTYPE_NONE, &head, &err), &err);
+        expect_ok(make(*state, NULL, THR_DTYPE_NONE, &head, &err));
         assert_int_equal(thr_head_get_info(head).dtype, KINDS[k].dtype);
         assert_has(head, weights, NULL);
         thr_head_free(head);
     }
-    free(b);
 }
 
-static void wrong_inputs_are_refused(void **state) {
-    gguf_bytes *b = test_array(1, sizeof *b);
+TEST(wrong_inputs_are_refused) {
+    gguf_bytes *b = test_new(1, sizeof *b);
     float numbers[64] = {0};
     thr_head *head = NULL;
-    thr_error err;
     gguf_begin(b, 3, 2, 1);
     gguf_put_pair(b, "split.count", 2, 5, 2);
     gguf_put_tensor(b, "wide.weight", THR_GGUF_F32, 2, 40000, 0, 0);
@@ -125,24 +118,23 @@ static void wrong_inputs_are_refused(void **state) {
     gguf_align(b, 32);
     put_floats(b, numbers, 64);
     write_file(b);
-    assert_error(
-        make(*state, NULL, THR_DTYPE_NONE, &head, &err), THR_ENOTFOUND, &err,
+    expect_error(
+        make(*state, NULL, THR_DTYPE_NONE, &head, &err), THR_ENOTFOUND,
         "has no tensor with the usual name of an output layer: of 2 it has, the first matrices are wide.weight [0, "
         "40000], many.weight [0, 8]; there is no other part (name them NAME-00001-of-00002.gguf");
-    assert_error(make(*state, "wide.weight", THR_DTYPE_NONE, &head, &err), THR_EDIM, &err,
+    expect_error(make(*state, "wide.weight", THR_DTYPE_NONE, &head, &err), THR_EDIM,
                  "the tensor wide.weight has 40000 dimensions: a head has 1 to 32768");
-    assert_error(make(*state, "many.weight", THR_DTYPE_NONE, &head, &err), THR_EDIM, &err, "weights of 0 words");
+    expect_error(make(*state, "many.weight", THR_DTYPE_NONE, &head, &err), THR_EDIM, "weights of 0 words");
     gguf_begin(b, 3, 2, 0);
     gguf_put_tensor(b, "output.weight", THR_GGUF_F32, 2, 8, 4, 0);
     gguf_put_tensor(b, "output.bias", THR_GGUF_F32, 2, 2, 2, 128);
     gguf_align(b, 32);
     put_floats(b, numbers, 64);
     write_file(b);
-    assert_error(make(*state, NULL, THR_DTYPE_NONE, &head, &err), THR_EFORMAT, &err,
+    expect_error(make(*state, NULL, THR_DTYPE_NONE, &head, &err), THR_EFORMAT,
                  "the tensor output.bias is not a vector of biases");
     (void)unlink(PATH);
-    assert_error(make(*state, NULL, THR_DTYPE_NONE, &head, &err), THR_ENOTFOUND, &err, PATH);
-    free(b);
+    expect_error(make(*state, NULL, THR_DTYPE_NONE, &head, &err), THR_ENOTFOUND, PATH);
 }
 
 static const char PARTS[2][48] = {"unit-head-part-00001-of-00002.gguf", "unit-head-part-00002-of-00002.gguf"};
@@ -160,33 +152,31 @@ static void write_part(gguf_bytes *b, int i, const char *name, float number) {
     test_write_file(PARTS[i], b->at, b->n);
 }
 
-static void the_output_layer_is_taken_from_another_part(void **state) {
-    gguf_bytes *b = test_array(1, sizeof *b);
+TEST(the_output_layer_is_taken_from_another_part) {
+    gguf_bytes *b = test_new(1, sizeof *b);
     thr_head_build_options options;
     thr_head_taken taken;
     thr_head *head = NULL;
-    thr_error err;
     thr_head_build_options_init(&options);
     options.taken = &taken;
     (void)unlink(PARTS[1]);
     write_part(b, 0, "token_embd.weight", 1);
-    assert_error(thr_head_create_file(*state, PARTS[0], NULL, &options, &head, &err), THR_ENOTFOUND, &err,
+    expect_error(thr_head_create_file(*state, PARTS[0], NULL, &options, &head, &err), THR_ENOTFOUND,
                  "unit-head-part-00001-of-00002.gguf: has embeddings, token_embd.weight, but no output layer, which "
                  "unit-head-part-00002-of-00002.gguf may have");
     write_part(b, 1, "output.weight", 2);
     for (int i = 0; i < 2; i++) {
-        assert_ok(thr_head_create_file(*state, PARTS[i], NULL, &options, &head, &err), &err);
+        expect_ok(thr_head_create_file(*state, PARTS[i], NULL, &options, &head, &err));
         assert_true(((const float *)thr_head_of(head)->weights)[0] == 2 && !taken.tied);
         assert_string_equal(taken.tensor, "output.weight");
         assert_string_equal(taken.path, PARTS[1]);
         thr_head_free(head);
     }
     write_part(b, 1, "blk.0.ffn_norm.weight", 2);
-    assert_error(thr_head_create_file(*state, PARTS[0], NULL, &options, &head, &err), THR_EINVAL, &err,
+    expect_error(thr_head_create_file(*state, PARTS[0], NULL, &options, &head, &err), THR_EINVAL,
                  "the output layer may be any of token_embd.weight [5, 32], blk.0.ffn_norm.weight [5, 32]: name it");
     (void)unlink(PARTS[0]);
     (void)unlink(PARTS[1]);
-    free(b);
 }
 
 static int set_up(void **state) {
@@ -200,12 +190,4 @@ static int tear_down(void **state) {
     return 0;
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_output_layer_is_taken_with_its_bias),
-        cmocka_unit_test(types_are_kept_or_widened),
-        cmocka_unit_test(wrong_inputs_are_refused),
-        cmocka_unit_test(the_output_layer_is_taken_from_another_part),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TEST_GROUP(set_up, tear_down)

@@ -6,7 +6,7 @@
  * "unit_head_golden --write" writes all of them anew into tests/golden/heads of the sources. That is right after
  * a change of the format, and wrong as a way to make this test pass.
  */
-#include "index_support.h"
+#include "test.h"
 
 #include "kernel/kernel.h"
 
@@ -14,10 +14,9 @@
 
 #include <inttypes.h>
 
-static thr_error error;
 static const char GOLDEN[] = THR_SOURCE_DIR "/tests/golden/heads";
 
-enum { K = 4, WORDS = 70, DIMS = 19, STATES = 5, TEXT = 1 << 14 };
+enum { K = 4, WORDS = 70, DIMS = 19, STATES = 5, TEXT = 1 << 14, PATH_ROOM = 1200 };
 
 static const struct {
     const char *name;
@@ -30,7 +29,7 @@ static const struct {
     {"bf16.head", THR_DTYPE_BF16, true, false, 4, 1},
     {"i8.head", THR_DTYPE_I8, false, true, 5, 2},
 };
-enum { N_KINDS = sizeof KINDS / sizeof *KINDS };
+enum { N_KINDS = COUNT_OF(KINDS) };
 
 /* ------------------------------------------------------------------------------------------------ heads */
 
@@ -60,8 +59,8 @@ static void write_kind(thr_context *context, int kind, const char *path) {
     options.n_planes = KINDS[kind].n_planes;
     options.n_hashes = 2;
     options.n_places = 5;
-    expect_ok(thr_head_create(context, &rows, &options, &head, &error));
-    expect_ok(thr_head_save(head, path, true, &error));
+    expect_ok(thr_head_create(context, &rows, &options, &head, &err));
+    expect_ok(thr_head_save(head, path, true, &err));
     thr_head_free(head);
 }
 
@@ -86,8 +85,8 @@ static void print_answers(thr_context *context, int kind, char *text) {
     thr_head *head = NULL;
     size_t at = 0;
     draw(states, STATES * DIMS, 3);
-    expect_ok(thr_head_open(context, golden_path(path, KINDS[kind].name, ""), &head, &error));
-    expect_ok(thr_head_verify(head, &error));
+    expect_ok(thr_head_open(context, golden_path(path, KINDS[kind].name, ""), &head, &err));
+    expect_ok(thr_head_verify(head, &err));
     for (int screen = THR_HEAD_SCREEN_FULL; screen <= THR_HEAD_SCREEN_PLANES; screen++) {
         uint32_t words[STATES * K], n_candidates[STATES];
         float logits[STATES * K], log_probs[STATES * K];
@@ -100,7 +99,7 @@ static void print_answers(thr_context *context, int kind, char *text) {
         options.n_frequent = 5;
         options.n_shortlist = 12;
         options.n_candidates = n_candidates;
-        expect_ok(thr_head_query(head, &rows, K, &options, &(thr_head_answers){words, logits, log_probs}, &error));
+        expect_ok(thr_head_query(head, &rows, K, &options, &(thr_head_answers){words, logits, log_probs}, &err));
         for (size_t s = 0; s < STATES; s++) {
             at += (size_t)snprintf(text + at, TEXT - at, "%d %zu of %" PRIu32, screen, s, n_candidates[s]);
             for (size_t i = s * K; i < (s + 1) * K; i++)
@@ -117,34 +116,29 @@ static void answer_as_then(thr_context *context, const char *level) {
     for (int kind = 0; kind < N_KINDS; kind++) {
         char path[PATH_ROOM], text[TEXT];
         size_t size;
-        uint8_t *wanted = test_read_file(golden_path(path, KINDS[kind].name, ".answers"), &size);
+        uint8_t *wanted = test_bytes_of(golden_path(path, KINDS[kind].name, ".answers"), &size);
         print_answers(context, kind, text);
         if (size != strlen(text) || memcmp(wanted, text, size) != 0)
             fail_msg("%s, %s:\n%s", KINDS[kind].name, level, text);
-        free(wanted);
     }
 }
 
-static void good_files_give_the_same_answers_at_every_level(void **state) {
-    (void)state;
+TEST(good_files_give_the_same_answers_at_every_level) {
     test_at_every_level(answer_as_then);
 }
 
 /* The writer makes the same bytes as then, except for sections that a later format may add. */
-static void the_same_heads_are_written(void **state) {
+TEST(the_same_heads_are_written) {
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
-    (void)state;
     for (int kind = 0; kind < N_KINDS; kind++) {
         char path[PATH_ROOM];
         size_t size, wanted_size;
         write_kind(context, kind, "golden.head");
-        uint8_t *bytes = test_read_file("golden.head", &size);
-        uint8_t *wanted = test_read_file(golden_path(path, KINDS[kind].name, ""), &wanted_size);
+        uint8_t *bytes = test_bytes_of("golden.head", &size);
+        uint8_t *wanted = test_bytes_of(golden_path(path, KINDS[kind].name, ""), &wanted_size);
         if (size != wanted_size || memcmp(bytes, wanted, size) != 0)
             fail_msg("%s: %zu bytes are written, which are others than the %zu there are", KINDS[kind].name, size,
                      wanted_size);
-        free(bytes);
-        free(wanted);
     }
     (void)unlink("golden.head");
     thr_context_free(context);
@@ -161,25 +155,23 @@ static const struct {
            {0, 't', false, THR_EFORMAT, THR_OK},      {8, 0, false, THR_EVERSION, THR_OK},
            {8, 2, false, THR_EVERSION, THR_OK},       {12, 1, false, THR_ECORRUPT, THR_OK},
            {13792, 0xff, false, THR_OK, THR_ECORRUPT} /* weights are the last section */};
-enum { N_BAD = sizeof BAD / sizeof *BAD };
+enum { N_BAD = COUNT_OF(BAD) };
 
-static void damaged_files_are_refused(void **state) {
+TEST(damaged_files_are_refused) {
     static const char PATH[] = "golden-damaged.head";
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
-    (void)state;
     for (size_t i = 0; i < N_BAD; i++) {
         char path[PATH_ROOM];
         size_t size;
         thr_head *head = NULL;
-        uint8_t *bytes = test_read_file(golden_path(path, KINDS[0].name, ""), &size);
+        uint8_t *bytes = test_bytes_of(golden_path(path, KINDS[0].name, ""), &size);
         if (!BAD[i].cut)
             bytes[BAD[i].at] = BAD[i].byte;
         test_write_file(PATH, bytes, BAD[i].cut ? BAD[i].at : size);
-        free(bytes);
-        expect_status(thr_head_open(context, PATH, &head, &error), BAD[i].opened);
+        assert_int_equal(thr_head_open(context, PATH, &head, &err), BAD[i].opened);
         if (BAD[i].opened == THR_OK)
-            expect_status(thr_head_verify(head, &error), BAD[i].verified);
-        assert_non_null(strstr(error.text, PATH));
+            assert_int_equal(thr_head_verify(head, &err), BAD[i].verified);
+        assert_non_null(strstr(err.text, PATH));
         thr_head_free(head);
     }
     (void)unlink(PATH);
@@ -188,7 +180,7 @@ static void damaged_files_are_refused(void **state) {
 
 /* ------------------------------------------------------------------------------------------------ write */
 
-static int write_all(void) {
+static void write_all(void) {
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     for (int kind = 0; kind < N_KINDS; kind++) {
         char path[PATH_ROOM], text[TEXT];
@@ -197,16 +189,6 @@ static int write_all(void) {
         test_write_text(golden_path(path, KINDS[kind].name, ".answers"), text);
     }
     thr_context_free(context);
-    return 0;
 }
 
-int main(int argc, char **argv) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(good_files_give_the_same_answers_at_every_level),
-        cmocka_unit_test(the_same_heads_are_written),
-        cmocka_unit_test(damaged_files_are_refused),
-    };
-    if (argc > 1 && strcmp(argv[1], "--write") == 0)
-        return write_all();
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_WRITER(write_all)

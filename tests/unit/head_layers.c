@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* head_layers.c - which tensor is the output layer and which its bias, by names and shapes; indexes and config.json. */
+#include "test.h"
+
 #include "head/layers.h"
-
-#include <string.h>
-
-#include "support.h"
 
 enum { MOST = 5 };
 typedef struct layers_case {
@@ -74,58 +72,54 @@ static const layers_case cases[] = {
     {{VECTOR("layers.0.output.weight", 8)}, .status = THR_ENOTFOUND, .part = "the first matrices are none"},
 };
 
-static void one_tensor_is_chosen_or_all_that_may_be_meant_are_listed(void **state) {
-    (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+TEST(one_tensor_is_chosen_or_all_that_may_be_meant_are_listed) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         const layers_case *c = &cases[i];
         thr_head_layers layers = {.path = "m", .items = c->layers};
         ptrdiff_t bias = THR_HEAD_NO_LAYER;
         size_t chosen = 0;
         bool tied = false;
-        thr_error err = {.status = THR_OK};
         while (layers.n < MOST && c->layers[layers.n].name != NULL)
             layers.n++;
         const thr_status status = thr_head_layers_choose(&layers, c->name, &chosen, &tied, &err);
         if (c->chosen == NULL) {
-            assert_error(status, c->status, &err, c->part);
+            expect_error(status, c->status, c->part);
             continue;
         }
-        assert_ok(status, &err);
+        expect_ok(status);
         assert_string_equal(c->layers[chosen].name, c->chosen);
         assert_int_equal(tied, c->tied);
-        assert_ok(thr_head_layers_bias(&layers, chosen, tied, &bias, &err), &err);
+        expect_ok(thr_head_layers_bias(&layers, chosen, tied, &bias, &err));
         assert_string_equal(bias == THR_HEAD_NO_LAYER ? "none" : c->layers[bias].name,
                             c->bias != NULL ? c->bias : "none");
     }
 }
 
-static void two_biases_are_refused(void **state) {
+TEST(two_biases_are_refused) {
     static const thr_head_layer items[] = {MATRIX("lm_head.weight", 50, 8), VECTOR("lm_head.bias", 50),
                                            MATRIX("final_logits_bias", 1, 50)};
     const thr_head_layers layers = {.path = "m", .items = items, .n = 3};
     ptrdiff_t bias = 0;
-    thr_error err;
     (void)state;
-    assert_error(thr_head_layers_bias(&layers, 0, false, &bias, &err), THR_EINVAL, &err,
+    expect_error(thr_head_layers_bias(&layers, 0, false, &bias, &err), THR_EINVAL,
                  "has two biases, lm_head.bias and final_logits_bias");
 }
 
-static void embeddings_are_taken_only_if_something_states_that_they_are_tied(void **state) {
+TEST(embeddings_are_taken_only_if_something_states_that_they_are_tied) {
     static const thr_head_layer item = EMBEDDINGS;
     thr_head_layers layers = {.path = "m", .items = &item, .n = 1};
-    thr_error err;
     (void)state;
-    assert_ok(thr_head_layers_check_tied(&layers, 0, THR_TYING_TIED, &err), &err);
-    assert_ok(thr_head_layers_check_tied(&layers, 0, THR_TYING_WHOLE, &err), &err);
-    assert_error(thr_head_layers_check_tied(&layers, 0, THR_TYING_UNTIED, &err), THR_ENOTFOUND, &err, "not tied");
-    assert_error(thr_head_layers_check_tied(&layers, 0, THR_TYING_UNKNOWN, &err), THR_ENOTFOUND, &err,
+    expect_ok(thr_head_layers_check_tied(&layers, 0, THR_TYING_TIED, &err));
+    expect_ok(thr_head_layers_check_tied(&layers, 0, THR_TYING_WHOLE, &err));
+    expect_error(thr_head_layers_check_tied(&layers, 0, THR_TYING_UNTIED, &err), THR_ENOTFOUND, "not tied");
+    expect_error(thr_head_layers_check_tied(&layers, 0, THR_TYING_UNKNOWN, &err), THR_ENOTFOUND,
                  "no index or config.json beside it states that they are tied");
     layers.missing = "other.safetensors";
-    assert_error(thr_head_layers_check_tied(&layers, 0, THR_TYING_WHOLE, &err), THR_ENOTFOUND, &err,
+    expect_error(thr_head_layers_check_tied(&layers, 0, THR_TYING_WHOLE, &err), THR_ENOTFOUND,
                  "which other.safetensors may have");
 }
 
-static void config_states_whether_embeddings_are_tied(void **state) {
+TEST(config_states_whether_embeddings_are_tied) {
     static const struct {
         const char *text;
         thr_status status;
@@ -147,9 +141,8 @@ static void config_states_whether_embeddings_are_tied(void **state) {
         {"{\"tie_word_embeddings\": true", THR_EFORMAT, THR_TYING_WHOLE},
     };
     (void)state;
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+    for (size_t i = 0; i < COUNT_OF(texts); i++) {
         thr_tying tying = THR_TYING_UNKNOWN;
-        thr_error err;
         assert_int_equal(thr_tensors_config_read("c", texts[i].text, strlen(texts[i].text), &tying, &err),
                          texts[i].status);
         if (texts[i].status == THR_OK)
@@ -157,20 +150,19 @@ static void config_states_whether_embeddings_are_tied(void **state) {
     }
 }
 
-static void an_index_lists_tensors_and_their_files(void **state) {
+TEST(an_index_lists_tensors_and_their_files) {
     static const char good[] =
         "{\"metadata\": {\"total_size\": 1.5}, \"weight_map\": {\"a\": \"1.st\", \"b\": \"2.st\"}}";
     static const char *const bad[] = {
         "{}", "{\"weight_map\": {}}",           "{\"weight_map\": {\"a\": \"../x\"}}", "{\"weight_map\": {\"a\": 1}}",
         "[]", "{\"weight_map\": {\"a\": \"b\"}"};
     thr_shard_index index;
-    thr_error err;
-    assert_ok(thr_tensors_index_read(*state, "i", good, sizeof good - 1, &index, &err), &err);
+    expect_ok(thr_tensors_index_read(*state, "i", good, sizeof good - 1, &index, &err));
     assert_int_equal(index.n, 2);
     assert_string_equal(index.entries[1].name, "b");
     assert_string_equal(index.entries[1].file, "2.st");
     thr_tensors_index_free(*state, &index);
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
         assert_int_equal(thr_tensors_index_read(*state, "i", bad[i], strlen(bad[i]), &index, &err), THR_EFORMAT);
         thr_tensors_index_free(*state, &index);
     }
@@ -186,13 +178,4 @@ static int tear_down(void **state) {
     return 0;
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_tensor_is_chosen_or_all_that_may_be_meant_are_listed),
-        cmocka_unit_test(two_biases_are_refused),
-        cmocka_unit_test(embeddings_are_taken_only_if_something_states_that_they_are_tied),
-        cmocka_unit_test(config_states_whether_embeddings_are_tied),
-        cmocka_unit_test(an_index_lists_tensors_and_their_files),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TEST_GROUP(set_up, tear_down)

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* head_query.c - the best words are the naive ones, to the bit, with every screen, group and number of threads. */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "head_support.h"
 
@@ -15,7 +11,7 @@ static const head_case CASES[] = {
     {210, 35, THR_DTYPE_BF16, true, true, 9, 2, 6, 3},  {150, 47, THR_DTYPE_I8, true, false, 9, 1, 6, 2},
 };
 enum {
-    N_CASES = sizeof CASES / sizeof *CASES,
+    N_CASES = COUNT_OF(CASES),
 #ifdef THR_SANITIZED
     STATES = 13
 #else
@@ -35,20 +31,12 @@ typedef struct answer {
 static answer ask(thr_head *head, const float *states, uint64_t n_states, uint32_t k,
                   const thr_head_query_options *options) {
     const thr_matrix rows = thr_matrix_f32(states, n_states, thr_head_get_info(head).n_dims);
-    answer a = {test_array(n_states * k, sizeof(uint32_t)), test_array(n_states, sizeof(uint32_t)),
-                test_array(n_states * k, sizeof(float)), test_array(n_states * k, sizeof(float))};
+    answer a = {test_new(n_states * k, sizeof(uint32_t)), test_new(n_states, sizeof(uint32_t)),
+                test_new(n_states * k, sizeof(float)), test_new(n_states * k, sizeof(float))};
     thr_head_query_options o = *options;
-    thr_error err;
     o.n_candidates = a.n_candidates;
-    assert_ok(thr_head_query(head, &rows, k, &o, &(thr_head_answers){a.words, a.logits, a.log_probs}, &err), &err);
+    expect_ok(thr_head_query(head, &rows, k, &o, &(thr_head_answers){a.words, a.logits, a.log_probs}, &err));
     return a;
-}
-
-static void answer_free(answer *a) {
-    free(a->words);
-    free(a->n_candidates);
-    free(a->logits);
-    free(a->log_probs);
 }
 
 /*
@@ -78,8 +66,8 @@ static void check(thr_head *head, const head_drawn *h, const float *states, uint
                   const char *what) {
     const uint32_t n = h->shape.n_words, n_dims = h->shape.n_dims;
     answer a = ask(head, states, STATES, k, o);
-    bool *wanted = test_array(n, sizeof *wanted), *everything = test_array(n, sizeof *everything);
-    thr_candidate *all = test_array(n, sizeof *all);
+    bool *wanted = test_new(n, sizeof *wanted), *everything = test_new(n, sizeof *everything);
+    thr_candidate *all = test_new(n, sizeof *all);
     memset(everything, true, n * sizeof *everything);
     const size_t group = o->group == 0 ? STATES : (size_t)o->group;
     for (size_t i = 0; i < STATES; i++) {
@@ -111,10 +99,6 @@ static void check(thr_head *head, const head_drawn *h, const float *states, uint
                         (unsigned long long)test_seed(), what, i, j, (double)a.log_probs[i * k + j], log_prob);
         }
     }
-    free(wanted);
-    free(everything);
-    free(all);
-    answer_free(&a);
 }
 
 /* Lists of some words for every state; some are empty. */
@@ -152,8 +136,7 @@ static thr_head_query_options draw_options(const head_case *shape, int round, ui
     return o;
 }
 
-static void answers_are_the_naive_ones(void **state) {
-    (void)state;
+TEST(answers_are_the_naive_ones) {
     uint64_t rng = test_seed();
     for (size_t i = 0; i < N_CASES; i++) {
         thr_context *context = test_context((uint32_t)i % 3 + 1, THR_ISA_BEST, NULL);
@@ -161,7 +144,7 @@ static void answers_are_the_naive_ones(void **state) {
         for (int ties = 0; ties < 2; ties++) {
             head_drawn h = head_draw(&CASES[i], &rng, ties != 0);
             thr_head *head = head_make(context, &h);
-            float *states = test_array((size_t)STATES * CASES[i].n_dims, sizeof *states);
+            float *states = test_new((size_t)STATES * CASES[i].n_dims, sizeof *states);
             const uint32_t always[] = {n - 1, n / 2, 0, n / 2};
             head_draw_rows(&rng, states, STATES, CASES[i].n_dims, ties != 0);
             head_find_codes(head, &h);
@@ -184,23 +167,20 @@ static void answers_are_the_naive_ones(void **state) {
                 (void)snprintf(what, sizeof what, "case %zu, ties %d, round %d", i, ties, round);
                 check(head, &h, states, k, &o, what);
             }
-            free(states);
             thr_head_free(head);
-            head_drawn_free(&h);
         }
         thr_context_free(context);
     }
 }
 
 /* All bits, log-probabilities' too: on one thread by the scalar kernels, and on three by the best. */
-static void answers_do_not_depend_on_threads_or_kernels(void **state) {
-    (void)state;
+TEST(answers_do_not_depend_on_threads_or_kernels) {
     uint64_t rng = test_seed() + 1;
     thr_context *one = test_context(1, THR_ISA_SCALAR, NULL), *three = test_context(3, THR_ISA_BEST, NULL);
     for (size_t i = 2; i < N_CASES; i++) {
         head_drawn h = head_draw(&CASES[i], &rng, false);
         thr_head *a = head_make(one, &h), *b = head_make(three, &h);
-        float *states = test_array((size_t)STATES * CASES[i].n_dims, sizeof *states);
+        float *states = test_new((size_t)STATES * CASES[i].n_dims, sizeof *states);
         test_gaussian(&rng, states, (size_t)STATES * CASES[i].n_dims);
         for (int round = 0; round < 12; round++) {
             thr_head_query_options o;
@@ -217,38 +197,32 @@ static void answers_do_not_depend_on_threads_or_kernels(void **state) {
             answer z = ask(b, states + (size_t)5 * CASES[i].n_dims, 1, 9, &o);
             assert_memory_equal(x.log_probs + 45, z.log_probs, 9 * sizeof(float));
             assert_memory_equal(x.words + 45, z.words, 9 * sizeof(uint32_t));
-            answer_free(&x);
-            answer_free(&y);
-            answer_free(&z);
         }
-        free(states);
         thr_head_free(a);
         thr_head_free(b);
-        head_drawn_free(&h);
     }
     thr_context_free(one);
     thr_context_free(three);
 }
 
 /* What a damaged file may hold: of every three words two have a weight that is no number. */
-static void words_without_a_logit_hide_no_others(void **state) {
+TEST(words_without_a_logit_hide_no_others) {
     enum { K = 40 };
     uint64_t rng = test_seed() + 7;
     head_drawn h = head_draw(&CASES[4], &rng, false);
     thr_head *good = head_make(*state, &h), *bad = head_make(*state, &h);
     const uint32_t n = h.shape.n_words, n_dims = h.shape.n_dims;
-    float *states = test_array((size_t)STATES * n_dims, sizeof *states);
+    float *states = test_new((size_t)STATES * n_dims, sizeof *states);
     uint32_t words[STATES * K];
     float logits[STATES * K];
     thr_head_query_options o;
-    thr_error err;
     test_gaussian(&rng, states, (size_t)STATES * n_dims);
     for (uint32_t w = 0; w < n; w++)
         if (w % 3 != 0)
             ((float *)bad->memory.weights)[(size_t)w * n_dims + w % n_dims] = NAN;
     thr_head_query_options_init(&o);
     const thr_matrix rows = thr_matrix_f32(states, STATES, n_dims);
-    assert_ok(thr_head_query(bad, &rows, K, &o, &(thr_head_answers){words, logits, NULL}, &err), &err);
+    expect_ok(thr_head_query(bad, &rows, K, &o, &(thr_head_answers){words, logits, NULL}, &err));
     answer all = ask(good, states, STATES, n, &o);
     for (size_t i = 0; i < STATES; i++)
         for (size_t j = 0, at = 0; j < K; j++, at++) {
@@ -257,11 +231,8 @@ static void words_without_a_logit_hide_no_others(void **state) {
             assert_int_equal(words[i * K + j], all.words[i * n + at]);
             assert_true(same_bits(logits[i * K + j], all.logits[i * n + at]));
         }
-    answer_free(&all);
-    free(states);
     thr_head_free(good);
     thr_head_free(bad);
-    head_drawn_free(&h);
 }
 
 /* Count the words that two answers of 5 words a state share; returns the fewest of any state. */
@@ -278,19 +249,18 @@ static size_t count_common(const answer *a, const answer *b, size_t *found) {
     return worst;
 }
 
-static void recall_is_counted_against_all_words(void **state) {
+TEST(recall_is_counted_against_all_words) {
     uint64_t rng = test_seed() + 2;
     head_drawn h = head_draw(&CASES[4], &rng, false);
     thr_head *head = head_make(*state, &h);
-    float *states = test_array((size_t)STATES * h.shape.n_dims, sizeof *states);
+    float *states = test_new((size_t)STATES * h.shape.n_dims, sizeof *states);
     thr_head_query_options full, o;
     thr_head_recall recall;
-    thr_error err;
     uint32_t counts[STATES];
     const thr_matrix rows = thr_matrix_f32(states, STATES, h.shape.n_dims);
     test_gaussian(&rng, states, (size_t)STATES * h.shape.n_dims);
     thr_head_query_options_init(&full);
-    assert_ok(thr_head_measure(head, &rows, 5, &full, &recall, &err), &err);
+    expect_ok(thr_head_measure(head, &rows, 5, &full, &recall, &err));
     assert_true(fabs(recall.recall - 1) < 1e-12 && recall.worst == 1 && fabs(recall.candidates - 1500) < 1e-9);
     thr_head_query_options_init(&o);
     o.screen = THR_HEAD_SCREEN_FREQUENT;
@@ -298,7 +268,7 @@ static void recall_is_counted_against_all_words(void **state) {
     o.n_candidates = counts;
     thr_head_times times = {-1, -1, -1, -1};
     o.times = &times;
-    assert_ok(thr_head_measure(head, &rows, 5, &o, &recall, &err), &err);
+    expect_ok(thr_head_measure(head, &rows, 5, &o, &recall, &err));
     assert_true(times.screen >= 0 && times.choose > 0 && times.score > 0 && times.exact == 0);
     answer a = ask(head, states, STATES, 5, &full), b = ask(head, states, STATES, 5, &o);
     size_t found;
@@ -309,16 +279,12 @@ static void recall_is_counted_against_all_words(void **state) {
     assert_true(fabs(recall.recall - (double)found / (5 * STATES)) < 1e-9);
     assert_true(fabs(recall.worst - (double)worst / 5) < 1e-9 && recall.candidates == 700);
     const thr_matrix none = thr_matrix_f32(states, 0, h.shape.n_dims);
-    assert_error(thr_head_measure(head, &none, 5, &o, &recall, &err), THR_EDIM, &err, "no states to measure");
-    answer_free(&a);
-    answer_free(&b);
-    free(states);
+    expect_error(thr_head_measure(head, &none, 5, &o, &recall, &err), THR_EDIM, "no states to measure");
     thr_head_free(head);
-    head_drawn_free(&h);
 }
 
 /* A shortlist of a twentieth of the words has the best; one of all words has all. */
-static void a_shortlist_by_planes_keeps_the_best(void **state) {
+TEST(a_shortlist_by_planes_keeps_the_best) {
     uint64_t rng = test_seed() + 3;
     const head_case shape = {3000, 96, THR_DTYPE_F32, true, false, 0, 0, 0, 3};
     head_drawn h = head_draw(&shape, &rng, false);
@@ -326,27 +292,24 @@ static void a_shortlist_by_planes_keeps_the_best(void **state) {
         for (uint32_t d = 0; d < shape.n_dims; d++)
             h.weights[(size_t)w * shape.n_dims + d] += 3;
     thr_head *head = head_make(*state, &h);
-    float *states = test_array((size_t)STATES * shape.n_dims, sizeof *states);
+    float *states = test_new((size_t)STATES * shape.n_dims, sizeof *states);
     thr_head_query_options o;
     thr_head_recall recall;
-    thr_error err;
     const thr_matrix rows = thr_matrix_f32(states, STATES, shape.n_dims);
     test_gaussian(&rng, states, (size_t)STATES * shape.n_dims);
     thr_head_query_options_init(&o);
     o.screen = THR_HEAD_SCREEN_PLANES;
     o.n_shortlist = 150;
-    assert_ok(thr_head_measure(head, &rows, 10, &o, &recall, &err), &err);
+    expect_ok(thr_head_measure(head, &rows, 10, &o, &recall, &err));
     assert_true(recall.candidates >= 150 && recall.candidates <= 150 + 3000 / 64);
     assert_case(recall.recall >= 0.99, "seed %llu: recall %.4f", (unsigned long long)test_seed(), recall.recall);
     o.n_shortlist = 3000;
-    assert_ok(thr_head_measure(head, &rows, 10, &o, &recall, &err), &err);
+    expect_ok(thr_head_measure(head, &rows, 10, &o, &recall, &err));
     assert_true(recall.candidates == 3000 && recall.recall == 1);
     o.n_shortlist = THR_HEAD_AUTO;
-    assert_ok(thr_head_measure(head, &rows, 10, &o, &recall, &err), &err);
+    expect_ok(thr_head_measure(head, &rows, 10, &o, &recall, &err));
     assert_true(recall.candidates >= 260 && recall.candidates <= 260 + 3000 / 64);
-    free(states);
     thr_head_free(head);
-    head_drawn_free(&h);
 }
 
 typedef struct asker {
@@ -363,19 +326,17 @@ static void *ask_thread(void *arg) {
     o.screen = a->screen;
     o.n_shortlist = 40;
     for (int round = 0; round < 5; round++) {
-        if (round > 0)
-            answer_free(&a->got);
         a->got = ask(a->head, a->states, STATES, 6, &o);
     }
     return NULL;
 }
 
-static void many_may_ask_at_once(void **state) {
+TEST(many_may_ask_at_once) {
     enum { ASKERS = 4 };
     uint64_t rng = test_seed() + 4;
     head_drawn h = head_draw(&CASES[4], &rng, false);
     thr_head *head = head_make(*state, &h);
-    float *states = test_array((size_t)STATES * h.shape.n_dims, sizeof *states);
+    float *states = test_new((size_t)STATES * h.shape.n_dims, sizeof *states);
     asker askers[ASKERS];
     test_gaussian(&rng, states, (size_t)STATES * h.shape.n_dims);
     for (int i = 0; i < ASKERS; i++)
@@ -386,30 +347,25 @@ static void many_may_ask_at_once(void **state) {
         (void)ask_thread(&alone);
         assert_memory_equal(askers[i].got.words, alone.got.words, STATES * 6 * sizeof(uint32_t));
         assert_memory_equal(askers[i].got.log_probs, alone.got.log_probs, STATES * 6 * sizeof(float));
-        answer_free(&askers[i].got);
-        answer_free(&alone.got);
     }
-    free(states);
     thr_head_free(head);
-    head_drawn_free(&h);
 }
 
-static void words_by_hand(void **state) {
+TEST(words_by_hand) {
     /* Logits of (1, 2): 3.5, 2, 3, 3.5; e^3.5 twice, e^3, e^2: ln of the sum 4.5027... */
     static const float weights[] = {1, 1, 2, 0, -1, 2, 1, 1}, bias[] = {0.5F, 0, 0, 0.5F}, states[] = {1, 2};
     const thr_matrix w = thr_matrix_f32(weights, 4, 2), s = thr_matrix_f32(states, 1, 2);
     thr_head_build_options build;
     thr_head_query_options o;
     thr_head *head;
-    thr_error err;
     uint32_t words[4];
     float logits[4], log_probs[4];
     thr_head_build_options_init(&build);
     build.bias = bias;
     build.n_bias = 4;
     build.n_bands = 0;
-    assert_ok(thr_head_create(*state, &w, &build, &head, &err), &err);
-    assert_ok(thr_head_query(head, &s, 4, NULL, &(thr_head_answers){words, logits, log_probs}, &err), &err);
+    expect_ok(thr_head_create(*state, &w, &build, &head, &err));
+    expect_ok(thr_head_query(head, &s, 4, NULL, &(thr_head_answers){words, logits, log_probs}, &err));
     static const uint32_t order[] = {0, 3, 2, 1};
     static const float wanted[] = {3.5F, 3.5F, 3, 2};
     const double sum = log(2 * exp(3.5) + exp(3) + exp(2));
@@ -425,23 +381,12 @@ static void words_by_hand(void **state) {
     o.n_frequent = 1;
     o.always = always;
     o.n_always = 1;
-    assert_ok(thr_head_query(head, &s, 2, &o, &(thr_head_answers){words, NULL, log_probs}, &err), &err);
+    expect_ok(thr_head_query(head, &s, 2, &o, &(thr_head_answers){words, NULL, log_probs}, &err));
     assert_true(words[0] == 0 && words[1] == 2);
     assert_true(fabs((double)log_probs[1] - (3 - log(exp(3.5) + exp(3)))) < 1e-6);
     const thr_matrix none = thr_matrix_f32(states, 0, 2);
-    assert_ok(thr_head_query(head, &none, 2, &o, &(thr_head_answers){words, NULL, log_probs}, &err), &err);
+    expect_ok(thr_head_query(head, &none, 2, &o, &(thr_head_answers){words, NULL, log_probs}, &err));
     thr_head_free(head);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(words_by_hand),
-        cmocka_unit_test(answers_are_the_naive_ones),
-        cmocka_unit_test(answers_do_not_depend_on_threads_or_kernels),
-        cmocka_unit_test(a_shortlist_by_planes_keeps_the_best),
-        cmocka_unit_test(many_may_ask_at_once),
-        cmocka_unit_test(words_without_a_logit_hide_no_others),
-        cmocka_unit_test(recall_is_counted_against_all_words),
-    };
-    return test_run_with_context(tests);
-}
+TEST_IN_CONTEXT(2, NULL)

@@ -2,15 +2,12 @@
 /* head_support.h - heads drawn at random, and the query by the book: every logit, sorted, and a sum in double. */
 #pragma once
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
+#include "test.h"
 
 #include "base/half.h"
 #include "head/head.h"
 #include "head/weight_formats.h"
 #include "select/candidates.h"
-#include "support.h"
 
 typedef struct head_case {
     uint32_t n_words, n_dims;
@@ -38,11 +35,11 @@ static inline void head_draw_rows(uint64_t *rng, float *rows, size_t n_rows, uin
 
 static inline head_drawn head_draw(const head_case *shape, uint64_t *rng, bool ties) {
     const size_t n = shape->n_words;
-    head_drawn h = {.shape = *shape, .weights = test_array(n * shape->n_dims, sizeof(float))};
+    head_drawn h = {.shape = *shape, .weights = test_new(n * shape->n_dims, sizeof(float))};
     head_draw_rows(rng, h.weights, n, shape->n_dims, ties);
-    h.bias = test_array(n, sizeof(float));
+    h.bias = test_new(n, sizeof(float));
     test_gaussian(rng, h.bias, n);
-    h.order = test_array(n, sizeof(uint32_t));
+    h.order = test_new(n, sizeof(uint32_t));
     for (uint32_t w = 0; w < n; w++)
         h.order[w] = w;
     for (uint32_t w = 0; w < n; w++) {
@@ -61,42 +58,32 @@ static inline head_drawn head_draw(const head_case *shape, uint64_t *rng, bool t
     h.options.frequent = shape->order ? h.order : NULL;
     h.options.n_frequent = n / 2 + 1;
     if (shape->order) { /* the rest is as it is numbered */
-        uint8_t *seen = test_array(n, 1);
+        uint8_t *seen = test_new(n, 1);
         uint32_t at = (uint32_t)(n / 2 + 1);
         for (uint32_t i = 0; i < at; i++)
             seen[h.order[i]] = 1;
         for (uint32_t w = 0; w < n; w++)
             if (seen[w] == 0)
                 h.order[at++] = w;
-        free(seen);
     }
     return h;
-}
-
-static inline void head_drawn_free(head_drawn *h) {
-    free(h->weights);
-    free(h->bias);
-    free(h->order);
-    free(h->codes);
 }
 
 /* Of the weights as they are kept; that hashes are right is for lsh_wta.c. */
 static inline void head_find_codes(const thr_head *head, head_drawn *h) {
     const thr_head_contents *c = thr_head_of(head);
-    float *row = test_array(c->n_dims, sizeof *row);
-    h->codes = test_array((size_t)c->n_words * h->shape.n_bands + 1, sizeof *h->codes);
+    float *row = test_new(c->n_dims, sizeof *row);
+    h->codes = test_new((size_t)c->n_words * h->shape.n_bands + 1, sizeof *h->codes);
     for (uint32_t w = 0; w < c->n_words && h->shape.n_bands > 0; w++) {
         thr_head_row(c, head->context->kernels, w, row);
         thr_lsh_wta_hash(&head->wta, row, h->codes + (size_t)w * h->shape.n_bands);
     }
-    free(row);
 }
 
 static inline thr_head *head_make(thr_context *context, const head_drawn *h) {
     thr_head *head = NULL;
-    thr_error err;
     const thr_matrix weights = thr_matrix_f32(h->weights, h->shape.n_words, h->shape.n_dims);
-    assert_ok(thr_head_create(context, &weights, &h->options, &head, &err), &err);
+    expect_ok(thr_head_create(context, &weights, &h->options, &head, &err));
     return head;
 }
 
@@ -112,7 +99,7 @@ static inline float head_logit(const head_drawn *h, const float *state, uint32_t
     const uint32_t n_dims = h->shape.n_dims;
     const float *row = h->weights + (size_t)word * n_dims;
     float logit = 0;
-    float *kept = test_array(n_dims, sizeof *kept), largest = 0;
+    float kept[n_dims], largest = 0;
     for (uint32_t d = 0; d < n_dims; d++)
         largest = fmaxf(largest, fabsf(row[d]));
     for (uint32_t d = 0; d < n_dims; d++)
@@ -122,7 +109,6 @@ static inline float head_logit(const head_drawn *h, const float *state, uint32_t
     kernels->dot_f32(&logit, state, kept, 0, 1, n_dims);
     if (h->shape.dtype == THR_DTYPE_I8)
         logit *= (float)((double)largest / 127);
-    free(kept);
     return h->shape.bias ? logit + h->bias[word] : logit;
 }
 
@@ -137,37 +123,32 @@ static inline bool head_is_never(const thr_head_query_options *o, uint32_t word)
 static inline void head_find_shortlists(const thr_head *head, const head_drawn *h, const thr_head_query_options *o,
                                         const float *states, size_t n_states, bool *wanted) {
     const uint32_t n_dims = h->shape.n_dims, n_coded = n_dims + h->shape.bias;
-    float *coded = test_array(n_coded, sizeof *coded);
-    uint64_t *rows = test_array(o->n_shortlist, sizeof *rows);
+    float *coded = test_new(n_coded, sizeof *coded);
+    uint64_t *rows = test_new(o->n_shortlist, sizeof *rows);
     thr_scan *scan = NULL;
     thr_search_options options;
-    thr_error err;
     thr_search_options_init(&options);
     options.n_survivors = options.n_candidates = o->n_shortlist;
-    uint64_t *shown = test_array(h->shape.n_words / 64 + 1, sizeof *shown);
+    uint64_t *shown = test_new(h->shape.n_words / 64 + 1, sizeof *shown);
     for (uint32_t w = 0; w < h->shape.n_words; w++)
         shown[w / 64] |= (uint64_t)!head_is_never(o, w) << w % 64;
     if (o->n_never > 0 && o->n_shortlist < h->shape.n_words) {
         options.filter = shown;
         options.filter_bits = h->shape.n_words;
     }
-    assert_ok(thr_scan_create(head->context, &scan, &err), &err);
+    expect_ok(thr_scan_create(head->context, &scan, &err));
     for (size_t i = 0; i < n_states; i++) {
         memcpy(coded, states + i * n_dims, n_dims * sizeof *coded);
         if (h->shape.bias)
             coded[n_dims] = 1;
         const thr_matrix query = thr_matrix_f32(coded, 1, n_coded);
-        assert_ok(thr_scan_search(scan, &head->corpus, &query, &options,
-                                  &(thr_answers){.k = o->n_shortlist, .ids = rows}, &err),
-                  &err);
+        expect_ok(thr_scan_search(scan, &head->corpus, &query, &options,
+                                  &(thr_answers){.k = o->n_shortlist, .ids = rows}, &err));
         for (uint32_t j = 0; j < o->n_shortlist; j++)
             if (rows[j] != THR_NO_ID)
                 wanted[rows[j]] = true;
     }
     thr_scan_free(scan);
-    free(shown);
-    free(coded);
-    free(rows);
 }
 
 /* Words whose factors fewer than n_longest others come before: larger, or equal and of a smaller word. */
@@ -186,8 +167,8 @@ static inline void head_want_longest(const thr_head *head, uint32_t n_longest, b
 static inline void head_want_hashed(const thr_head *head, const head_drawn *h, const thr_head_query_options *o,
                                     const float *states, size_t n_states, bool *wanted) {
     const uint32_t n = h->shape.n_words, n_bands = h->shape.n_bands;
-    uint32_t *of_state = test_array(n_bands, sizeof *of_state);
-    uint32_t *largest = test_array(n, sizeof *largest), *sums = test_array(n, sizeof *sums);
+    uint32_t *of_state = test_new(n_bands, sizeof *of_state);
+    uint32_t *largest = test_new(n, sizeof *largest), *sums = test_new(n, sizeof *sums);
     for (size_t i = 0; i < n_states; i++) {
         thr_lsh_wta_hash(&head->wta, states + i * h->shape.n_dims, of_state);
         for (uint32_t w = 0; w < n; w++) {
@@ -200,9 +181,6 @@ static inline void head_want_hashed(const thr_head *head, const head_drawn *h, c
     }
     for (uint32_t w = 0; w < n; w++)
         wanted[w] = wanted[w] || (o->combine == THR_HEAD_COMBINE_SUM ? sums : largest)[w] >= o->threshold;
-    free(of_state);
-    free(largest);
-    free(sums);
 }
 
 /* Which words a group of states is given: wanted[w]. */

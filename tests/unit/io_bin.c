@@ -2,8 +2,7 @@
 /* io_bin.c - fbin and its kin, and both halves of a big-ann ground truth. */
 #include "unit/io_files.h"
 
-static void every_kind_reads_back_in_every_piece_size(void **state) {
-    (void)state;
+TEST(every_kind_reads_back_in_every_piece_size) {
     static const struct {
         const char *name;
         thr_dtype dtype;
@@ -12,7 +11,7 @@ static void every_kind_reads_back_in_every_piece_size(void **state) {
                  {"a.u8bin", THR_DTYPE_U8},
                  {"a.i8bin", THR_DTYPE_I8},
                  {"a.ibin", THR_DTYPE_I32}};
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(kinds); i++) {
         bytes file = {0}, expected = {0};
         size_t value = thr_dtype_size(kinds[i].dtype);
         put_bin(&file, value, 9, 5);
@@ -31,8 +30,7 @@ static void put_truth(bytes *file) {
     put_pattern(file, 1000, 5 * 3 * 4);
 }
 
-static void both_halves_of_a_ground_truth_are_read(void **state) {
-    (void)state;
+TEST(both_halves_of_a_ground_truth_are_read) {
     bytes file = {0}, ids = {0}, distances = {0};
     put_truth(&file);
     put_pattern(&ids, 0, 60);
@@ -40,28 +38,24 @@ static void both_halves_of_a_ground_truth_are_read(void **state) {
     for (int sized = 0; sized < 2; sized++) {
         for (uint64_t piece = 1; piece <= 6; piece++) {
             bytes got = {0};
-            thr_error err;
-            assert_ok(read_all_memory(io_context, "t.ibin", file.data, file.size, sized, piece, &got, &err), &err);
+            expect_ok(read_all_memory(io_context, "t.ibin", file.data, file.size, sized, piece, &got, &err));
             assert_int_equal(got.size, 60);
             assert_memory_equal(got.data, ids.data, 60);
             drop(&got);
-            assert_ok(read_all_memory(io_context, "t.ibin:distances", file.data, file.size, sized, piece, &got, &err),
-                      &err);
+            expect_ok(read_all_memory(io_context, "t.ibin:distances", file.data, file.size, sized, piece, &got, &err));
             assert_int_equal(got.size, 60);
             assert_memory_equal(got.data, distances.data, 60);
             drop(&got);
         }
     }
     thr_reader *reader = NULL;
-    thr_error err;
-    assert_ok(thr_io_reader_open_memory(io_context, "t.ibin:distances", &(thr_image){file.data, file.size, true, 0},
-                                        &reader, &err),
-              &err);
+    expect_ok(thr_io_reader_open_memory(io_context, "t.ibin:distances", &(thr_image){file.data, file.size, true, 0},
+                                        &reader, &err));
     assert_int_equal(thr_reader_get_shape(reader).dtype, THR_DTYPE_F32);
     assert_int_equal(thr_reader_get_shape(reader).n_rows, 5);
     thr_matrix rows;
-    assert_ok(thr_reader_seek(reader, 3, &err), &err);
-    assert_ok(thr_reader_next(reader, 9, &rows, &err), &err);
+    expect_ok(thr_reader_seek(reader, 3, &err));
+    expect_ok(thr_reader_next(reader, 9, &rows, &err));
     assert_int_equal(rows.n_rows, 2);
     assert_memory_equal(rows.data, distances.data + 3 * 12, 24);
     thr_reader_free(reader);
@@ -70,25 +64,20 @@ static void both_halves_of_a_ground_truth_are_read(void **state) {
     drop(&distances);
 }
 
-static void distances_that_are_not_there_are_named(void **state) {
-    (void)state;
+TEST(distances_that_are_not_there_are_named) {
     bytes file = {0}, got = {0};
     put_bin(&file, 4, 5, 3);
-    thr_error err;
-    assert_int_equal(read_all_memory(io_context, "t.ibin:distances", file.data, file.size, true, 1, &got, &err),
-                     THR_ENOTFOUND);
-    assert_contains(err.text, "ids only");
+    expect_error(read_all_memory(io_context, "t.ibin:distances", file.data, file.size, true, 1, &got, &err),
+                 THR_ENOTFOUND, "ids only");
     assert_int_equal(read_all_memory(io_context, "t.ibin:distances", file.data, file.size, false, 1, &got, &err),
                      THR_ECORRUPT);
-    assert_int_equal(read_all_memory(io_context, "t.ibin:names", file.data, file.size, true, 1, &got, &err),
-                     THR_EINVAL);
-    assert_contains(err.text, ":distances");
+    expect_error(read_all_memory(io_context, "t.ibin:names", file.data, file.size, true, 1, &got, &err), THR_EINVAL,
+                 ":distances");
     drop(&file);
 }
 
 /* Ids whole, distances cut or too long: wrong in both views and both ways of reading. */
-static void a_ground_truth_of_another_size_is_refused(void **state) {
-    (void)state;
+TEST(a_ground_truth_of_another_size_is_refused) {
     bytes file = {0};
     put_truth(&file);
     put_text(&file, "xyz");
@@ -97,7 +86,6 @@ static void a_ground_truth_of_another_size_is_refused(void **state) {
             continue;
         for (int sized = 0; sized < 2; sized++) {
             bytes got = {0};
-            thr_error err;
             assert_int_equal(read_all_memory(io_context, "t.ibin", file.data, size, sized, 9, &got, &err),
                              THR_ECORRUPT);
             drop(&got);
@@ -109,8 +97,7 @@ static void a_ground_truth_of_another_size_is_refused(void **state) {
     drop(&file);
 }
 
-static void wrong_headers_and_sizes_are_refused(void **state) {
-    (void)state;
+TEST(wrong_headers_and_sizes_are_refused) {
     static const struct {
         uint32_t n_rows, n_dims;
         thr_status status;
@@ -121,12 +108,11 @@ static void wrong_headers_and_sizes_are_refused(void **state) {
                {UINT32_MAX, THR_MAX_DIMS, THR_ECORRUPT, "562949953290248 bytes"},
                {2, 3, THR_ECORRUPT, "is 31 bytes; its header has 2 rows of 3 f32, which is 32 bytes"},
                {0, 3, THR_ECORRUPT, "0 rows"}};
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
         bytes file = {0}, got = {0};
         put_u32(&file, bad[i].n_rows);
         put_u32(&file, bad[i].n_dims);
         put_pattern(&file, 0, 23);
-        thr_error err;
         assert_int_equal(read_all_memory(io_context, "a.fbin", file.data, file.size, true, 1, &got, &err),
                          bad[i].status);
         assert_contains(err.text, bad[i].text);
@@ -134,13 +120,4 @@ static void wrong_headers_and_sizes_are_refused(void **state) {
         drop(&file);
         drop(&got);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        io_test(every_kind_reads_back_in_every_piece_size), io_test(both_halves_of_a_ground_truth_are_read),
-        io_test(distances_that_are_not_there_are_named),    io_test(a_ground_truth_of_another_size_is_refused),
-        io_test(wrong_headers_and_sizes_are_refused),
-    };
-    return cmocka_run_group_tests(tests, setup_dir, teardown_dir);
 }

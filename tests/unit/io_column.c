@@ -6,8 +6,7 @@
 static void check_lines(const char *name, const char *text, const char *expected) {
     for (int sized = 0; sized < 2; sized++) {
         bytes got = {0};
-        thr_error err;
-        assert_ok(read_all_memory(io_context, name, text, strlen(text), sized, 1, &got, &err), &err);
+        expect_ok(read_all_memory(io_context, name, text, strlen(text), sized, 1, &got, &err));
         put(&got, "", 1);
         assert_string_equal((char *)got.data, expected);
         drop(&got);
@@ -18,7 +17,6 @@ static void check_refused(const char *name, const char *text, size_t size, const
                           const char *wanted_text) {
     for (int sized = 0; sized < 2; sized++) {
         bytes got = {0};
-        thr_error err;
         assert_int_equal(read_all_memory(io_context, name, text, size, sized, 1, &got, &err), wanted);
         assert_contains(err.text, name);
         assert_contains(err.text, wanted_text);
@@ -28,8 +26,7 @@ static void check_refused(const char *name, const char *text, size_t size, const
     }
 }
 
-static void columns_are_chosen_by_number(void **state) {
-    (void)state;
+TEST(columns_are_chosen_by_number) {
     static const char tsv[] = "a\tb\tc\r\nd\t\tf\n", csv[] = "a,\"b,\n\"\"x\"\"\"\n\xc3\xa9,d";
     check_lines("a.tsv", tsv, "a\nd\n");
     check_lines("a.tsv:1", tsv, "a\nd\n");
@@ -41,8 +38,7 @@ static void columns_are_chosen_by_number(void **state) {
     check_lines("-.csv:2", csv, "b,\n\"x\"\nd\n");
 }
 
-static void columns_are_chosen_by_the_names_in_the_first_row(void **state) {
-    (void)state;
+TEST(columns_are_chosen_by_the_names_in_the_first_row) {
     static const char csv[] = "\xef\xbb\xbf\"id\",product: title,\n1,one,\n2,\"t,wo\",x\n";
     check_lines("a.csv:id", csv, "1\n2\n");
     check_lines("a.csv:product: title", csv, "one\nt,wo\n");
@@ -51,8 +47,7 @@ static void columns_are_chosen_by_the_names_in_the_first_row(void **state) {
     check_lines("a.tsv:2b", "2b\tx\n1\t2\n", "1\n");
 }
 
-static void several_columns_are_joined_by_tabs(void **state) {
-    (void)state;
+TEST(several_columns_are_joined_by_tabs) {
     static const char csv[] = "id,\"a,b\",c\n1,\"o,ne\",\n2,two,x\n";
     check_lines("a.csv:3,1", csv, "c\tid\n\t1\nx\t2\n");
     check_lines("a.csv:c,id", csv, "\t1\nx\t2\n");
@@ -63,8 +58,7 @@ static void several_columns_are_joined_by_tabs(void **state) {
     check_refused("a.csv:1,4", csv, sizeof csv - 1, "", THR_EFORMAT, "row 1, at byte 0, has 3 columns, where column 4");
 }
 
-static void columns_that_are_not_there_are_refused(void **state) {
-    (void)state;
+TEST(columns_that_are_not_there_are_refused) {
     static const char csv[] = "id,title\n1,one\n2\n";
     check_refused("a.csv:2", csv, sizeof csv - 1, "title\none\n", THR_EFORMAT,
                   "row 3, at byte 15, has 1 columns, where column 2 is wanted");
@@ -76,13 +70,12 @@ static void columns_that_are_not_there_are_refused(void **state) {
     check_refused("a.csv:99999999999999999999999", csv, sizeof csv - 1, "", THR_EINVAL, "there is no column 999");
 }
 
-static void rows_that_a_table_leaves_out_are_errors(void **state) {
-    (void)state;
+TEST(rows_that_a_table_leaves_out_are_errors) {
     check_refused("a.tsv", "a\nb\0\nc\n", 7, "a\n", THR_EFORMAT, "row 2, at byte 2, holds a NUL byte");
     check_refused("a.tsv:x", "\0\nx\n", 4, "", THR_EFORMAT, "row 1, at byte 0, holds a NUL byte");
     check_refused("a.csv", "a\n\"b\n", 5, "a\n", THR_ECORRUPT, "ends within quotes that open in row 2, at byte 2");
     enum { N = (1 << 20) + 1 };
-    char *line = malloc(N);
+    char *line = test_new(1, N);
     assert_non_null(line);
     memset(line, 'x', N);
     memcpy(line, "a\n", 2);
@@ -92,29 +85,24 @@ static void rows_that_a_table_leaves_out_are_errors(void **state) {
     check_refused("a.tsv", (char *)file.data, file.size, "a\n", THR_EFORMAT,
                   "row 2, at byte 2, is longer than 1048576 bytes");
     drop(&file);
-    free(line);
 }
 
-static void a_long_list_of_columns_is_cut(void **state) {
-    (void)state;
+TEST(a_long_list_of_columns_is_cut) {
     bytes file = {0};
     thr_reader *reader = NULL;
-    thr_error err;
     for (int i = 0; i < 1000; i++)
         put_text(&file, "column,");
     thr_image image = {.data = file.data, .size = file.size, .sized = true};
-    assert_int_equal(thr_io_reader_open_memory(io_context, "a.csv:x", &image, &reader, &err), THR_ENOTFOUND);
-    assert_contains(err.text, "column column ...: name one");
+    expect_error(thr_io_reader_open_memory(io_context, "a.csv:x", &image, &reader, &err), THR_ENOTFOUND,
+                 "column column ...: name one");
     drop(&file);
 }
 
-static void a_column_is_a_text(void **state) {
-    (void)state;
+TEST(a_column_is_a_text) {
     thr_reader *reader = NULL;
-    thr_error err;
     thr_matrix rows;
     thr_image image = {.data = "a\tb\n", .size = 4, .sized = true};
-    assert_ok(thr_io_reader_open_memory(io_context, "a.tsv:2", &image, &reader, &err), &err);
+    expect_ok(thr_io_reader_open_memory(io_context, "a.tsv:2", &image, &reader, &err));
     const thr_reader_shape shape = thr_reader_get_shape(reader);
     assert_int_equal(shape.n_dims, 0);
     assert_true(shape.n_rows == THR_ROWS_UNKNOWN);
@@ -123,25 +111,12 @@ static void a_column_is_a_text(void **state) {
     assert_int_equal(thr_reader_seek(reader, 0, &err), THR_EUNSUPPORTED);
     const char *line = NULL;
     size_t length = 0;
-    assert_ok(thr_reader_next_line(reader, &line, &length, &err), &err);
+    expect_ok(thr_reader_next_line(reader, &line, &length, &err));
     assert_string_equal(line, "b");
     assert_int_equal(length, 1);
     for (int i = 0; i < 2; i++) { /* the end stays the end */
-        assert_ok(thr_reader_next_line(reader, &line, &length, &err), &err);
+        expect_ok(thr_reader_next_line(reader, &line, &length, &err));
         assert_null(line);
     }
     thr_reader_free(reader);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        io_test(columns_are_chosen_by_number),
-        io_test(columns_are_chosen_by_the_names_in_the_first_row),
-        io_test(several_columns_are_joined_by_tabs),
-        io_test(columns_that_are_not_there_are_refused),
-        io_test(rows_that_a_table_leaves_out_are_errors),
-        io_test(a_long_list_of_columns_is_cut),
-        io_test(a_column_is_a_text),
-    };
-    return cmocka_run_group_tests(tests, setup_dir, teardown_dir);
 }

@@ -13,7 +13,7 @@ static const struct {
 } formats[] = {{"a.npy", 4},    {"a.fvecs", 4}, {"a.bvecs", 1}, {"a.ivecs", 4}, {"a.fbin", 4},
                {"a.f16bin", 2}, {"a.u8bin", 1}, {"a.i8bin", 1}, {"a.ibin", 4},  {"t.ibin:distances", 4},
                {"a.txt", 0},    {"a.tsv", 0},   {"a.csv", 0}};
-enum { N_FORMATS = sizeof formats / sizeof formats[0] };
+enum { N_FORMATS = COUNT_OF(formats) };
 
 static void make_file(size_t format, bytes *file) {
     const char *name = formats[format].name;
@@ -43,20 +43,18 @@ static void check_prefix(size_t format, const bytes *got, thr_status status) {
         assert_int_equal(got->data[i], pattern(i));
 }
 
-static void a_cut_at_every_byte_is_found_or_leaves_whole_rows(void **state) {
-    (void)state;
+TEST(a_cut_at_every_byte_is_found_or_leaves_whole_rows) {
     for (size_t f = 0; f < N_FORMATS; f++) {
         bytes file = {0};
         make_file(f, &file);
         for (size_t size = 0; size <= file.size; size++) {
             /* A copy of exactly this size, so that a sanitizer sees one byte read past it. */
-            uint8_t *cut = malloc(size + (size == 0));
+            uint8_t *cut = test_new(1, size + (size == 0));
             assert_non_null(cut);
             memcpy(cut, file.data, size);
             for (int sized = 0; sized < 2; sized++) {
                 for (uint64_t piece = 1; piece <= N_ROWS + 1; piece += N_ROWS) {
                     bytes got = {0};
-                    thr_error err;
                     thr_status status =
                         read_all_memory(io_context, formats[f].name, cut, size, sized, piece, &got, &err);
                     check_prefix(f, &got, status);
@@ -70,14 +68,12 @@ static void a_cut_at_every_byte_is_found_or_leaves_whole_rows(void **state) {
                     drop(&got);
                 }
             }
-            free(cut);
         }
         drop(&file);
     }
 }
 
-static void a_real_file_cut_at_every_byte_is_no_different(void **state) {
-    (void)state;
+TEST(a_real_file_cut_at_every_byte_is_no_different) {
     for (size_t f = 0; f < N_FORMATS; f++) {
         bytes file = {0};
         make_file(f, &file);
@@ -87,7 +83,7 @@ static void a_real_file_cut_at_every_byte_is_no_different(void **state) {
             file.size = size;
             (void)write_file(name, &file);
             bytes from_file = {0}, from_memory = {0};
-            thr_error err, other;
+            thr_error other;
             thr_status status = read_all(io_context, in_dir(formats[f].name), 2, &from_file, &err);
             assert_int_equal(
                 status, read_all_memory(io_context, formats[f].name, file.data, size, true, 2, &from_memory, &other));
@@ -101,8 +97,7 @@ static void a_real_file_cut_at_every_byte_is_no_different(void **state) {
     }
 }
 
-static void every_changed_byte_gives_rows_or_an_error(void **state) {
-    (void)state;
+TEST(every_changed_byte_gives_rows_or_an_error) {
     for (size_t f = 0; f < N_FORMATS; f++) {
         bytes file = {0};
         make_file(f, &file);
@@ -112,7 +107,6 @@ static void every_changed_byte_gives_rows_or_an_error(void **state) {
                 file.data[i] = (uint8_t)(before ^ change);
                 for (int sized = 0; sized < 2; sized++) {
                     bytes got = {0};
-                    thr_error err;
                     thr_status status =
                         read_all_memory(io_context, formats[f].name, file.data, file.size, sized, 2, &got, &err);
                     /* A reader may only give what the file has room for. */
@@ -128,8 +122,7 @@ static void every_changed_byte_gives_rows_or_an_error(void **state) {
     }
 }
 
-static void bytes_after_the_end_are_refused(void **state) {
-    (void)state;
+TEST(bytes_after_the_end_are_refused) {
     for (size_t f = 0; f < N_FORMATS; f++) {
         bytes file = {0};
         make_file(f, &file);
@@ -141,7 +134,6 @@ static void bytes_after_the_end_are_refused(void **state) {
                 continue;
             for (int sized = 0; sized < 2; sized++) {
                 bytes got = {0};
-                thr_error err;
                 assert_int_equal(
                     read_all_memory(io_context, formats[f].name, file.data, file.size, sized, 2, &got, &err),
                     THR_ECORRUPT);
@@ -152,8 +144,7 @@ static void bytes_after_the_end_are_refused(void **state) {
     }
 }
 
-static void every_allocation_may_fail(void **state) {
-    (void)state;
+TEST(every_allocation_may_fail) {
     for (size_t f = 0; f < N_FORMATS; f++) {
         bytes file = {0};
         make_file(f, &file);
@@ -161,7 +152,6 @@ static void every_allocation_may_fail(void **state) {
             test_oom oom = test_oom_start(&io_memory);
             while (test_oom_next(&oom)) {
                 bytes got = {0};
-                thr_error err;
                 test_oom_arm(&oom);
                 const thr_status status =
                     read_all_memory(io_context, formats[f].name, file.data, file.size, sized, 2, &got, &err);
@@ -181,15 +171,13 @@ static uint64_t zeros(void *user, uint64_t first, uint64_t max_rows, float *out)
     return max_rows;
 }
 
-static void every_allocation_of_memory_readers_may_fail(void **state) {
-    (void)state;
+TEST(every_allocation_of_memory_readers_may_fail) {
     float data[2] = {0};
     thr_matrix rows = thr_matrix_f32(data, 2, 1);
     for (int kind = 0; kind < 2; kind++) {
         test_oom oom = test_oom_start(&io_memory);
         while (test_oom_next(&oom)) {
             thr_reader *reader = NULL;
-            thr_error err;
             test_oom_arm(&oom);
             const thr_status status = kind == 0
                                           ? thr_reader_from_matrix(io_context, &rows, &reader, &err)
@@ -198,16 +186,4 @@ static void every_allocation_of_memory_readers_may_fail(void **state) {
             thr_reader_free(reader);
         }
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        io_test(a_cut_at_every_byte_is_found_or_leaves_whole_rows),
-        io_test(a_real_file_cut_at_every_byte_is_no_different),
-        io_test(every_changed_byte_gives_rows_or_an_error),
-        io_test(bytes_after_the_end_are_refused),
-        io_test(every_allocation_may_fail),
-        io_test(every_allocation_of_memory_readers_may_fail),
-    };
-    return cmocka_run_group_tests(tests, setup_dir, teardown_dir);
 }

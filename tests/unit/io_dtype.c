@@ -2,12 +2,9 @@
 /* io_dtype.c - sizes, names and widening of every dtype; strided and unaligned rows. */
 #include "unit/io_files.h"
 
-#include <math.h>
-
 enum { N_DTYPES = 11 };
 
-static void sizes_and_names_are_those_of_the_list(void **state) {
-    (void)state;
+TEST(sizes_and_names_are_those_of_the_list) {
     static const size_t sizes[N_DTYPES] = {0, 4, 2, 1, 1, 8, 4, 4, 8, 8, 2};
     static const char *const names[N_DTYPES] = {"none", "f32", "f16", "i8",  "u8",  "f64",
                                                 "i32",  "u32", "i64", "u64", "bf16"};
@@ -39,8 +36,7 @@ static void check_widening(thr_dtype dtype, const void *values, const float expe
     }
 }
 
-static void every_dtype_widens(void **state) {
-    (void)state;
+TEST(every_dtype_widens) {
     check_widening(THR_DTYPE_F32, (float[]){1, -2, 0.1f, 1e30f, -0.0f, INFINITY},
                    (float[]){1, -2, 0.1f, 1e30f, -0.0f, INFINITY});
     check_widening(THR_DTYPE_F16, (uint16_t[]){0x3c00, 0xc000, 1, 0x7bff, 0x8000, 0x7c00},
@@ -58,8 +54,7 @@ static void every_dtype_widens(void **state) {
                    (float[]){1, -2, 0x1p-133f, 0x1.fep127f, -0.0f, INFINITY});
 }
 
-static void rows_that_are_not_there_are_refused(void **state) {
-    (void)state;
+TEST(rows_that_are_not_there_are_refused) {
     float data[4] = {0}, out[4];
     thr_matrix rows = thr_matrix_f32(data, 2, 2);
     assert_int_equal(rows.stride, 8);
@@ -71,13 +66,4 @@ static void rows_that_are_not_there_are_refused(void **state) {
     assert_int_equal(thr_matrix_to_f32(&rows, 0, 1, out), THR_EINVAL);
     rows.dtype = (thr_dtype)99;
     assert_int_equal(thr_matrix_to_f32(&rows, 0, 1, out), THR_EINVAL);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sizes_and_names_are_those_of_the_list),
-        cmocka_unit_test(every_dtype_widens),
-        cmocka_unit_test(rows_that_are_not_there_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,18 +5,14 @@
  */
 #pragma once
 
+#include "test.h"
+
 #include <dirent.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include <thresher/context.h>
 #include <thresher/matrix.h>
 
-#include "files.h"
 #include "io/reader.h"
-#include "support.h"
 
 /* ------------------------------------------------------------------------------------------------ context */
 
@@ -38,7 +34,7 @@ static inline int teardown_context(void **state) {
     return io_memory.live == 0 ? 0 : -1;
 }
 
-#define io_test(function) cmocka_unit_test_setup_teardown(function, setup_context, teardown_context)
+TEST_EACH(setup_context, teardown_context)
 
 /* -------------------------------------------------------------------------------------------------- bytes */
 
@@ -50,8 +46,10 @@ typedef struct bytes {
 static inline void put(bytes *b, const void *data, size_t size) {
     if (b->size + size > b->capacity) {
         b->capacity = 2 * (b->size + size);
-        b->data = realloc(b->data, b->capacity);
-        assert_non_null(b->data);
+        uint8_t *old = b->data;
+        b->data = test_new(b->capacity, 1);
+        if (b->size != 0)
+            memcpy(b->data, old, b->size);
     }
     if (size != 0)
         memcpy(b->data + b->size, data, size);
@@ -80,7 +78,6 @@ static inline void put_pattern(bytes *b, size_t first, size_t size) {
 }
 
 static inline void drop(bytes *b) {
-    free(b->data);
     *b = (bytes){0};
 }
 
@@ -143,6 +140,8 @@ static inline int teardown_dir(void **state) {
     return rmdir(test_dir);
 }
 
+TEST_GROUP(setup_dir, teardown_dir)
+
 /* The full name of a file in the test's directory, good until the next but three. */
 static inline const char *in_dir(const char *name) {
     static char paths[4][512];
@@ -162,16 +161,16 @@ static inline const char *write_file(const char *name, const bytes *b) {
 
 /* All rows, dense, until the end or an error; every view is checked to be what the header promises. */
 static inline thr_status read_rows(thr_reader *reader, uint64_t max_rows, bytes *out, uint64_t *n_rows,
-                                   thr_error *err) {
+                                   thr_error *error) {
     thr_reader_shape shape = thr_reader_get_shape(reader);
     size_t row = shape.n_dims * thr_dtype_size(shape.dtype);
     *n_rows = 0;
     for (;;) {
         thr_matrix rows;
-        thr_status status = thr_reader_next(reader, max_rows, &rows, err);
+        thr_status status = thr_reader_next(reader, max_rows, &rows, error);
         if (status != THR_OK) {
             assert_int_equal(rows.n_rows, 0);
-            assert_int_equal(err->status, status);
+            assert_int_equal(error->status, status);
             return status;
         }
         if (rows.n_rows == 0)
@@ -187,12 +186,12 @@ static inline thr_status read_rows(thr_reader *reader, uint64_t max_rows, bytes 
 }
 
 /* All lines, each followed by a newline. */
-static inline thr_status read_lines(thr_reader *reader, bytes *out, uint64_t *n_lines, thr_error *err) {
+static inline thr_status read_lines(thr_reader *reader, bytes *out, uint64_t *n_lines, thr_error *error) {
     *n_lines = 0;
     for (;;) {
         const char *line = NULL;
         size_t length = 0;
-        thr_status status = thr_reader_next_line(reader, &line, &length, err);
+        thr_status status = thr_reader_next_line(reader, &line, &length, error);
         if (status != THR_OK || line == NULL)
             return status;
         assert_int_equal(strlen(line), length);
@@ -204,16 +203,16 @@ static inline thr_status read_lines(thr_reader *reader, bytes *out, uint64_t *n_
 
 /* Open, read everything in pieces of max_rows, close. What came before an error stays in out. */
 static inline thr_status read_all(thr_context *context, const char *path, uint64_t max_rows, bytes *out,
-                                  thr_error *err) {
+                                  thr_error *error) {
     thr_reader *reader = NULL;
-    thr_status status = thr_reader_open(context, path, &reader, err);
+    thr_status status = thr_reader_open(context, path, &reader, error);
     assert_true((status == THR_OK) == (reader != NULL));
     if (status != THR_OK)
         return status;
     assert_string_equal(thr_reader_name(reader), path);
     uint64_t n = 0;
-    status = thr_reader_get_shape(reader).dtype != THR_DTYPE_NONE ? read_rows(reader, max_rows, out, &n, err)
-                                                                  : read_lines(reader, out, &n, err);
+    status = thr_reader_get_shape(reader).dtype != THR_DTYPE_NONE ? read_rows(reader, max_rows, out, &n, error)
+                                                                  : read_lines(reader, out, &n, error);
     thr_reader_free(reader);
     return status;
 }
@@ -221,8 +220,7 @@ static inline thr_status read_all(thr_context *context, const char *path, uint64
 /* Reading the file in pieces of max_rows gives these bytes. */
 static inline void assert_reads(const char *path, uint64_t max_rows, const bytes *expected) {
     bytes got = {0};
-    thr_error err;
-    assert_ok(read_all(io_context, path, max_rows, &got, &err), &err);
+    expect_ok(read_all(io_context, path, max_rows, &got, &err));
     assert_int_equal(got.size, expected->size);
     assert_memory_equal(got.data, expected->data, got.size);
     drop(&got);
@@ -232,16 +230,16 @@ enum { PIPE_BUFFER_BYTES = 40 }; /* so small that it is filled several times */
 
 /* The same from memory, as a plain file or as a pipe. */
 static inline thr_status read_all_memory(thr_context *context, const char *name, const void *data, size_t size,
-                                         bool sized, uint64_t max_rows, bytes *out, thr_error *err) {
+                                         bool sized, uint64_t max_rows, bytes *out, thr_error *error) {
     thr_reader *reader = NULL;
     thr_image image = {.data = data, .size = size, .sized = sized, .buffer_bytes = sized ? 0 : PIPE_BUFFER_BYTES};
-    thr_status status = thr_io_reader_open_memory(context, name, &image, &reader, err);
+    thr_status status = thr_io_reader_open_memory(context, name, &image, &reader, error);
     assert_true((status == THR_OK) == (reader != NULL));
     if (status != THR_OK)
         return status;
     uint64_t n = 0;
-    status = thr_reader_get_shape(reader).dtype != THR_DTYPE_NONE ? read_rows(reader, max_rows, out, &n, err)
-                                                                  : read_lines(reader, out, &n, err);
+    status = thr_reader_get_shape(reader).dtype != THR_DTYPE_NONE ? read_rows(reader, max_rows, out, &n, error)
+                                                                  : read_lines(reader, out, &n, error);
     thr_reader_free(reader);
     return status;
 }

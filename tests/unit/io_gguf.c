@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* io_gguf.c - metadata is skipped, tensors are found, and impossible values are refused. */
 #include <fcntl.h>
-#include <unistd.h>
 
 #include "gguf_support.h"
 #include "tensors/gguf.h"
@@ -10,19 +9,16 @@ enum { STRING = 8, ARRAY = 9, U16 = 2, U32 = 4, U64 = 10 };
 
 static thr_gguf *open_bytes(thr_context *context, const gguf_bytes *b) {
     thr_gguf *file = NULL;
-    thr_error err;
-    assert_ok(thr_tensors_gguf_open_memory(context, "a.gguf", b->at, b->n, &file, &err), &err);
+    expect_ok(thr_tensors_gguf_open_memory(context, "a.gguf", b->at, b->n, &file, &err));
     return file;
 }
 
 static void refused(thr_context *context, const gguf_bytes *b, thr_status status, const char *text) {
     thr_gguf *file = NULL;
-    thr_error err;
-    void *exact = test_array(b->n, 1); /* ASan sees the end */
+    void *exact = test_new(b->n, 1); /* ASan sees the end */
     memcpy(exact, b->at, b->n);
-    assert_error(thr_tensors_gguf_open_memory(context, "a.gguf", exact, b->n, &file, &err), status, &err, text);
+    expect_error(thr_tensors_gguf_open_memory(context, "a.gguf", exact, b->n, &file, &err), status, text);
     assert_null(file);
-    free(exact);
 }
 
 /* A string, numbers of every size, arrays of numbers, of strings and of arrays; an alignment that is not the usual. */
@@ -80,8 +76,8 @@ static size_t write_kinds(gguf_bytes *b, uint32_t version) {
     return start;
 }
 
-static void tensors_are_found_where_they_lie(void **state) {
-    gguf_bytes *b = test_array(1, sizeof *b);
+TEST(tensors_are_found_where_they_lie) {
+    gguf_bytes *b = test_new(1, sizeof *b);
     for (uint32_t version = 2; version <= 3; version++) {
         const size_t start = write_kinds(b, version);
         thr_gguf *file = open_bytes(*state, b);
@@ -116,12 +112,11 @@ static void tensors_are_found_where_they_lie(void **state) {
         thr_tensors_gguf_free(file);
     }
     thr_tensors_gguf_free(NULL);
-    free(b);
 }
 
 /* The naive model: the place of each bit of a value of Q6_K, and the scales of sixteen. */
-static void six_bits_are_put_together(void **state) {
-    gguf_bytes *b = test_array(1, sizeof *b);
+TEST(six_bits_are_put_together) {
+    gguf_bytes *b = test_new(1, sizeof *b);
     uint8_t block[210] = {0};
     float row[512], wanted[512];
     uint64_t rng = test_seed();
@@ -146,32 +141,29 @@ static void six_bits_are_put_together(void **state) {
     for (int i = 0; i < 512; i++)
         assert_true(row[i] == wanted[i]);
     thr_tensors_gguf_free(file);
-    free(b);
 }
 
-static void types_have_names(void **state) {
-    (void)state;
+TEST(types_have_names) {
     static const struct {
         uint32_t type;
         const char *name;
     } SOME[] = {{0, "F32"},     {2, "Q4_0"},    {4, "?"},      {7, "Q5_1"},  {14, "Q6_K"},
                 {20, "IQ4_NL"}, {23, "IQ4_XS"}, {28, "F64"},   {30, "BF16"}, {31, "?"},
                 {35, "TQ2_0"},  {38, "?"},      {39, "MXFP4"}, {40, "?"},    {UINT32_MAX, "?"}};
-    for (size_t i = 0; i < sizeof SOME / sizeof *SOME; i++)
+    for (size_t i = 0; i < COUNT_OF(SOME); i++)
         assert_string_equal(thr_tensors_gguf_type_name(SOME[i].type), SOME[i].name);
 }
 
 /* Cut anywhere it is refused, and no byte past the end is read. */
-static void a_cut_file_is_refused(void **state) {
-    gguf_bytes *b = test_array(1, sizeof *b);
+TEST(a_cut_file_is_refused) {
+    gguf_bytes *b = test_new(1, sizeof *b);
     (void)write_kinds(b, 3);
     for (b->n--; b->n > 0; b->n--)
         refused(*state, b, b->n < 4 ? THR_EFORMAT : THR_ECORRUPT, b->n < 4 ? "is it really one?" : "it is cut short");
-    free(b);
 }
 
-static void wrong_inputs_are_refused(void **state) {
-    gguf_bytes *b = test_array(1, sizeof *b);
+TEST(wrong_inputs_are_refused) {
+    gguf_bytes *b = test_new(1, sizeof *b);
     gguf_begin(b, 1, 0, 0);
     refused(*state, b, THR_EVERSION, "a.gguf: is GGUF of version 1; 2 and 3 are read: convert the model again");
     gguf_begin(b, 4, 0, 0);
@@ -197,11 +189,10 @@ static void wrong_inputs_are_refused(void **state) {
         gguf_put(b, i == 0 ? 0 : 1, i == 0 ? 0 : 8);
     }
     refused(*state, b, THR_EFORMAT, "arrays in the metadata are nested too deeply");
-    free(b);
 }
 
-static void counts_that_no_file_can_have_are_refused(void **state) {
-    gguf_bytes *b = test_array(1, sizeof *b);
+TEST(counts_that_no_file_can_have_are_refused) {
+    gguf_bytes *b = test_new(1, sizeof *b);
     gguf_begin(b, 3, UINT64_MAX, 0);
     refused(*state, b, THR_ECORRUPT, "the file ends within the descriptions of tensors");
     gguf_begin(b, 3, 0, UINT64_MAX);
@@ -216,10 +207,9 @@ static void counts_that_no_file_can_have_are_refused(void **state) {
     gguf_put(b, UINT64_MAX / 8 + 2, 8); /* of 8 bytes each: 8 bytes, if nobody looks */
     gguf_put(b, 0, 8);
     refused(*state, b, THR_ECORRUPT, "the file ends within metadata");
-    free(b);
 }
 
-static void tensors_that_cannot_be_are_refused(void **state) {
+TEST(tensors_that_cannot_be_are_refused) {
     static const struct {
         uint32_t type, n_axes;
         uint64_t n_dims, n_rows, offset;
@@ -237,8 +227,8 @@ static void tensors_that_cannot_be_are_refused(void **state) {
         {THR_GGUF_F32, 5, 1, 1, 0, THR_EFORMAT, "a tensor has more than 4 axes"},
         {12, 2, UINT64_MAX, UINT64_MAX, 7, THR_OK, NULL}, /* of a type that is not read */
     };
-    gguf_bytes *b = test_array(1, sizeof *b);
-    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    gguf_bytes *b = test_new(1, sizeof *b);
+    for (size_t i = 0; i < COUNT_OF(CASES); i++) {
         gguf_begin(b, 3, 1, 0);
         gguf_put_tensor(b, "t", CASES[i].type, CASES[i].n_axes, CASES[i].n_dims, CASES[i].n_rows, CASES[i].offset);
         if (CASES[i].n_axes > 2)
@@ -261,19 +251,16 @@ static void tensors_that_cannot_be_are_refused(void **state) {
     gguf_put(b, 0, 8);
     gguf_align(b, 32);
     refused(*state, b, THR_EFORMAT, "a tensor has too many values");
-    free(b);
 }
 
-static void memory_may_end_anywhere(void **state) {
-    (void)state;
-    gguf_bytes *b = test_array(1, sizeof *b);
+TEST(memory_may_end_anywhere) {
+    gguf_bytes *b = test_new(1, sizeof *b);
     (void)write_kinds(b, 3);
     test_memory memory = {0};
     test_oom oom = test_oom_start(&memory);
     while (test_oom_next(&oom)) {
         thr_context *context = test_context(1, THR_ISA_BEST, &memory);
         thr_gguf *file = NULL;
-        thr_error err;
         test_oom_arm(&oom);
         const thr_status status = thr_tensors_gguf_open_memory(context, "a.gguf", b->at, b->n, &file, &err);
         (void)test_oom_check(&oom, status, &err, NULL);
@@ -281,47 +268,31 @@ static void memory_may_end_anywhere(void **state) {
         thr_context_free(context);
     }
     assert_true(oom.n_failed > 2);
-    free(b);
 }
 
 /* A file of 8 GiB, of which only these bytes are on the disk. */
-static thr_status open_sparse(thr_context *context, const gguf_bytes *b, thr_error *err) {
+static thr_status open_sparse(thr_context *context, const gguf_bytes *b, thr_error *error) {
     static const char path[] = "unit-io-gguf-sparse.gguf";
     thr_gguf *file = NULL;
     const int fd = open(path, O_CREAT | O_TRUNC | O_WRONLY, 0600);
     assert_true(fd >= 0 && write(fd, b->at, b->n) == (ssize_t)b->n && ftruncate(fd, (off_t)1 << 33) == 0);
     assert_int_equal(close(fd), 0);
-    const thr_status status = thr_tensors_gguf_open(context, path, &file, err);
+    const thr_status status = thr_tensors_gguf_open(context, path, &file, error);
     (void)unlink(path);
     thr_tensors_gguf_free(file);
     return status;
 }
 
-static void a_sparse_file_is_not_read_to_its_end(void **state) {
-    gguf_bytes *b = test_array(1, sizeof *b);
-    thr_error err;
+TEST(a_sparse_file_is_not_read_to_its_end) {
+    gguf_bytes *b = test_new(1, sizeof *b);
     gguf_begin(b, 3, 0, UINT64_MAX);
-    assert_error(open_sparse(*state, b, &err), THR_EFORMAT, &err, "a key of metadata is empty");
+    expect_error(open_sparse(*state, b, &err), THR_EFORMAT, "a key of metadata is empty");
     gguf_begin(b, 3, 0, 1);
     gguf_put_pair(b, "a", 9, 8, 4); /* an array of strings */
     gguf_put(b, UINT64_MAX, 8);
-    assert_error(open_sparse(*state, b, &err), THR_EFORMAT, &err, "have more than 256 MiB");
+    expect_error(open_sparse(*state, b, &err), THR_EFORMAT, "have more than 256 MiB");
     gguf_begin(b, 3, 1 << 27, 0);
-    assert_error(open_sparse(*state, b, &err), THR_EFORMAT, &err, "have more than 256 MiB");
-    free(b);
+    expect_error(open_sparse(*state, b, &err), THR_EFORMAT, "have more than 256 MiB");
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tensors_are_found_where_they_lie),
-        cmocka_unit_test(types_have_names),
-        cmocka_unit_test(six_bits_are_put_together),
-        cmocka_unit_test(a_cut_file_is_refused),
-        cmocka_unit_test(wrong_inputs_are_refused),
-        cmocka_unit_test(counts_that_no_file_can_have_are_refused),
-        cmocka_unit_test(tensors_that_cannot_be_are_refused),
-        cmocka_unit_test(memory_may_end_anywhere),
-        cmocka_unit_test(a_sparse_file_is_not_read_to_its_end),
-    };
-    return test_run_in_directory(tests, 1, NULL);
-}
+TEST_IN_CONTEXT(1, NULL)

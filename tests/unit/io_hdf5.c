@@ -17,7 +17,7 @@ static void put_data(hid_t file, const char *name, hid_t type, int n_axes, const
     size_t n = 1;
     for (int i = 0; i < n_axes; i++)
         n *= shape[i];
-    double *values = malloc((n + 1) * sizeof *values);
+    double *values = test_new(1, (n + 1) * sizeof *values);
     assert_non_null(values);
     for (size_t i = 0; i < n; i++)
         values[i] = (double)(i % 100);
@@ -34,7 +34,6 @@ static void put_data(hid_t file, const char *name, hid_t type, int n_axes, const
     (void)H5Dclose(data);
     (void)H5Pclose(how);
     (void)H5Sclose(space);
-    free(values);
 }
 
 static const struct {
@@ -49,7 +48,7 @@ static const struct {
     {"u4", &H5T_STD_U32LE_g, THR_DTYPE_U32},    {"i8", &H5T_STD_I64LE_g, THR_DTYPE_I64},
     {"u8", &H5T_STD_U64BE_g, THR_DTYPE_U64},
 };
-enum { N_KINDS = sizeof kinds / sizeof kinds[0] };
+enum { N_KINDS = COUNT_OF(kinds) };
 
 static const char *make_file(void) {
     const char *path = in_dir("a.hdf5");
@@ -82,13 +81,11 @@ static const char *name_of(const char *path, const char *data) {
     return name;
 }
 
-static void every_type_reads_back_in_every_piece_size(void **state) {
-    (void)state;
+TEST(every_type_reads_back_in_every_piece_size) {
     const char *path = make_file();
     for (size_t i = 0; i < N_KINDS; i++) {
         thr_reader *reader = NULL;
-        thr_error err;
-        assert_ok(thr_reader_open(io_context, name_of(path, kinds[i].name), &reader, &err), &err);
+        expect_ok(thr_reader_open(io_context, name_of(path, kinds[i].name), &reader, &err));
         thr_reader_shape shape = thr_reader_get_shape(reader);
         assert_int_equal(shape.n_rows, N_ROWS);
         assert_int_equal(shape.n_dims, N_DIMS);
@@ -97,8 +94,8 @@ static void every_type_reads_back_in_every_piece_size(void **state) {
         for (uint64_t piece = 1; piece <= N_ROWS + 1; piece++) {
             bytes got = {0};
             uint64_t n = 0;
-            assert_ok(thr_reader_seek(reader, 0, &err), &err);
-            assert_ok(read_rows(reader, piece, &got, &n, &err), &err);
+            expect_ok(thr_reader_seek(reader, 0, &err));
+            expect_ok(read_rows(reader, piece, &got, &n, &err));
             assert_int_equal(n, N_ROWS);
             float wide[N_ROWS * N_DIMS];
             thr_matrix rows = {.data = got.data,
@@ -112,40 +109,34 @@ static void every_type_reads_back_in_every_piece_size(void **state) {
             drop(&got);
         }
         thr_matrix rows;
-        assert_ok(thr_reader_seek(reader, 9, &err), &err);
-        assert_ok(thr_reader_next(reader, 9, &rows, &err), &err);
+        expect_ok(thr_reader_seek(reader, 9, &err));
+        expect_ok(thr_reader_next(reader, 9, &rows, &err));
         assert_int_equal(rows.n_rows, 2);
         assert_int_equal(thr_reader_seek(reader, N_ROWS + 1, &err), THR_EINVAL);
         thr_reader_free(reader);
     }
 }
 
-static void one_axis_in_a_group_is_rows_of_one_number(void **state) {
-    (void)state;
+TEST(one_axis_in_a_group_is_rows_of_one_number) {
     bytes got = {0};
-    thr_error err;
-    assert_ok(read_all(io_context, name_of(make_file(), "group/in:side"), 3, &got, &err), &err);
+    expect_ok(read_all(io_context, name_of(make_file(), "group/in:side"), 3, &got, &err));
     assert_int_equal(got.size, N_ROWS * 4);
     drop(&got);
 }
 
-static void missing_names_list_what_is_there(void **state) {
-    (void)state;
+TEST(missing_names_list_what_is_there) {
     const char *path = make_file();
     thr_reader *reader = NULL;
-    thr_error err;
-    assert_int_equal(thr_reader_open(io_context, path, &reader, &err), THR_EINVAL);
-    assert_contains(err.text, "FILE.hdf5:NAME");
+    expect_error(thr_reader_open(io_context, path, &reader, &err), THR_EINVAL, "FILE.hdf5:NAME");
     assert_contains(err.text, "f4, f4be, f8, group/in:side, i1, i2");
     assert_int_equal(thr_reader_open(io_context, name_of(path, ""), &reader, &err), THR_EINVAL);
-    assert_int_equal(thr_reader_open(io_context, name_of(path, "train"), &reader, &err), THR_ENOTFOUND);
-    assert_contains(err.text, "the file has cube, f4");
+    expect_error(thr_reader_open(io_context, name_of(path, "train"), &reader, &err), THR_ENOTFOUND,
+                 "the file has cube, f4");
     assert_int_equal(thr_reader_open(io_context, name_of(path, "group"), &reader, &err), THR_ENOTFOUND);
     assert_int_equal(thr_reader_open(io_context, in_dir("missing.h5:a"), &reader, &err), THR_ENOTFOUND);
 }
 
-static void a_long_list_is_cut_off(void **state) {
-    (void)state;
+TEST(a_long_list_is_cut_off) {
     const char *path = in_dir("many.h5");
     hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
     hsize_t shape[2] = {1, 1};
@@ -156,28 +147,22 @@ static void a_long_list_is_cut_off(void **state) {
     }
     assert_true(H5Fclose(file) >= 0);
     thr_reader *reader = NULL;
-    thr_error err;
-    assert_int_equal(thr_reader_open(io_context, path, &reader, &err), THR_EINVAL);
-    assert_contains(err.text, ", ...");
+    expect_error(thr_reader_open(io_context, path, &reader, &err), THR_EINVAL, ", ...");
     assert_true(strlen(err.text) < THR_ERROR_TEXT_SIZE - 100);
 }
 
-static void unsuitable_data_sets_are_refused(void **state) {
-    (void)state;
+TEST(unsuitable_data_sets_are_refused) {
     static const struct {
         const char *data, *text;
     } bad[] = {{"cube", "3 axes"}, {"scalar", "0 axes"}, {"text", "integers or floats"}, {"narrow", "0 dimensions"}};
     const char *path = make_file();
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
         thr_reader *reader = NULL;
-        thr_error err;
-        assert_int_equal(thr_reader_open(io_context, name_of(path, bad[i].data), &reader, &err), THR_EFORMAT);
-        assert_contains(err.text, bad[i].text);
+        expect_error(thr_reader_open(io_context, name_of(path, bad[i].data), &reader, &err), THR_EFORMAT, bad[i].text);
     }
 }
 
-static void damaged_and_foreign_files_are_refused(void **state) {
-    (void)state;
+TEST(damaged_and_foreign_files_are_refused) {
     const char *path = make_file();
     bytes file = {0}, got = {0};
     char block[4096];
@@ -186,7 +171,6 @@ static void damaged_and_foreign_files_are_refused(void **state) {
     for (size_t n = fread(block, 1, sizeof block, in); n != 0; n = fread(block, 1, sizeof block, in))
         put(&file, block, n);
     (void)fclose(in);
-    thr_error err;
     size_t whole = file.size;
     for (size_t size = 0; size < whole; size += size < 64 ? 1 : 509) {
         file.size = size;
@@ -211,8 +195,8 @@ static void damaged_and_foreign_files_are_refused(void **state) {
     assert_true(damaged > 0);
     drop(&file);
     put_text(&file, "this is a text, not HDF5");
-    assert_int_equal(read_all(io_context, name_of(write_file("text.h5", &file), "f4"), 3, &got, &err), THR_EFORMAT);
-    assert_contains(err.text, "really .h5");
+    expect_error(read_all(io_context, name_of(write_file("text.h5", &file), "f4"), 3, &got, &err), THR_EFORMAT,
+                 "really .h5");
     drop(&file);
 }
 
@@ -235,7 +219,7 @@ static void make_unchunked(bytes *file, H5D_layout_t layout, bool written) {
     assert_true(H5Fclose(out) >= 0);
     FILE *in = fopen(path, "rb");
     assert_non_null(in);
-    file->data = malloc(MOST);
+    file->data = test_new(1, MOST);
     assert_non_null(file->data);
     file->capacity = MOST;
     file->size = fread(file->data, 1, MOST, in);
@@ -254,31 +238,27 @@ static void set_rows(bytes *file, uint64_t n_rows) {
     assert_true(found > 0);
 }
 
-static void more_rows_than_bytes_are_refused_before_they_are_read(void **state) {
-    (void)state;
+TEST(more_rows_than_bytes_are_refused_before_they_are_read) {
     static const H5D_layout_t layouts[] = {H5D_CONTIGUOUS, H5D_COMPACT};
     static const uint64_t n_rows[] = {299, 301, 1 << 20, UINT64_C(1) << 40};
     for (size_t i = 0; i < 2; i++)
-        for (size_t j = 0; j < sizeof n_rows / sizeof *n_rows; j++) {
+        for (size_t j = 0; j < COUNT_OF(n_rows); j++) {
             bytes file = {0}, got = {0};
-            thr_error err;
             make_unchunked(&file, layouts[i], true);
             set_rows(&file, n_rows[j]);
             const char *path = write_file("more.hdf5", &file);
-            assert_int_equal(read_all(io_context, name_of(path, "a"), 4096, &got, &err), THR_ECORRUPT);
-            assert_contains(err.text, "the data set has 4800 bytes, not those of ");
+            expect_error(read_all(io_context, name_of(path, "a"), 4096, &got, &err), THR_ECORRUPT,
+                         "the data set has 4800 bytes, not those of ");
             assert_int_equal(got.size, 0);
             drop(&file);
         }
 }
 
-static void what_was_never_written_is_zeros(void **state) {
-    (void)state;
+TEST(what_was_never_written_is_zeros) {
     bytes file = {0}, got = {0};
     float zeros[300 * N_DIMS] = {0};
-    thr_error err;
     make_unchunked(&file, H5D_CONTIGUOUS, false);
-    assert_ok(read_all(io_context, name_of(in_dir("unchunked.hdf5"), "a"), 7, &got, &err), &err);
+    expect_ok(read_all(io_context, name_of(in_dir("unchunked.hdf5"), "a"), 7, &got, &err));
     assert_int_equal(got.size, sizeof zeros);
     assert_memory_equal(got.data, zeros, sizeof zeros);
     drop(&file);
@@ -291,8 +271,7 @@ static herr_t count_prints(hid_t stack, void *user) {
     return 0;
 }
 
-static void the_callers_error_printing_is_left_as_it_was(void **state) {
-    (void)state;
+TEST(the_callers_error_printing_is_left_as_it_was) {
     int prints = 0;
     H5E_auto2_t function = NULL;
     void *user = NULL;
@@ -303,13 +282,11 @@ static void the_callers_error_printing_is_left_as_it_was(void **state) {
     assert_true(function == count_prints && user == &prints);
 }
 
-static void every_allocation_may_fail(void **state) {
-    (void)state;
+TEST(every_allocation_may_fail) {
     const char *name = name_of(make_file(), "f4");
     test_oom oom = test_oom_start(&io_memory);
     while (test_oom_next(&oom)) {
         bytes got = {0};
-        thr_error err;
         test_oom_arm(&oom);
         const thr_status status = read_all(io_context, name, 3, &got, &err);
         (void)test_oom_check(&oom, status, &err, NULL);
@@ -317,39 +294,18 @@ static void every_allocation_may_fail(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        io_test(every_type_reads_back_in_every_piece_size),
-        io_test(one_axis_in_a_group_is_rows_of_one_number),
-        io_test(missing_names_list_what_is_there),
-        io_test(more_rows_than_bytes_are_refused_before_they_are_read),
-        io_test(what_was_never_written_is_zeros),
-        io_test(a_long_list_is_cut_off),
-        io_test(unsuitable_data_sets_are_refused),
-        io_test(damaged_and_foreign_files_are_refused),
-        io_test(the_callers_error_printing_is_left_as_it_was),
-        io_test(every_allocation_may_fail),
-    };
+TEST_AT_START {
     (void)H5open(); /* so that the ids of types are known */
-    return cmocka_run_group_tests(tests, setup_dir, teardown_dir);
 }
 
 #else
 
-static void a_build_without_support_is_refused_with_the_remedy(void **state) {
-    (void)state;
+TEST(a_build_without_support_is_refused_with_the_remedy) {
     bytes file = {0}, got = {0};
     put_text(&file, "anything");
-    thr_error err;
     const char *path = write_file("a.hdf5", &file);
-    assert_int_equal(read_all(io_context, path, 1, &got, &err), THR_EUNSUPPORTED);
-    assert_contains(err.text, ".npy");
+    expect_error(read_all(io_context, path, 1, &got, &err), THR_EUNSUPPORTED, ".npy");
     drop(&file);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {io_test(a_build_without_support_is_refused_with_the_remedy)};
-    return cmocka_run_group_tests(tests, setup_dir, teardown_dir);
 }
 
 #endif

@@ -2,27 +2,25 @@
 /* io_memory.c - readers over a matrix and over a function. */
 #include "unit/io_files.h"
 
-static void a_matrix_reads_back_in_every_piece_size(void **state) {
-    (void)state;
+TEST(a_matrix_reads_back_in_every_piece_size) {
     float data[7 * 5];
     for (int i = 0; i < 35; i++)
         data[i] = (float)i;
     thr_matrix rows = {.data = data, .n_rows = 7, .n_dims = 3, .dtype = THR_DTYPE_F32, .stride = 5 * sizeof(float)};
     for (uint64_t piece = 1; piece <= 8; piece++) {
         thr_reader *reader = NULL;
-        thr_error err;
         bytes got = {0};
         uint64_t n = 0;
-        assert_ok(thr_reader_from_matrix(io_context, &rows, &reader, &err), &err);
+        expect_ok(thr_reader_from_matrix(io_context, &rows, &reader, &err));
         assert_string_equal(thr_reader_name(reader), "vectors");
         assert_true(thr_reader_get_shape(reader).seekable);
-        assert_ok(read_rows(reader, piece, &got, &n, &err), &err);
+        expect_ok(read_rows(reader, piece, &got, &n, &err));
         assert_int_equal(n, 7);
         for (size_t i = 0; i < 21; i++)
             assert_true(((float *)(void *)got.data)[i] == (float)(i / 3 * 5 + i % 3));
-        assert_ok(thr_reader_seek(reader, 4, &err), &err);
+        expect_ok(thr_reader_seek(reader, 4, &err));
         thr_matrix rest;
-        assert_ok(thr_reader_next(reader, 100, &rest, &err), &err);
+        expect_ok(thr_reader_next(reader, 100, &rest, &err));
         assert_ptr_equal(rest.data, data + 4 * 5); /* not copied */
         assert_int_equal(rest.n_rows, 3);
         assert_int_equal(thr_reader_seek(reader, 8, &err), THR_EINVAL);
@@ -31,12 +29,10 @@ static void a_matrix_reads_back_in_every_piece_size(void **state) {
     }
 }
 
-static void an_impossible_matrix_is_refused(void **state) {
-    (void)state;
+TEST(an_impossible_matrix_is_refused) {
     float data[4] = {0};
     thr_matrix good = thr_matrix_f32(data, 2, 2), bad;
     thr_reader *reader = NULL;
-    thr_error err;
 #define CHECK_BAD(change)                                                                                              \
     bad = good;                                                                                                        \
     change;                                                                                                            \
@@ -51,8 +47,8 @@ static void an_impossible_matrix_is_refused(void **state) {
     CHECK_BAD(bad.n_rows = UINT64_MAX);
 #undef CHECK_BAD
     bad = thr_matrix_f32(NULL, 0, 2);
-    assert_ok(thr_reader_from_matrix(io_context, &bad, &reader, &err), &err);
-    assert_ok(thr_reader_next(reader, 1, &bad, &err), &err);
+    expect_ok(thr_reader_from_matrix(io_context, &bad, &reader, &err));
+    expect_ok(thr_reader_next(reader, 1, &bad, &err));
     assert_int_equal(bad.n_rows, 0);
     thr_reader_free(reader);
 }
@@ -69,27 +65,25 @@ static uint64_t make_rows(void *user, uint64_t first, uint64_t max_rows, float *
     return most != 0 ? n : max_rows + 1;
 }
 
-static void a_function_supplies_rows(void **state) {
-    (void)state;
+TEST(a_function_supplies_rows) {
     enum { N_ROWS = 200000 }; /* more than its buffer holds */
     static const uint64_t mosts[] = {UINT64_MAX, 1000, 7};
     for (size_t i = 0; i < 3; i++) {
         uint64_t most = mosts[i], n = 0;
         thr_reader *reader = NULL;
-        thr_error err;
         bytes got = {0};
-        assert_ok(thr_reader_from_function(io_context, N_ROWS, FN_DIMS, make_rows, &most, &reader, &err), &err);
+        expect_ok(thr_reader_from_function(io_context, N_ROWS, FN_DIMS, make_rows, &most, &reader, &err));
         assert_string_equal(thr_reader_name(reader), "vectors");
-        assert_ok(read_rows(reader, 100000, &got, &n, &err), &err);
+        expect_ok(read_rows(reader, 100000, &got, &n, &err));
         assert_int_equal(n, N_ROWS);
         for (size_t j = 0; j < N_ROWS * FN_DIMS; j += 101)
             assert_true(((float *)(void *)got.data)[j] == (float)j);
         thr_matrix rows;
-        assert_ok(thr_reader_seek(reader, 12345, &err), &err);
-        assert_ok(thr_reader_next(reader, 2, &rows, &err), &err);
+        expect_ok(thr_reader_seek(reader, 12345, &err));
+        expect_ok(thr_reader_next(reader, 2, &rows, &err));
         assert_true(*(const float *)rows.data == 12345 * FN_DIMS);
-        assert_ok(thr_reader_seek(reader, N_ROWS, &err), &err);
-        assert_ok(thr_reader_next(reader, 2, &rows, &err), &err);
+        expect_ok(thr_reader_seek(reader, N_ROWS, &err));
+        expect_ok(thr_reader_next(reader, 2, &rows, &err));
         assert_int_equal(rows.n_rows, 0);
         thr_reader_free(reader);
         drop(&got);
@@ -103,20 +97,17 @@ static uint64_t no_rows(void *user, uint64_t first, uint64_t max_rows, float *ou
     return first < 10 ? 10 - first : 0;
 }
 
-static void a_function_may_end_early_but_not_give_too_much(void **state) {
-    (void)state;
+TEST(a_function_may_end_early_but_not_give_too_much) {
     thr_reader *reader = NULL;
-    thr_error err;
     bytes got = {0};
     uint64_t n = 0, most = 0;
-    assert_ok(thr_reader_from_function(io_context, 100, FN_DIMS, no_rows, NULL, &reader, &err), &err);
-    assert_ok(read_rows(reader, 10, &got, &n, &err), &err);
+    expect_ok(thr_reader_from_function(io_context, 100, FN_DIMS, no_rows, NULL, &reader, &err));
+    expect_ok(read_rows(reader, 10, &got, &n, &err));
     assert_int_equal(n, 10);
     thr_reader_free(reader);
     drop(&got);
-    assert_ok(thr_reader_from_function(io_context, 100, FN_DIMS, make_rows, &most, &reader, &err), &err);
-    assert_int_equal(read_rows(reader, 10, &got, &n, &err), THR_EINVAL);
-    assert_contains(err.text, "gave 11 rows");
+    expect_ok(thr_reader_from_function(io_context, 100, FN_DIMS, make_rows, &most, &reader, &err));
+    expect_error(read_rows(reader, 10, &got, &n, &err), THR_EINVAL, "gave 11 rows");
     thr_reader_free(reader);
     drop(&got);
     assert_int_equal(thr_reader_from_function(io_context, 1, 0, make_rows, &most, &reader, &err), THR_EINVAL);
@@ -133,20 +124,17 @@ static uint64_t ten_rows_in_order(void *user, uint64_t first, uint64_t max_rows,
     return n;
 }
 
-static void a_function_of_unknown_length_is_a_stream(void **state) {
-    (void)state;
+TEST(a_function_of_unknown_length_is_a_stream) {
     for (uint64_t piece = 1; piece < 12; piece++) {
         thr_reader *reader = NULL;
-        thr_error err;
         bytes got = {0};
         uint64_t n = 0, asked = 0;
-        assert_ok(
-            thr_reader_from_function(io_context, THR_ROWS_UNKNOWN, FN_DIMS, ten_rows_in_order, &asked, &reader, &err),
-            &err);
+        expect_ok(
+            thr_reader_from_function(io_context, THR_ROWS_UNKNOWN, FN_DIMS, ten_rows_in_order, &asked, &reader, &err));
         assert_false(thr_reader_get_shape(reader).seekable);
         assert_true(thr_reader_get_shape(reader).n_rows == THR_ROWS_UNKNOWN);
         assert_int_equal(thr_reader_seek(reader, 0, &err), THR_EUNSUPPORTED);
-        assert_ok(read_rows(reader, piece, &got, &n, &err), &err);
+        expect_ok(read_rows(reader, piece, &got, &n, &err));
         assert_int_equal(n, 10);
         for (size_t i = 0; i < 10 * FN_DIMS; i++)
             assert_true(((float *)(void *)got.data)[i] == (float)i);
@@ -155,19 +143,6 @@ static void a_function_of_unknown_length_is_a_stream(void **state) {
     }
 }
 
-static void freeing_nothing_is_allowed(void **state) {
-    (void)state;
+TEST(freeing_nothing_is_allowed) {
     thr_reader_free(NULL);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        io_test(a_matrix_reads_back_in_every_piece_size),
-        io_test(an_impossible_matrix_is_refused),
-        io_test(a_function_supplies_rows),
-        io_test(a_function_may_end_early_but_not_give_too_much),
-        io_test(a_function_of_unknown_length_is_a_stream),
-        io_test(freeing_nothing_is_allowed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

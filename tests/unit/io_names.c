@@ -11,23 +11,20 @@
 
 /* "-" for standard input, else the path; then the part. */
 static void check_name(const char *name, const char *path, const char *part, thr_packing packing, const char *ending) {
-    char *room = malloc(strlen(name) + 1); /* exactly, so that a sanitizer sees one byte more */
+    char *room = test_new(1, strlen(name) + 1); /* exactly, so that a sanitizer sees one byte more */
     assert_non_null(room);
     thr_source source;
     const thr_ending *found = NULL;
-    thr_error err;
-    assert_ok(thr_io_ending_find(name, room, &source, &found, &err), &err);
+    expect_ok(thr_io_ending_find(name, room, &source, &found, &err));
     assert_string_equal(source.path != NULL ? source.path : "-", path);
     assert_int_equal(source.part != NULL, part != NULL);
     if (part != NULL)
         assert_string_equal(source.part, part);
     assert_int_equal(source.packing, packing);
     assert_string_equal(source.ending, ending);
-    free(room);
 }
 
-static void names_are_taken_apart(void **state) {
-    (void)state;
+TEST(names_are_taken_apart) {
     check_name("a.npy", "a.npy", NULL, THR_PACKING_NONE, ".npy");
     check_name("dir.txt/a.b.fvecs.gz", "dir.txt/a.b.fvecs.gz", NULL, THR_PACKING_GZ, ".fvecs");
     check_name("a.f16bin.xz", "a.f16bin.xz", NULL, THR_PACKING_XZ, ".f16bin");
@@ -49,7 +46,6 @@ static void names_are_taken_apart(void **state) {
 
 static void check_unknown(const char *name, const char *nearest) {
     thr_reader *reader = NULL;
-    thr_error err;
     const thr_image nothing = {.data = ""};
     assert_int_equal(thr_io_reader_open_memory(io_context, name, &nothing, &reader, &err), THR_EINVAL);
     assert_null(reader);
@@ -60,8 +56,7 @@ static void check_unknown(const char *name, const char *nearest) {
         assert_null(strstr(err.text, "did you mean"));
 }
 
-static void unknown_endings_list_the_known_and_the_nearest(void **state) {
-    (void)state;
+TEST(unknown_endings_list_the_known_and_the_nearest) {
     check_unknown("a.npz", NULL);
     check_unknown("a.safetensors", NULL);
     check_unknown("a.svm", NULL);
@@ -82,15 +77,12 @@ static void unknown_endings_list_the_known_and_the_nearest(void **state) {
     check_unknown(":", NULL);
 }
 
-static void what_is_no_file_is_refused(void **state) {
-    (void)state;
+TEST(what_is_no_file_is_refused) {
     thr_reader *reader = NULL;
-    thr_error err;
     const char *missing = in_dir("missing.npy");
-    assert_int_equal(thr_reader_open(io_context, missing, &reader, &err), THR_ENOTFOUND);
-    assert_contains(err.text, missing);
+    expect_error(thr_reader_open(io_context, missing, &reader, &err), THR_ENOTFOUND, missing);
     static const char *const names[] = {"dir.npy", "dir.fvecs", "dir.ibin", "dir.txt", "dir.npy.gz", "dir.hdf5"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
         const char *dir = in_dir(names[i]);
         assert_int_equal(mkdir(dir, 0777), 0);
         thr_status status = thr_reader_open(io_context, dir, &reader, &err);
@@ -100,60 +92,49 @@ static void what_is_no_file_is_refused(void **state) {
     assert_int_equal(thr_reader_open(io_context, in_dir("none/a.npy"), &reader, &err), THR_ENOTFOUND);
 }
 
-static void empty_files_of_formats_without_a_header_have_no_rows(void **state) {
-    (void)state;
+TEST(empty_files_of_formats_without_a_header_have_no_rows) {
     static const char *const names[] = {"e.fvecs", "e.bvecs", "e.ivecs", "e.txt", "e.tsv:2", "e.csv:name"};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
         for (int sized = 0; sized < 2; sized++) {
             bytes got = {0};
-            thr_error err;
-            assert_ok(read_all_memory(io_context, names[i], "", 0, sized, 1, &got, &err), &err);
+            expect_ok(read_all_memory(io_context, names[i], "", 0, sized, 1, &got, &err));
             assert_int_equal(got.size, 0);
         }
     }
 }
 
-static void empty_files_of_formats_with_a_header_are_refused(void **state) {
-    (void)state;
+TEST(empty_files_of_formats_with_a_header_are_refused) {
     static const char *const names[] = {"e.npy", "e.fbin", "e.ibin",
 #ifdef THR_WITH_GZ
                                         "e.txt.gz"
 #endif
     };
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
         bytes none = {0}, got = {0};
-        thr_error err;
         const char *path = write_file(names[i], &none);
-        assert_int_equal(read_all(io_context, path, 1, &got, &err), THR_ECORRUPT);
-        assert_contains(err.text, "empty");
+        expect_error(read_all(io_context, path, 1, &got, &err), THR_ECORRUPT, "empty");
         assert_contains(err.text, path);
-        assert_int_equal(read_all_memory(io_context, names[i], "", 0, false, 1, &got, &err), THR_ECORRUPT);
-        assert_contains(err.text, "empty");
+        expect_error(read_all_memory(io_context, names[i], "", 0, false, 1, &got, &err), THR_ECORRUPT, "empty");
     }
 }
 
-static void a_name_with_control_bytes_stays_one_line(void **state) {
-    (void)state;
+TEST(a_name_with_control_bytes_stays_one_line) {
     thr_reader *reader = NULL;
-    thr_error err;
     assert_int_equal(thr_reader_open(io_context, "a\nb\x1b[2J.npy", &reader, &err), THR_ENOTFOUND);
     assert_null(strpbrk(err.text, "\n\x1b"));
     assert_int_equal(thr_reader_open(io_context, "a.fvecs", &reader, NULL), THR_ENOTFOUND);
 }
 
-static void a_very_long_name_is_no_harm(void **state) {
-    (void)state;
+TEST(a_very_long_name_is_no_harm) {
     enum { N = 10000 };
-    char *name = malloc(N + 5);
+    char *name = test_new(1, N + 5);
     assert_non_null(name);
     memset(name, 'a', N);
     memcpy(name + N, ".npy", 5);
     thr_reader *reader = NULL;
-    thr_error err;
     assert_int_equal(thr_reader_open(io_context, name, &reader, &err), THR_EIO);
     name[N] = 'x';
     assert_int_equal(thr_reader_open(io_context, name, &reader, &err), THR_EINVAL);
-    free(name);
 }
 
 /* Put a file where standard input is, and give the old one back. */
@@ -188,8 +169,7 @@ static pid_t write_slowly(const bytes *file, int to) {
     _exit(0);
 }
 
-static void standard_input_is_read_in_order(void **state) {
-    (void)state;
+TEST(standard_input_is_read_in_order) {
     bytes file = {0};
     put_npy(&file, "<f4", 4, 50, 3);
     for (int nonblocking = 0; nonblocking < 2; nonblocking++) {
@@ -201,7 +181,6 @@ static void standard_input_is_read_in_order(void **state) {
         (void)close(ends[1]);
         int before = replace_stdin(ends[0]);
         thr_reader *reader = NULL;
-        thr_error err;
         thr_status status = thr_reader_open(io_context, "-.npy", &reader, &err);
         bytes got = {0};
         uint64_t n = 0;
@@ -214,7 +193,7 @@ static void standard_input_is_read_in_order(void **state) {
         assert_int_not_equal(fcntl(STDIN_FILENO, F_GETFD), -1); /* it stays open */
         restore_stdin(before);
         (void)waitpid(child, NULL, 0);
-        assert_ok(status, &err);
+        expect_ok(status);
         assert_int_equal(n, 50);
         assert_memory_equal(got.data, file.data + file.size - got.size, got.size);
         drop(&got);
@@ -222,25 +201,22 @@ static void standard_input_is_read_in_order(void **state) {
     drop(&file);
 }
 
-static void a_file_as_standard_input_is_read_from_its_position(void **state) {
-    (void)state;
+TEST(a_file_as_standard_input_is_read_from_its_position) {
     bytes file = {0}, got = {0};
     put_text(&file, "skipped\nread\n");
     int fd = open(write_file("in.txt", &file), O_RDONLY);
     assert_true(fd >= 0);
     assert_int_equal(lseek(fd, 8, SEEK_SET), 8);
     int before = replace_stdin(fd);
-    thr_error err;
     thr_status status = read_all(io_context, "-.txt", 1, &got, &err);
     restore_stdin(before);
-    assert_ok(status, &err);
+    expect_ok(status);
     assert_int_equal(got.size, 5);
     drop(&file);
     drop(&got);
 }
 
-static void a_fifo_is_read_in_order(void **state) {
-    (void)state;
+TEST(a_fifo_is_read_in_order) {
     bytes file = {0}, got = {0};
     put_vecs(&file, 4, 2000, 30);
     const char *path = in_dir("fifo.fvecs");
@@ -257,8 +233,7 @@ static void a_fifo_is_read_in_order(void **state) {
         }
         _exit(0);
     }
-    thr_error err;
-    assert_ok(read_all(io_context, path, 100, &got, &err), &err);
+    expect_ok(read_all(io_context, path, 100, &got, &err));
     (void)waitpid(child, NULL, 0);
     assert_int_equal(got.size, 2000 * 120);
     for (size_t i = 0; i < got.size; i++)
@@ -267,30 +242,10 @@ static void a_fifo_is_read_in_order(void **state) {
     drop(&got);
 }
 
-static void hdf5_is_not_read_through_pipes_or_packings(void **state) {
-    (void)state;
+TEST(hdf5_is_not_read_through_pipes_or_packings) {
     static const char *const names[] = {"-.hdf5:train", "a.hdf5.gz:train", "a.h5.xz"};
     for (size_t i = 0; i < 3; i++) {
         thr_reader *reader = NULL;
-        thr_error err;
-        assert_int_equal(thr_reader_open(io_context, names[i], &reader, &err), THR_EUNSUPPORTED);
-        assert_contains(err.text, names[i]);
+        expect_error(thr_reader_open(io_context, names[i], &reader, &err), THR_EUNSUPPORTED, names[i]);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        io_test(names_are_taken_apart),
-        io_test(unknown_endings_list_the_known_and_the_nearest),
-        io_test(what_is_no_file_is_refused),
-        io_test(empty_files_of_formats_without_a_header_have_no_rows),
-        io_test(empty_files_of_formats_with_a_header_are_refused),
-        io_test(a_name_with_control_bytes_stays_one_line),
-        io_test(a_very_long_name_is_no_harm),
-        io_test(standard_input_is_read_in_order),
-        io_test(a_file_as_standard_input_is_read_from_its_position),
-        io_test(a_fifo_is_read_in_order),
-        io_test(hdf5_is_not_read_through_pipes_or_packings),
-    };
-    return cmocka_run_group_tests(tests, setup_dir, teardown_dir);
 }

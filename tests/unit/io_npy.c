@@ -2,23 +2,21 @@
 /* io_npy.c - .npy: every dtype and version, headers in any order, and headers that must be refused. */
 #include "unit/io_files.h"
 
-static void every_dtype_reads_back_in_every_piece_size(void **state) {
-    (void)state;
+TEST(every_dtype_reads_back_in_every_piece_size) {
     static const struct {
         const char *descr;
         thr_dtype dtype;
     } kinds[] = {{"<f4", THR_DTYPE_F32}, {"<f2", THR_DTYPE_F16}, {"<f8", THR_DTYPE_F64}, {"|u1", THR_DTYPE_U8},
                  {"|i1", THR_DTYPE_I8},  {"<u1", THR_DTYPE_U8},  {">i1", THR_DTYPE_I8},  {"<i4", THR_DTYPE_I32},
                  {"<u4", THR_DTYPE_U32}, {"<i8", THR_DTYPE_I64}, {"<u8", THR_DTYPE_U64}};
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(kinds); i++) {
         bytes file = {0}, expected = {0};
         size_t value = thr_dtype_size(kinds[i].dtype);
         put_npy(&file, kinds[i].descr, value, 7, 3);
         put_pattern(&expected, 0, 7 * 3 * value);
         const char *path = write_file("a.npy", &file);
         thr_reader *reader = NULL;
-        thr_error err;
-        assert_ok(thr_reader_open(io_context, path, &reader, &err), &err);
+        expect_ok(thr_reader_open(io_context, path, &reader, &err));
         thr_reader_shape shape = thr_reader_get_shape(reader);
         assert_int_equal(shape.n_rows, 7);
         assert_int_equal(shape.n_dims, 3);
@@ -34,13 +32,13 @@ static void every_dtype_reads_back_in_every_piece_size(void **state) {
 
 /* Open a file of this dictionary and as many bytes of values, from memory. */
 static thr_status open_header(unsigned version, const char *dictionary, size_t n_values, thr_reader_shape *shape,
-                              thr_error *err) {
+                              thr_error *error) {
     bytes file = {0};
     put_npy_header(&file, version, dictionary);
     put_pattern(&file, 0, n_values);
     thr_reader *reader = NULL;
     thr_status status =
-        thr_io_reader_open_memory(io_context, "a.npy", &(thr_image){file.data, file.size, true, 0}, &reader, err);
+        thr_io_reader_open_memory(io_context, "a.npy", &(thr_image){file.data, file.size, true, 0}, &reader, error);
     if (status == THR_OK)
         *shape = thr_reader_get_shape(reader);
     thr_reader_free(reader);
@@ -48,8 +46,7 @@ static thr_status open_header(unsigned version, const char *dictionary, size_t n
     return status;
 }
 
-static void headers_of_every_version_and_order_are_read(void **state) {
-    (void)state;
+TEST(headers_of_every_version_and_order_are_read) {
     static const char *const good[] = {
         "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }",
         "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3)}",
@@ -58,33 +55,28 @@ static void headers_of_every_version_and_order_are_read(void **state) {
         "{'descr': '<f4', 'fortran_order': False, 'shape': (2L, 3L), }",
         "  { 'fortran_order' : False ,\t'shape' : ( 2 , 3 ) , 'descr' : '<f4' , }  ",
     };
-    thr_error err;
-    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(good); i++) {
         for (unsigned version = 1; version <= 3; version++) {
             thr_reader_shape shape;
-            assert_ok(open_header(version, good[i], 24, &shape, &err), &err);
+            expect_ok(open_header(version, good[i], 24, &shape, &err));
             assert_int_equal(shape.n_rows, 2);
             assert_int_equal(shape.n_dims, 3);
         }
     }
 }
 
-static void one_axis_is_rows_of_one_number(void **state) {
-    (void)state;
+TEST(one_axis_is_rows_of_one_number) {
     thr_reader_shape shape;
-    thr_error err;
-    assert_ok(open_header(1, "{'descr': '<i8', 'fortran_order': False, 'shape': (5,), }", 40, &shape, &err), &err);
+    expect_ok(open_header(1, "{'descr': '<i8', 'fortran_order': False, 'shape': (5,), }", 40, &shape, &err));
     assert_int_equal(shape.n_rows, 5);
     assert_int_equal(shape.n_dims, 1);
 }
 
-static void an_array_without_rows_has_none(void **state) {
-    (void)state;
+TEST(an_array_without_rows_has_none) {
     for (int sized = 0; sized < 2; sized++) {
         bytes file = {0}, got = {0};
         put_npy(&file, "<f4", 4, 0, 3);
-        thr_error err;
-        assert_ok(read_all_memory(io_context, "a.npy", file.data, file.size, sized != 0, 4, &got, &err), &err);
+        expect_ok(read_all_memory(io_context, "a.npy", file.data, file.size, sized != 0, 4, &got, &err));
         assert_int_equal(got.size, 0);
         put_text(&file, "x");
         assert_int_equal(read_all_memory(io_context, "a.npy", file.data, file.size, sized != 0, 4, &got, &err),
@@ -93,8 +85,7 @@ static void an_array_without_rows_has_none(void **state) {
     }
 }
 
-static void wrong_headers_are_refused_with_the_remedy(void **state) {
-    (void)state;
+TEST(wrong_headers_are_refused_with_the_remedy) {
     static const struct {
         const char *dictionary, *text;
     } bad[] = {
@@ -135,9 +126,8 @@ static void wrong_headers_are_refused_with_the_remedy(void **state) {
         {"{'descr': '<f4", "not a string"},
         {"", "no dictionary"},
     };
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
         thr_reader_shape shape;
-        thr_error err;
         thr_status status = open_header(1, bad[i].dictionary, 24, &shape, &err);
         if (status != THR_EFORMAT)
             fail_msg("%s: status %d", bad[i].dictionary, (int)status);
@@ -146,44 +136,22 @@ static void wrong_headers_are_refused_with_the_remedy(void **state) {
     }
 }
 
-static void foreign_and_newer_files_are_refused(void **state) {
-    (void)state;
+TEST(foreign_and_newer_files_are_refused) {
     thr_reader_shape shape;
-    thr_error err;
-    assert_int_equal(open_header(4, "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }", 24, &shape, &err),
-                     THR_EFORMAT);
-    assert_contains(err.text, "version 4.0");
+    expect_error(open_header(4, "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }", 24, &shape, &err),
+                 THR_EFORMAT, "version 4.0");
     bytes got = {0};
-    assert_int_equal(read_all_memory(io_context, "a.npy", "PK\003\004 it is zip", 14, true, 1, &got, &err),
-                     THR_EFORMAT);
-    assert_contains(err.text, "really .npy");
+    expect_error(read_all_memory(io_context, "a.npy", "PK\003\004 it is zip", 14, true, 1, &got, &err), THR_EFORMAT,
+                 "really .npy");
     /* A header of 4 GiB. */
-    assert_int_equal(read_all_memory(io_context, "a.npy", "\x93NUMPY\x02\x00\xff\xff\xff\xff", 12, true, 1, &got, &err),
-                     THR_EFORMAT);
-    assert_contains(err.text, "4294967295");
+    expect_error(read_all_memory(io_context, "a.npy", "\x93NUMPY\x02\x00\xff\xff\xff\xff", 12, true, 1, &got, &err),
+                 THR_EFORMAT, "4294967295");
 }
 
-static void wrong_sizes_name_what_is_expected_and_found(void **state) {
-    (void)state;
+TEST(wrong_sizes_name_what_is_expected_and_found) {
     thr_reader_shape shape;
-    thr_error err;
     const char *dictionary = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }";
-    assert_int_equal(open_header(1, dictionary, 23, &shape, &err), THR_ECORRUPT);
-    assert_contains(err.text, "151 bytes");
+    expect_error(open_header(1, dictionary, 23, &shape, &err), THR_ECORRUPT, "151 bytes");
     assert_contains(err.text, "152 bytes");
-    assert_int_equal(open_header(1, dictionary, 25, &shape, &err), THR_ECORRUPT);
-    assert_contains(err.text, "153 bytes");
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        io_test(every_dtype_reads_back_in_every_piece_size),
-        io_test(headers_of_every_version_and_order_are_read),
-        io_test(one_axis_is_rows_of_one_number),
-        io_test(an_array_without_rows_has_none),
-        io_test(wrong_headers_are_refused_with_the_remedy),
-        io_test(foreign_and_newer_files_are_refused),
-        io_test(wrong_sizes_name_what_is_expected_and_found),
-    };
-    return cmocka_run_group_tests(tests, setup_dir, teardown_dir);
+    expect_error(open_header(1, dictionary, 25, &shape, &err), THR_ECORRUPT, "153 bytes");
 }

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* io_numeral.c - decimal numbers against the C library's strtod and strtof, bit by bit, and texts without a number. */
+#include "test.h"
+
 #include "support/support.h"
 
 #include <locale.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "io/numeral.h"
 
 static void check(const char *text) {
     thr_numeral n;
     const size_t length = strlen(text);
-    char *exact = malloc(length); /* nothing after the number may be read */
+    char *exact = test_new(1, length); /* nothing after the number may be read */
     assert_non_null(exact);
     memcpy(exact, text, length);
     const char *end = thr_numeral_scan(exact, exact + length, &n);
@@ -21,11 +20,9 @@ static void check(const char *text) {
     const float f = thr_numeral_float(&n), expected_f = strtof(text, NULL);
     assert_case(memcmp(&d, &expected_d, sizeof d) == 0, "%.60s: %a, not %a", text, d, expected_d);
     assert_case(memcmp(&f, &expected_f, sizeof f) == 0, "%.60s: %a, not %a", text, (double)f, (double)expected_f);
-    free(exact);
 }
 
-static void numbers_by_hand_are_the_nearest_ones(void **state) {
-    (void)state;
+TEST(numbers_by_hand_are_the_nearest_ones) {
     static const char *const texts[] = {
         "0", "-0", "+1", "1.", ".5", "-.5e1", "0.031310", "16777217", "16777219", "9007199254740993", "1e22", "1e23",
         "1e-22", "123456789012345678", "12345678901234567890", "18446744073709551616", "3.4028235e38", "3.4028236e38",
@@ -37,12 +34,11 @@ static void numbers_by_hand_are_the_nearest_ones(void **state) {
         "1.00000005960464477539062500", "1.00000005960464477539062501", "1.00000005960464477539062499",
         "1.00000017881393432617187500", "1.00000017881393432617187501", "8388608.5", "8388609.5", "16777217e0",
         "1677721.7e1"};
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+    for (size_t i = 0; i < COUNT_OF(texts); i++)
         check(texts[i]);
 }
 
-static void random_numbers_are_the_nearest_ones(void **state) {
-    (void)state;
+TEST(random_numbers_are_the_nearest_ones) {
     uint64_t rng = test_seed();
     for (size_t i = 0; i < 200000; i++) {
         char text[64];
@@ -67,14 +63,13 @@ static void random_numbers_are_the_nearest_ones(void **state) {
 }
 
 /* Halfway between two floats or doubles, but for a digit arbitrarily far to the right. */
-static void digits_without_end_still_decide(void **state) {
-    (void)state;
+TEST(digits_without_end_still_decide) {
     static const char *const starts[] = {"1.000000059604644775390625", "9007199254740993.",
                                          "0.00000000000000000000000000000000000000000000070064923216240853546186479"};
-    for (size_t i = 0; i < sizeof starts / sizeof starts[0]; i++)
+    for (size_t i = 0; i < COUNT_OF(starts); i++)
         for (size_t zeros = 0; zeros < 3000; zeros += 1 + zeros / 3)
             for (int last = 0; last < 2; last++) {
-                char *text = malloc(strlen(starts[i]) + zeros + 8);
+                char *text = test_new(1, strlen(starts[i]) + zeros + 8);
                 assert_non_null(text);
                 const size_t length = strlen(starts[i]);
                 (void)strcpy(text, starts[i]);
@@ -82,40 +77,36 @@ static void digits_without_end_still_decide(void **state) {
                 const size_t end = length + zeros;
                 (void)strcpy(text + end, last != 0 ? "1e2" : "0e-2");
                 check(text);
-                free(text);
             }
-    char *text = malloc(100003); /* leading zeros are no digits, and an exponent makes good what they are */
+    char *text = test_new(1, 100003); /* leading zeros are no digits, and an exponent makes good what they are */
     assert_non_null(text);
     (void)memset(text, '0', 100002);
     text[1] = '.';
     (void)strcpy(text + 99990, "17e99992");
     check(text);
-    free(text);
 }
 
-static void words_are_no_numbers(void **state) {
-    (void)state;
+TEST(words_are_no_numbers) {
     static const char *const texts[] = {"",   "-",   "+",    ".",   "-.",  "e5",   ".e5",
                                         "1e", "1e+", "1e-x", "nan", "inf", "-inf", " 1"};
     thr_numeral n;
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
+    for (size_t i = 0; i < COUNT_OF(texts); i++)
         assert_case(thr_numeral_scan(texts[i], texts[i] + strlen(texts[i]), &n) == NULL, "\"%s\" is a number",
                     texts[i]);
     static const struct {
         const char *text;
         size_t taken;
     } rests[] = {{"1.5.5", 3}, {"0x10", 1}, {"1,5", 1}, {"1:2", 1}, {"--1", 0}, {"1e5e5", 3}};
-    for (size_t i = 0; i < sizeof rests / sizeof rests[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(rests); i++) {
         const char *end = thr_numeral_scan(rests[i].text, rests[i].text + strlen(rests[i].text), &n);
         assert_case((end == NULL ? 0 : (size_t)(end - rests[i].text)) == rests[i].taken, "%s", rests[i].text);
     }
 }
 
-static void the_locale_changes_nothing(void **state) {
-    (void)state;
+TEST(the_locale_changes_nothing) {
     static const char *const locales[] = {"de_DE.UTF-8", "fr_FR.UTF-8", "de_DE.utf8", "nl_NL.UTF-8"};
     bool found = false;
-    for (size_t i = 0; i < sizeof locales / sizeof locales[0] && !found; i++)
+    for (size_t i = 0; i < COUNT_OF(locales) && !found; i++)
         found = setlocale(LC_NUMERIC, locales[i]) != NULL;
     thr_numeral n;
     const char text[] = "0.12345678901234567890123";
@@ -123,13 +114,4 @@ static void the_locale_changes_nothing(void **state) {
     const double value = thr_numeral_double(&n);
     (void)setlocale(LC_NUMERIC, "C");
     assert_true(n.is_long && value == 0.12345678901234567890123);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_by_hand_are_the_nearest_ones), cmocka_unit_test(random_numbers_are_the_nearest_ones),
-        cmocka_unit_test(digits_without_end_still_decide),      cmocka_unit_test(words_are_no_numbers),
-        cmocka_unit_test(the_locale_changes_nothing),
-    };
-    return test_run_group(tests);
 }

@@ -16,7 +16,7 @@ static void pack_gz(bytes *out, const void *data, size_t size) {
     z_stream z = {0};
     assert_int_equal(deflateInit2(&z, 9, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
     size_t room = deflateBound(&z, size) + 64;
-    uint8_t *packed = malloc(room);
+    uint8_t *packed = test_new(1, room);
     assert_non_null(packed);
     z.next_in = (Bytef *)(uintptr_t)data;
     z.avail_in = (uInt)size;
@@ -25,7 +25,6 @@ static void pack_gz(bytes *out, const void *data, size_t size) {
     assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
     put(out, packed, room - z.avail_out);
     assert_int_equal(deflateEnd(&z), Z_OK);
-    free(packed);
 }
 #endif
 
@@ -34,11 +33,10 @@ static void pack_gz(bytes *out, const void *data, size_t size) {
 
 static void pack_xz(bytes *out, const void *data, size_t size) {
     size_t room = lzma_stream_buffer_bound(size), used = 0;
-    uint8_t *packed = malloc(room);
+    uint8_t *packed = test_new(1, room);
     assert_non_null(packed);
     assert_int_equal(lzma_easy_buffer_encode(1, LZMA_CHECK_CRC64, NULL, data, size, packed, &used, room), LZMA_OK);
     put(out, packed, used);
-    free(packed);
 }
 #endif
 
@@ -59,8 +57,7 @@ static const struct {
 };
 enum { N_PACKINGS = 2 };
 
-static void a_build_without_support_is_refused_with_the_remedy(void **state) {
-    (void)state;
+TEST(a_build_without_support_is_refused_with_the_remedy) {
     bool any = false;
     for (size_t i = 0; i < N_PACKINGS; i++) {
         if (packings[i].pack != NULL)
@@ -70,17 +67,14 @@ static void a_build_without_support_is_refused_with_the_remedy(void **state) {
         put_text(&file, "anything");
         char name[16];
         (void)snprintf(name, sizeof name, "a.npy%s", packings[i].ending);
-        thr_error err;
-        assert_int_equal(read_all(io_context, write_file(name, &file), 1, &got, &err), THR_EUNSUPPORTED);
-        assert_contains(err.text, "decompress");
+        expect_error(read_all(io_context, write_file(name, &file), 1, &got, &err), THR_EUNSUPPORTED, "decompress");
         drop(&file);
     }
     if (!any)
         skip();
 }
 
-static void every_format_is_read_through(void **state) {
-    (void)state;
+TEST(every_format_is_read_through) {
     for (size_t i = 0; i < N_PACKINGS; i++) {
         if (packings[i].pack == NULL)
             continue;
@@ -99,8 +93,7 @@ static void every_format_is_read_through(void **state) {
             char name[16];
             (void)snprintf(name, sizeof name, "%s%s", names[f], packings[i].ending);
             const char *path = write_file(name, &packed);
-            thr_error err;
-            assert_ok(read_all_memory(io_context, names[f], plain.data, plain.size, true, 999, &expected, &err), &err);
+            expect_ok(read_all_memory(io_context, names[f], plain.data, plain.size, true, 999, &expected, &err));
             for (uint64_t piece = 1; piece <= 10000; piece *= 10)
                 assert_reads(path, piece, &expected);
             drop(&plain);
@@ -110,8 +103,7 @@ static void every_format_is_read_through(void **state) {
     }
 }
 
-static void consecutive_members_are_one_stream(void **state) {
-    (void)state;
+TEST(consecutive_members_are_one_stream) {
     for (size_t i = 0; i < N_PACKINGS; i++) {
         if (packings[i].pack == NULL)
             continue;
@@ -122,8 +114,7 @@ static void consecutive_members_are_one_stream(void **state) {
         put(&packed, "\0\0\0\0", 4); /* padding, allowed by both */
         char name[16];
         (void)snprintf(name, sizeof name, "a.txt%s", packings[i].ending);
-        thr_error err;
-        assert_ok(read_all_memory(io_context, name, packed.data, packed.size, true, 1, &got, &err), &err);
+        expect_ok(read_all_memory(io_context, name, packed.data, packed.size, true, 1, &got, &err));
         put(&got, "", 1);
         assert_string_equal((char *)got.data, "one\ntwo\nthree\n");
         drop(&got);
@@ -136,8 +127,7 @@ static void consecutive_members_are_one_stream(void **state) {
 }
 
 /* Cut anywhere: an error, never fewer rows. The compressed bytes of a vecs file do not hold its number of rows. */
-static void a_cut_anywhere_is_found(void **state) {
-    (void)state;
+TEST(a_cut_anywhere_is_found) {
     for (size_t i = 0; i < N_PACKINGS; i++) {
         if (packings[i].pack == NULL)
             continue;
@@ -155,7 +145,6 @@ static void a_cut_anywhere_is_found(void **state) {
             (void)snprintf(name, sizeof name, "%s%s", names[f], packings[i].ending);
             for (size_t size = 0; size < packed.size; size++) {
                 bytes got = {0};
-                thr_error err;
                 thr_status status = read_all_memory(io_context, name, packed.data, size, true, 100, &got, &err);
                 if (status != THR_ECORRUPT)
                     fail_msg("%s cut at %zu: status %d", name, size, (int)status);
@@ -170,8 +159,7 @@ static void a_cut_anywhere_is_found(void **state) {
 }
 
 /* Flip every bit: an error, or (in fields nobody checks, such as gzip's time stamp) the right rows. */
-static void a_changed_bit_never_changes_a_row(void **state) {
-    (void)state;
+TEST(a_changed_bit_never_changes_a_row) {
     for (size_t i = 0; i < N_PACKINGS; i++) {
         if (packings[i].pack == NULL)
             continue;
@@ -183,7 +171,6 @@ static void a_changed_bit_never_changes_a_row(void **state) {
         (void)snprintf(name, sizeof name, "a.fvecs%s", packings[i].ending);
         for (size_t bit = 0; bit < packed.size * 8; bit++) {
             bytes got = {0};
-            thr_error err;
             packed.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
             thr_status status = read_all_memory(io_context, name, packed.data, packed.size, true, 100, &got, &err);
             packed.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
@@ -199,8 +186,7 @@ static void a_changed_bit_never_changes_a_row(void **state) {
     }
 }
 
-static void rows_missing_or_left_over_inside_are_found(void **state) {
-    (void)state;
+TEST(rows_missing_or_left_over_inside_are_found) {
     for (size_t i = 0; i < N_PACKINGS; i++) {
         if (packings[i].pack == NULL)
             continue;
@@ -212,7 +198,6 @@ static void rows_missing_or_left_over_inside_are_found(void **state) {
         for (int more = -1; more <= 1; more++) {
             bytes packed = {0}, got = {0};
             packings[i].pack(&packed, plain.data, (size_t)((long)plain.size - 1 + more));
-            thr_error err;
             thr_status status = read_all_memory(io_context, name, packed.data, packed.size, true, 2, &got, &err);
             assert_int_equal(status, more == 0 ? THR_OK : THR_ECORRUPT);
             if (more < 0)
@@ -226,8 +211,7 @@ static void rows_missing_or_left_over_inside_are_found(void **state) {
     }
 }
 
-static void what_is_not_packed_is_refused(void **state) {
-    (void)state;
+TEST(what_is_not_packed_is_refused) {
     for (size_t i = 0; i < N_PACKINGS; i++) {
         if (packings[i].pack == NULL)
             continue;
@@ -235,22 +219,8 @@ static void what_is_not_packed_is_refused(void **state) {
         put_npy(&plain, "<f4", 4, 5, 3);
         char name[16];
         (void)snprintf(name, sizeof name, "a.npy%s", packings[i].ending);
-        thr_error err;
-        assert_int_equal(read_all_memory(io_context, name, plain.data, plain.size, true, 2, &got, &err), THR_ECORRUPT);
-        assert_contains(err.text, name);
+        expect_error(read_all_memory(io_context, name, plain.data, plain.size, true, 2, &got, &err), THR_ECORRUPT,
+                     name);
         drop(&plain);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        io_test(a_build_without_support_is_refused_with_the_remedy),
-        io_test(every_format_is_read_through),
-        io_test(consecutive_members_are_one_stream),
-        io_test(a_cut_anywhere_is_found),
-        io_test(a_changed_bit_never_changes_a_row),
-        io_test(rows_missing_or_left_over_inside_are_found),
-        io_test(what_is_not_packed_is_refused),
-    };
-    return cmocka_run_group_tests(tests, setup_dir, teardown_dir);
 }

@@ -5,7 +5,6 @@
  */
 #include "unit/io_files.h"
 
-#include "base/rng.h"
 #include "tensors/safetensors.h"
 
 /* ------------------------------------------------------------------------------------------------ files by hand */
@@ -19,18 +18,17 @@ static void put_file(bytes *file, const char *header, size_t n_data) {
     put_pattern(file, 0, n_data);
 }
 
-static thr_status open_bytes(const bytes *file, thr_tensors **tensors, thr_error *err) {
-    thr_status status = thr_tensors_open_memory(io_context, "a.safetensors", file->data, file->size, tensors, err);
+static thr_status open_bytes(const bytes *file, thr_tensors **tensors, thr_error *error) {
+    thr_status status = thr_tensors_open_memory(io_context, "a.safetensors", file->data, file->size, tensors, error);
     assert_true((status == THR_OK) == (*tensors != NULL));
     if (status != THR_OK)
-        assert_contains(err->text, "a.safetensors");
+        assert_contains(error->text, "a.safetensors");
     return status;
 }
 
 static void check_refused(const char *header, size_t n_data, thr_status wanted, const char *wanted_text) {
     bytes file = {0};
     thr_tensors *tensors = NULL;
-    thr_error err;
     put_file(&file, header, n_data);
     thr_status status = open_bytes(&file, &tensors, &err);
     if (status != wanted)
@@ -41,7 +39,6 @@ static void check_refused(const char *header, size_t n_data, thr_status wanted, 
 
 static thr_tensors *check_read(const char *header, size_t n_data, bytes *file) {
     thr_tensors *tensors = NULL;
-    thr_error err;
     put_file(file, header, n_data);
     if (open_bytes(file, &tensors, &err) != THR_OK)
         fail_msg("%s: %s", header, err.text);
@@ -51,8 +48,7 @@ static thr_tensors *check_read(const char *header, size_t n_data, bytes *file) {
 #define TENSOR(name, dtype, shape, from, to)                                                                           \
     "\"" name "\":{\"dtype\":\"" dtype "\",\"shape\":" shape ",\"data_offsets\":[" #from "," #to "]}"
 
-static void headers_of_the_format_are_read(void **state) {
-    (void)state;
+TEST(headers_of_the_format_are_read) {
     bytes file = {0};
     thr_tensors *t = check_read("{}", 0, &file);
     assert_int_equal(thr_tensors_count(t), 0);
@@ -89,14 +85,12 @@ static void headers_of_the_format_are_read(void **state) {
     drop(&file);
 }
 
-static void kinds_that_are_not_computed_with_are_left_alone(void **state) {
-    (void)state;
+TEST(kinds_that_are_not_computed_with_are_left_alone) {
     bytes file = {0};
     thr_tensors *t =
         check_read("{" TENSOR("whole", "U16", "[3]", 0, 6) "," TENSOR("f4", "F4", "[2,3]", 6, 9) "," TENSOR(
                        "deep", "I8", "[1,1,2,1,3]", 9, 15) "," TENSOR("none", "F32", "[0,7]", 15, 15) "}",
                    15, &file);
-    thr_error err;
     const thr_tensor *found = NULL;
     for (size_t i = 0; i < 3; i++)
         assert_int_equal(thr_tensors_at(t, i)->dtype, THR_DTYPE_NONE);
@@ -104,24 +98,22 @@ static void kinds_that_are_not_computed_with_are_left_alone(void **state) {
     assert_int_equal(thr_tensors_find(t, "deep")->n_axes, 5);
     assert_int_equal(thr_tensors_find(t, "none")->n_bytes, 0);
     uint64_t shape[5] = {3, 7};
-    assert_int_equal(thr_tensors_expect(t, "whole", THR_DTYPE_F32, 1, shape, &found, &err), THR_EFORMAT);
-    assert_contains(err.text, "tensor 'whole' is of another dtype [3], where f32 [3] is wanted");
-    assert_int_equal(thr_tensors_expect(t, "deep", THR_DTYPE_I8, 2, shape, &found, &err), THR_EFORMAT);
-    assert_contains(err.text, "[1, 1, 2, 1, ...]");
-    assert_int_equal(thr_tensors_expect(t, "none", THR_DTYPE_F32, 2, shape, &found, &err), THR_EFORMAT);
-    assert_contains(err.text, "is f32 [0, 7], where f32 [3, 7] is wanted");
+    expect_error(thr_tensors_expect(t, "whole", THR_DTYPE_F32, 1, shape, &found, &err), THR_EFORMAT,
+                 "tensor 'whole' is of another dtype [3], where f32 [3] is wanted");
+    expect_error(thr_tensors_expect(t, "deep", THR_DTYPE_I8, 2, shape, &found, &err), THR_EFORMAT, "[1, 1, 2, 1, ...]");
+    expect_error(thr_tensors_expect(t, "none", THR_DTYPE_F32, 2, shape, &found, &err), THR_EFORMAT,
+                 "is f32 [0, 7], where f32 [3, 7] is wanted");
     assert_null(found);
-    assert_int_equal(thr_tensors_expect(t, "gone", THR_DTYPE_F32, 2, shape, &found, &err), THR_EFORMAT);
-    assert_contains(err.text, "has no tensor 'gone', f32 [3, 7], among its 4");
+    expect_error(thr_tensors_expect(t, "gone", THR_DTYPE_F32, 2, shape, &found, &err), THR_EFORMAT,
+                 "has no tensor 'gone', f32 [3, 7], among its 4");
     shape[0] = 0;
-    assert_ok(thr_tensors_expect(t, "none", THR_DTYPE_F32, 2, shape, &found, &err), &err);
+    expect_ok(thr_tensors_expect(t, "none", THR_DTYPE_F32, 2, shape, &found, &err));
     assert_ptr_equal(found, thr_tensors_find(t, "none"));
     thr_tensors_free(t);
     drop(&file);
 }
 
-static void headers_that_are_not_json_are_refused_by_byte(void **state) {
-    (void)state;
+TEST(headers_that_are_not_json_are_refused_by_byte) {
     static const struct {
         const char *header, *wanted_text;
     } cases[] = {
@@ -169,12 +161,11 @@ static void headers_that_are_not_json_are_refused_by_byte(void **state) {
         {"{\"\xf4\x90\x80\x80\"", "is not UTF-8"},
         {"{\"\xe2\x82\"", "is not UTF-8"},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
         check_refused(cases[i].header, 0, THR_EFORMAT, cases[i].wanted_text);
 }
 
-static void tensors_that_do_not_fill_the_data_are_refused(void **state) {
-    (void)state;
+TEST(tensors_that_do_not_fill_the_data_are_refused) {
     check_refused("{" TENSOR("a", "F32", "[2]", 0, 4) "}", 4, THR_EFORMAT, "tensor 'a' of 2 F32 is in bytes 0 to 4");
     check_refused("{" TENSOR("a", "F32", "[0]", 4, 0) "}", 4, THR_EFORMAT, "do not match its size");
     check_refused("{" TENSOR("a", "F4", "[3]", 0, 1) "}", 1, THR_EFORMAT, "do not match its size");
@@ -193,26 +184,21 @@ static void tensors_that_do_not_fill_the_data_are_refused(void **state) {
                   "they overlap");
 }
 
-static void what_does_not_start_as_a_file_does_is_refused(void **state) {
-    (void)state;
+TEST(what_does_not_start_as_a_file_does_is_refused) {
     bytes file = {0};
     thr_tensors *tensors = NULL;
-    thr_error err;
     for (size_t size = 0; size < 8; size++) {
-        assert_int_equal(thr_tensors_open_memory(io_context, "a", "{}{}{}{}", size, &tensors, &err), THR_ECORRUPT);
-        assert_contains(err.text, "too few for the length of a header");
+        expect_error(thr_tensors_open_memory(io_context, "a", "{}{}{}{}", size, &tensors, &err), THR_ECORRUPT,
+                     "too few for the length of a header");
     }
     put_text(&file, "a text, and not a short one");
-    assert_int_equal(open_bytes(&file, &tensors, &err), THR_EFORMAT);
-    assert_contains(err.text, "is it really one?");
+    expect_error(open_bytes(&file, &tensors, &err), THR_EFORMAT, "is it really one?");
     const char *path = write_file("text.safetensors", &file);
-    assert_int_equal(thr_tensors_open(io_context, path, &tensors, &err), THR_EFORMAT);
-    assert_contains(err.text, path);
+    expect_error(thr_tensors_open(io_context, path, &tensors, &err), THR_EFORMAT, path);
     drop(&file);
     static const uint8_t long_header[] = {100, 0, 0, 0, 0, 0, 0, 0, '{', '}'};
     put(&file, long_header, sizeof long_header);
-    assert_int_equal(open_bytes(&file, &tensors, &err), THR_ECORRUPT);
-    assert_contains(err.text, "fewer than its header of 100");
+    expect_error(open_bytes(&file, &tensors, &err), THR_ECORRUPT, "fewer than its header of 100");
     file.data[7] = 1;
     assert_int_equal(open_bytes(&file, &tensors, &err), THR_EFORMAT);
     drop(&file);
@@ -246,24 +232,21 @@ static thr_tensors_image sample(thr_tensor out[N_SAMPLE]) {
     return (thr_tensors_image){.tensors = out, .n_tensors = N_SAMPLE, .metadata = sample_metadata, .n_metadata = 2};
 }
 
-static void what_is_written_is_read_back_and_aligned(void **state) {
-    (void)state;
+TEST(what_is_written_is_read_back_and_aligned) {
     thr_tensor tensors[N_SAMPLE];
     const thr_tensors_image image = sample(tensors);
     const char *path = in_dir("round.safetensors");
     thr_tensors *t = NULL;
-    thr_error err;
-    assert_ok(thr_tensors_write(io_context, path, &image, &err), &err);
-    assert_ok(thr_tensors_open(io_context, path, &t, &err), &err);
+    expect_ok(thr_tensors_write(io_context, path, &image, &err));
+    expect_ok(thr_tensors_open(io_context, path, &t, &err));
     assert_int_equal(thr_tensors_count(t), N_SAMPLE);
     const uint8_t *first = thr_tensors_find(t, "ids")->data;
     assert_int_equal((uintptr_t)first % 64, 0);
     for (size_t i = 0; i < N_SAMPLE; i++) {
         const thr_tensor *got = thr_tensors_at(t, i), *found = NULL;
         assert_string_equal(got->name, tensors[i].name);
-        assert_ok(
-            thr_tensors_expect(t, tensors[i].name, tensors[i].dtype, tensors[i].n_axes, tensors[i].shape, &found, &err),
-            &err);
+        expect_ok(thr_tensors_expect(t, tensors[i].name, tensors[i].dtype, tensors[i].n_axes, tensors[i].shape, &found,
+                                     &err));
         assert_ptr_equal(found, got);
         assert_int_equal(got->n_bytes, tensors[i].n_bytes);
         assert_true(got->n_bytes == 0 || memcmp(got->data, tensors[i].data, got->n_bytes) == 0);
@@ -274,29 +257,24 @@ static void what_is_written_is_read_back_and_aligned(void **state) {
     thr_tensors_free(t);
 }
 
-static void an_image_of_nothing_is_a_file(void **state) {
-    (void)state;
+TEST(an_image_of_nothing_is_a_file) {
     const thr_tensors_image none = {0};
     const char *path = in_dir("none.safetensors");
     thr_tensors *t = NULL;
-    thr_error err;
-    assert_ok(thr_tensors_write(io_context, path, &none, &err), &err);
-    assert_ok(thr_tensors_open(io_context, path, &t, &err), &err);
+    expect_ok(thr_tensors_write(io_context, path, &none, &err));
+    expect_ok(thr_tensors_open(io_context, path, &t, &err));
     assert_int_equal(thr_tensors_count(t), 0);
     thr_tensors_free(t);
 }
 
 static void check_unwritable(const thr_tensors_image *image, const char *wanted_text) {
-    thr_error err;
     const char *path = in_dir("never.safetensors");
-    assert_int_equal(thr_tensors_write(io_context, path, image, &err), THR_EINVAL);
-    assert_contains(err.text, "never.safetensors");
+    expect_error(thr_tensors_write(io_context, path, image, &err), THR_EINVAL, "never.safetensors");
     assert_contains(err.text, wanted_text);
     assert_int_equal(access(path, F_OK), -1);
 }
 
-static void images_that_could_not_be_read_are_not_written(void **state) {
-    (void)state;
+TEST(images_that_could_not_be_read_are_not_written) {
     thr_tensor tensors[N_SAMPLE];
     thr_tensors_image image = sample(tensors);
     tensors[0].n_bytes = 4;
@@ -324,12 +302,10 @@ static void images_that_could_not_be_read_are_not_written(void **state) {
     image.metadata = wrong;
     check_unwritable(&image, "is not UTF-8");
     image = sample(tensors);
-    thr_error err;
     assert_int_equal(thr_tensors_write(io_context, in_dir("none/a.safetensors"), &image, &err), THR_ENOTFOUND);
 }
 
-static void many_tensors_are_found_by_name(void **state) {
-    (void)state;
+TEST(many_tensors_are_found_by_name) {
     enum { N = 1000 };
     static char names[N][16];
     static thr_tensor tensors[N];
@@ -347,9 +323,8 @@ static void many_tensors_are_found_by_name(void **state) {
     const thr_tensors_image image = {.tensors = tensors, .n_tensors = N};
     const char *path = in_dir("many.safetensors");
     thr_tensors *t = NULL;
-    thr_error err;
-    assert_ok(thr_tensors_write(io_context, path, &image, &err), &err);
-    assert_ok(thr_tensors_open(io_context, path, &t, &err), &err);
+    expect_ok(thr_tensors_write(io_context, path, &image, &err));
+    expect_ok(thr_tensors_open(io_context, path, &t, &err));
     for (size_t i = 0; i < N; i++) {
         const thr_tensor *found = thr_tensors_find(t, names[i]);
         assert_ptr_equal(found, thr_tensors_at(t, i));
@@ -364,8 +339,7 @@ static void read_sample(bytes *file) {
     thr_tensor tensors[N_SAMPLE];
     const thr_tensors_image image = sample(tensors);
     const char *path = in_dir("damage.safetensors");
-    thr_error err;
-    assert_ok(thr_tensors_write(io_context, path, &image, &err), &err);
+    expect_ok(thr_tensors_write(io_context, path, &image, &err));
     FILE *in = fopen(path, "rb");
     assert_non_null(in);
     for (int c = getc(in); c != EOF; c = getc(in)) {
@@ -377,9 +351,8 @@ static void read_sample(bytes *file) {
 
 /* Open exactly these bytes; where that works, read every byte of every tensor and call every accessor. */
 static thr_status use(const uint8_t *data, size_t size) {
-    uint8_t *exact = malloc(size + (size == 0));
+    uint8_t *exact = test_new(1, size + (size == 0));
     thr_tensors *t = NULL;
-    thr_error err;
     assert_non_null(exact);
     memcpy(exact, data, size);
     thr_status status = thr_tensors_open_memory(io_context, "a", exact, size, &t, &err);
@@ -398,12 +371,10 @@ static thr_status use(const uint8_t *data, size_t size) {
         assert_contains(err.text, "a: ");
     }
     thr_tensors_free(t);
-    free(exact);
     return status;
 }
 
-static void every_cut_is_found(void **state) {
-    (void)state;
+TEST(every_cut_is_found) {
     bytes file = {0};
     read_sample(&file);
     assert_int_equal(use(file.data, file.size), THR_OK);
@@ -414,8 +385,7 @@ static void every_cut_is_found(void **state) {
     drop(&file);
 }
 
-static void every_changed_byte_gives_tensors_or_an_error(void **state) {
-    (void)state;
+TEST(every_changed_byte_gives_tensors_or_an_error) {
     bytes file = {0};
     read_sample(&file);
     for (size_t i = 0; i < file.size; i++) {
@@ -429,8 +399,7 @@ static void every_changed_byte_gives_tensors_or_an_error(void **state) {
     drop(&file);
 }
 
-static void every_allocation_may_fail(void **state) {
-    (void)state;
+TEST(every_allocation_may_fail) {
     thr_tensor tensors[N_SAMPLE];
     const thr_tensors_image image = sample(tensors);
     const char *path = in_dir("alloc.safetensors");
@@ -438,7 +407,6 @@ static void every_allocation_may_fail(void **state) {
         test_oom oom = test_oom_start(&io_memory);
         while (test_oom_next(&oom)) {
             thr_tensors *t = NULL;
-            thr_error err;
             test_oom_arm(&oom);
             const thr_status status = reading ? thr_tensors_open(io_context, path, &t, &err)
                                               : thr_tensors_write(io_context, path, &image, &err);
@@ -448,22 +416,4 @@ static void every_allocation_may_fail(void **state) {
             thr_tensors_free(t);
         }
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        io_test(headers_of_the_format_are_read),
-        io_test(kinds_that_are_not_computed_with_are_left_alone),
-        io_test(headers_that_are_not_json_are_refused_by_byte),
-        io_test(tensors_that_do_not_fill_the_data_are_refused),
-        io_test(what_does_not_start_as_a_file_does_is_refused),
-        io_test(what_is_written_is_read_back_and_aligned),
-        io_test(an_image_of_nothing_is_a_file),
-        io_test(images_that_could_not_be_read_are_not_written),
-        io_test(many_tensors_are_found_by_name),
-        io_test(every_cut_is_found),
-        io_test(every_changed_byte_gives_tensors_or_an_error),
-        io_test(every_allocation_may_fail),
-    };
-    return cmocka_run_group_tests(tests, setup_dir, teardown_dir);
 }

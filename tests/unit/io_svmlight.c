@@ -6,10 +6,8 @@
 #include "unit/io_files.h"
 
 #include <fcntl.h>
-#include <math.h>
 #include <sys/stat.h>
 
-#include "base/rng.h"
 #include "seal.h"
 #include "svmlight/read.h"
 #include "svmlight/side_files.h"
@@ -175,8 +173,7 @@ static void run_backwards(thr_context *context, size_t n_pieces, thr_svmlight_pi
         fn(arg, i, 0);
 }
 
-static void random_files_are_read_as_a_naive_parser_does(void **state) {
-    (void)state;
+TEST(random_files_are_read_as_a_naive_parser_does) {
     uint64_t rng = seed();
     static const size_t pieces[] = {0, 1, 3, 50, 1000};
     for (size_t i = 0; i < 300; i++) {
@@ -184,7 +181,6 @@ static void random_files_are_read_as_a_naive_parser_does(void **state) {
         put_random_file(&text, &rng);
         const thr_svmlight_options options = {.piece_bytes = pieces[i % 5], .run = i % 2 != 0 ? run_backwards : NULL};
         thr_svmlight s;
-        thr_error err;
         if (thr_svmlight_read_memory(io_context, "a.svm", text.data, text.size, &options, &s, &err) != THR_OK)
             fail_msg("file %zu: %s", i, err.text);
         check_against(&s, &text);
@@ -195,8 +191,7 @@ static void random_files_are_read_as_a_naive_parser_does(void **state) {
 
 static const char MARK[] = "\xef\xbb\xbf"; /* editors put it before a text */
 
-static void files_are_read_as_texts_in_memory_are(void **state) {
-    (void)state;
+TEST(files_are_read_as_texts_in_memory_are) {
     uint64_t rng = seed() + 1;
     for (size_t i = 0; i < 20; i++) {
         bytes text = {0};
@@ -209,9 +204,7 @@ static void files_are_read_as_texts_in_memory_are(void **state) {
         drop(&marked);
         const thr_svmlight_options options = {.piece_bytes = i * 7};
         thr_svmlight s;
-        thr_error err;
-        if (thr_svmlight_read(io_context, path, &options, &s, &err) != THR_OK)
-            fail_msg("%s", err.text);
+        expect_ok(thr_svmlight_read(io_context, path, &options, &s, &err));
         check_against(&s, &text);
         thr_svmlight_free(&s);
         drop(&text);
@@ -220,8 +213,7 @@ static void files_are_read_as_texts_in_memory_are(void **state) {
 
 #if THR_WITH_GZ
 /* Chunks of packed files end in the middle of lines, and a line may be longer than a chunk. */
-static void packed_files_are_read_through(void **state) {
-    (void)state;
+TEST(packed_files_are_read_through) {
     uint64_t rng = seed() + 2;
     for (size_t i = 0; i < 60; i++) {
         bytes text = {0};
@@ -235,9 +227,7 @@ static void packed_files_are_read_through(void **state) {
         assert_int_equal(gzclose(file), Z_OK);
         const thr_svmlight_options options = {.piece_bytes = i};
         thr_svmlight s;
-        thr_error err;
-        if (thr_svmlight_read(io_context, path, &options, &s, &err) != THR_OK)
-            fail_msg("%s", err.text);
+        expect_ok(thr_svmlight_read(io_context, path, &options, &s, &err));
         check_against(&s, &text);
         thr_svmlight_free(&s);
         drop(&text);
@@ -247,8 +237,7 @@ static void packed_files_are_read_through(void **state) {
 
 #if THR_WITH_GZ
 /* Small files are kept in memory; the rows are the same. */
-static void packed_files_are_unpacked_once_where_they_are_small(void **state) {
-    (void)state;
+TEST(packed_files_are_unpacked_once_where_they_are_small) {
     static const struct {
         size_t chunk_bytes;
         bool kept;
@@ -260,25 +249,23 @@ static void packed_files_are_unpacked_once_where_they_are_small(void **state) {
     for (int i = 0; i < 1500; i++)
         assert_int_equal(gzwrite(file, line, sizeof line - 1), sizeof line - 1);
     assert_int_equal(gzclose(file), Z_OK);
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         thr_whole_lines lines;
-        thr_error err;
-        assert_ok(thr_io_whole_lines_open(io_context, path, cases[i].chunk_bytes, &lines, &err), &err);
+        expect_ok(thr_io_whole_lines_open(io_context, path, cases[i].chunk_bytes, &lines, &err));
         assert_int_equal(lines.text != NULL, cases[i].kept);
         for (int round = 0; round < 2; round++) {
             size_t size = 1, all = 0;
             for (const char *chunk; size != 0; all += size)
-                assert_ok(thr_io_whole_lines_next(&lines, &chunk, &size, &err), &err);
+                expect_ok(thr_io_whole_lines_next(&lines, &chunk, &size, &err));
             assert_int_equal(all, 18000);
-            assert_ok(thr_io_whole_lines_rewind(&lines, &err), &err);
+            expect_ok(thr_io_whole_lines_rewind(&lines, &err));
         }
         thr_io_whole_lines_close(&lines);
     }
 }
 #endif
 
-static void threads_give_the_same_arrays(void **state) {
-    (void)state;
+TEST(threads_give_the_same_arrays) {
     uint64_t rng = seed() + 3;
     thr_context_options options;
     thr_context_options_init(&options);
@@ -291,9 +278,7 @@ static void threads_give_the_same_arrays(void **state) {
             put_random_line(&text, &rng, true, i % 2 == 0 ? 100 : 10, 30);
         const thr_svmlight_options how = {.piece_bytes = 1 + i * 20, .run = thr_parallel_for};
         thr_svmlight s;
-        thr_error err;
-        if (thr_svmlight_read_memory(context, "a.svm", text.data, text.size, &how, &s, &err) != THR_OK)
-            fail_msg("%s", err.text);
+        expect_ok(thr_svmlight_read_memory(context, "a.svm", text.data, text.size, &how, &s, &err));
         check_against(&s, &text);
         thr_svmlight_free(&s);
         drop(&text);
@@ -301,8 +286,7 @@ static void threads_give_the_same_arrays(void **state) {
     thr_context_free(context);
 }
 
-static void a_line_of_megabytes_is_a_line(void **state) {
-    (void)state;
+TEST(a_line_of_megabytes_is_a_line) {
     bytes text = {0};
     char word[32];
     put_text(&text, "1 qid:1 1:1\n2 qid:1");
@@ -314,8 +298,7 @@ static void a_line_of_megabytes_is_a_line(void **state) {
     put_text(&text, "\n3 qid:1 2:1\n");
     assert_true(text.size > 3 << 20);
     thr_svmlight s;
-    thr_error err;
-    assert_int_equal(thr_svmlight_read_memory(io_context, "a.svm", text.data, text.size, NULL, &s, &err), THR_OK);
+    expect_ok(thr_svmlight_read_memory(io_context, "a.svm", text.data, text.size, NULL, &s, &err));
     assert_int_equal(s.n_rows, 3);
     assert_int_equal(s.n_values, N + 2);
     assert_int_equal(s.n_features, 3 * N);
@@ -326,8 +309,7 @@ static void a_line_of_megabytes_is_a_line(void **state) {
 
 /* ------------------------------------------------------------------------------------------------ refused */
 
-static void wrong_lines_are_refused_with_line_and_column(void **state) {
-    (void)state;
+TEST(wrong_lines_are_refused_with_line_and_column) {
     static const struct {
         const char *text;
         thr_status status;
@@ -378,11 +360,10 @@ static void wrong_lines_are_refused_with_line_and_column(void **state) {
         {"1 qid:1 1:1\n2 qid:1 1:1 junk_that_is_longer_than_what_is_shown_of_it_in_a_message\n", THR_EFORMAT,
          "a.svm: line 2, column 13: \"junk_that_is_longer_than_what_is_shown_o\" is not index:value"},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
         for (size_t piece = 0; piece < 40; piece += 13) {
             const thr_svmlight_options options = {.piece_bytes = piece};
             thr_svmlight s;
-            thr_error err;
             const thr_status status =
                 thr_svmlight_read_memory(io_context, "a.svm", cases[i].text, strlen(cases[i].text), &options, &s, &err);
             if (status != cases[i].status || strcmp(err.text, cases[i].words) != 0)
@@ -390,42 +371,36 @@ static void wrong_lines_are_refused_with_line_and_column(void **state) {
             thr_svmlight_free(&s); /* nothing is held */
         }
     thr_svmlight s;
-    thr_error err;
     assert_int_equal(thr_svmlight_read_memory(io_context, "a.svm", "1 1:1\0002:2\n", 11, NULL, &s, &err),
                      THR_EFORMAT); /* a NUL is a byte as others */
 }
 
-static void the_first_of_many_faults_is_said(void **state) {
-    (void)state;
+TEST(the_first_of_many_faults_is_said) {
     bytes text = {0};
     for (size_t i = 0; i < 100; i++)
         put_text(&text, i % 10 == 7 ? "1 qid:1 0:1\n" : "1 qid:1 1:1\n");
     for (size_t piece = 1; piece < 300; piece += 60) {
         const thr_svmlight_options options = {.piece_bytes = piece, .run = run_backwards};
         thr_svmlight s;
-        thr_error err;
-        assert_int_equal(thr_svmlight_read_memory(io_context, "a.svm", text.data, text.size, &options, &s, &err),
-                         THR_ERANGE);
-        assert_non_null(strstr(err.text, "line 8, column 9"));
+        expect_error(thr_svmlight_read_memory(io_context, "a.svm", text.data, text.size, &options, &s, &err),
+                     THR_ERANGE, "line 8, column 9");
     }
     drop(&text);
 }
 
-static void options_say_what_is_wanted(void **state) {
-    (void)state;
+TEST(options_say_what_is_wanted) {
     static const char with[] = "1 qid:7 1:1 # a\n2 qid:8 1:1\n", without[] = "1 1:1\n2 1:2\n";
     thr_svmlight s;
-    thr_error err;
     const thr_svmlight_options need = {.need_queries = true}, ignore = {.ignore_queries = true, .drop_comments = true};
     assert_int_equal(thr_svmlight_read_memory(io_context, "a.svm", without, strlen(without), &need, &s, &err),
                      THR_EFORMAT);
     assert_string_equal(err.text,
                         "a.svm: none of 2 rows has a qid:N after its label, and there is no file a.svm.query: "
                         "rows are ranked within queries");
-    assert_int_equal(thr_svmlight_read_memory(io_context, "a.svm", without, strlen(without), NULL, &s, &err), THR_OK);
+    expect_ok(thr_svmlight_read_memory(io_context, "a.svm", without, strlen(without), NULL, &s, &err));
     assert_null(s.queries);
     thr_svmlight_free(&s);
-    assert_int_equal(thr_svmlight_read_memory(io_context, "a.svm", with, strlen(with), &ignore, &s, &err), THR_OK);
+    expect_ok(thr_svmlight_read_memory(io_context, "a.svm", with, strlen(with), &ignore, &s, &err));
     assert_null(s.queries);
     assert_null(s.comments);
     thr_svmlight_free(&s);
@@ -441,7 +416,6 @@ static void check_side(const char *side_text, thr_status wanted, const char *wor
     (void)write_file("b.svm.query", &side);
     const thr_svmlight_options options = {.need_queries = true};
     thr_svmlight s;
-    thr_error err;
     const thr_status status = thr_svmlight_read(io_context, path, &options, &s, &err);
     if (status != wanted || (wanted != THR_OK && strstr(err.text, words) == NULL))
         fail_msg("%s: %s", thr_status_name(status), err.text);
@@ -453,8 +427,7 @@ static void check_side(const char *side_text, thr_status wanted, const char *wor
     drop(&side);
 }
 
-static void a_query_file_gives_the_rows_of_each_query(void **state) {
-    (void)state;
+TEST(a_query_file_gives_the_rows_of_each_query) {
     check_side("1\n2\n1\n", THR_OK, "0112");
     check_side("1\r\n\n3", THR_OK, "0111");
     check_side("4\n", THR_OK, "0000");
@@ -478,9 +451,7 @@ static bool read_cached(const char *name, const bytes *text, unsigned how) {
                                           .write_cache = (how & WRITE_CACHE) != 0,
                                           .drop_comments = (how & NO_COMMENTS) != 0};
     thr_svmlight s;
-    thr_error err;
-    if (thr_svmlight_read(io_context, in_dir(name), &options, &s, &err) != THR_OK)
-        fail_msg("%s", err.text);
+    expect_ok(thr_svmlight_read(io_context, in_dir(name), &options, &s, &err));
     const bool cached = s.from_cache;
     if ((how & NO_COMMENTS) == 0)
         check_against(&s, text);
@@ -495,8 +466,7 @@ static void set_time(const char *path, long seconds) {
     assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
 }
 
-static void a_cache_is_used_while_the_file_has_the_same_bytes(void **state) {
-    (void)state;
+TEST(a_cache_is_used_while_the_file_has_the_same_bytes) {
     uint64_t rng = seed() + 4;
     for (size_t i = 0; i < 10; i++) {
         bytes text = {0};
@@ -520,8 +490,7 @@ static void a_cache_is_used_while_the_file_has_the_same_bytes(void **state) {
     }
 }
 
-static void a_cache_is_of_one_query_file(void **state) {
-    (void)state;
+TEST(a_cache_is_of_one_query_file) {
     bytes text = {0}, side = {0}, other = {0};
     put_text(&text, "1 1:1\n2 1:2\n");
     put_text(&side, "1\n1\n");
@@ -529,7 +498,6 @@ static void a_cache_is_of_one_query_file(void **state) {
     (void)write_file("d.svm", &text);
     const thr_svmlight_options options = {.use_cache = true, .write_cache = true, .need_queries = true};
     thr_svmlight s;
-    thr_error err;
     for (size_t i = 0; i < 6; i++) {
         if (i == 2)
             (void)unlink(in_dir("d.svm.query"));
@@ -547,8 +515,7 @@ static void a_cache_is_of_one_query_file(void **state) {
 }
 
 /* Another content of the same length and time, as cp -p, rsync -t and reproducible builds leave. */
-static void a_cache_is_of_one_content(void **state) {
-    (void)state;
+TEST(a_cache_is_of_one_content) {
     for (int turn = 0; turn < 4; turn++) {
         bytes text = {0};
         put_text(&text, turn % 2 == 0 ? "1 qid:1 1:1\n2 qid:1 1:2\n" : "2 qid:1 1:1\n1 qid:1 1:2\n");
@@ -577,8 +544,7 @@ static void take_file(const char *name, bytes *out) {
 }
 
 /* Whatever is wrong with a cache, the file is read instead, and nothing of the damage is seen. */
-static void a_damaged_cache_is_not_believed(void **state) {
-    (void)state;
+TEST(a_damaged_cache_is_not_believed) {
     for (int dense = 0; dense < 2; dense++) {
         bytes text = {0}, cache = {0};
         put_text(&text, dense != 0 ? "1 qid:1 1:1 2:2 # a\n2 qid:1 1:3 2:4\n0.5 qid:2 2:7\n"
@@ -612,8 +578,7 @@ static void a_damaged_cache_is_not_believed(void **state) {
 }
 
 /* Right checksums over wrong contents: what a program gone wrong, or worse, would write. */
-static void a_cache_whose_arrays_make_no_sense_is_not_believed(void **state) {
-    (void)state;
+TEST(a_cache_whose_arrays_make_no_sense_is_not_believed) {
     bytes text = {0};
     put_text(&text, "1 qid:1 1:1 20:2 # a\n2 qid:1 1:3\n0.5 qid:2 20:7\n");
     (void)write_file("h.svm", &text);
@@ -633,7 +598,6 @@ static void a_cache_whose_arrays_make_no_sense_is_not_believed(void **state) {
                                 .comment_starts = comment_starts,
                                 .comments = "a"};
         thr_svmlight_source source;
-        thr_error err;
         labels[1] = wrong == 1 ? (double)NAN : 2;
         values[3] = wrong == 2 ? INFINITY : 7;
         columns[3] = wrong == 3 ? 20 : wrong == 4 ? UINT32_MAX : 19;
@@ -642,16 +606,15 @@ static void a_cache_whose_arrays_make_no_sense_is_not_believed(void **state) {
         starts[0] = wrong == 8 ? 1 : 0;
         starts[3] = wrong == 9 ? 3 : 4;
         comment_starts[1] = wrong == 10 ? 2 : 1;
-        assert_int_equal(thr_svmlight_look(io_context, in_dir("h.svm"), &source, &err), THR_OK);
-        assert_int_equal(thr_svmlight_cache_write(io_context, in_dir("h.svm"), &source, true, &s, &err), THR_OK);
+        expect_ok(thr_svmlight_look(io_context, in_dir("h.svm"), &source, &err));
+        expect_ok(thr_svmlight_cache_write(io_context, in_dir("h.svm"), &source, true, &s, &err));
         if (read_cached("h.svm", &text, WITH_CACHE) != (wrong == 0))
             fail_msg("cache %d", wrong);
     }
     drop(&text);
 }
 
-static void a_cache_of_another_version_is_written_anew(void **state) {
-    (void)state;
+TEST(a_cache_of_another_version_is_written_anew) {
     bytes text = {0}, cache = {0};
     put_text(&text, "1 qid:1 1:1 20:2 # a\n");
     (void)write_file("j.svm", &text);
@@ -669,8 +632,7 @@ static void a_cache_of_another_version_is_written_anew(void **state) {
 }
 
 /* Offset and size of the table add up to the file's size modulo 2^64. */
-static void a_cache_whose_table_lies_before_the_file_is_not_believed(void **state) {
-    (void)state;
+TEST(a_cache_whose_table_lies_before_the_file_is_not_believed) {
     bytes text = {0};
     put_text(&text, "1 qid:1 1:1 20:2 # a\n");
     (void)write_file("i.svm", &text);
@@ -692,16 +654,14 @@ static void a_cache_whose_table_lies_before_the_file_is_not_believed(void **stat
     drop(&text);
 }
 
-static void a_cache_that_cannot_be_written_is_said_and_the_rows_are_read(void **state) {
-    (void)state;
+TEST(a_cache_that_cannot_be_written_is_said_and_the_rows_are_read) {
     bytes text = {0};
     put_text(&text, "1 qid:1 1:1\n");
     const char *path = write_file("f.svm", &text);
     assert_int_equal(mkdir(in_dir("f.svm.thr-cache"), 0777), 0);
     const thr_svmlight_options options = {.write_cache = true};
     thr_svmlight s;
-    thr_error err;
-    assert_int_equal(thr_svmlight_read(io_context, path, &options, &s, &err), THR_OK);
+    expect_ok(thr_svmlight_read(io_context, path, &options, &s, &err));
     assert_int_equal(s.n_rows, 1);
     assert_int_equal(s.cache.status, THR_EIO);
     assert_non_null(strstr(s.cache.text, "f.svm.thr-cache: is a directory"));
@@ -711,7 +671,7 @@ static void a_cache_that_cannot_be_written_is_said_and_the_rows_are_read(void **
     bytes mine = {0};
     put_text(&mine, "mine, of more than sixteen bytes");
     (void)write_file("f.svm.thr-cache", &mine);
-    assert_int_equal(thr_svmlight_read(io_context, path, &options, &s, &err), THR_OK);
+    expect_ok(thr_svmlight_read(io_context, path, &options, &s, &err));
     assert_int_equal(s.cache.status, THR_EEXIST);
     thr_svmlight_free(&s);
     drop(&mine);
@@ -720,8 +680,7 @@ static void a_cache_that_cannot_be_written_is_said_and_the_rows_are_read(void **
 
 /* ------------------------------------------------------------------------------------------------ memory */
 
-static void every_allocation_may_fail(void **state) {
-    (void)state;
+TEST(every_allocation_may_fail) {
     for (int dense = 0; dense < 2; dense++) {
         bytes text = {0};
         for (size_t i = 0; i < 20; i++)
@@ -735,7 +694,6 @@ static void every_allocation_may_fail(void **state) {
         oom.tolerant = true; /* the rows are read where only the cache cannot be written */
         while (test_oom_next(&oom)) {
             thr_svmlight s;
-            thr_error err;
             test_oom_arm(&oom);
             const thr_status status = thr_svmlight_read(io_context, path, &options, &s, &err);
             (void)test_oom_check(&oom, status, &err, NULL);
@@ -747,40 +705,10 @@ static void every_allocation_may_fail(void **state) {
     }
 }
 
-static void what_is_not_there_is_said(void **state) {
-    (void)state;
+TEST(what_is_not_there_is_said) {
     thr_svmlight s;
-    thr_error err;
     const thr_svmlight_options options = {.use_cache = true};
     assert_int_equal(thr_svmlight_read(io_context, in_dir("none.svm"), NULL, &s, &err), THR_ENOTFOUND);
     assert_int_equal(thr_svmlight_read(io_context, in_dir("none.svm"), &options, &s, &err), THR_ENOTFOUND);
     assert_int_equal(thr_svmlight_read(io_context, test_dir, NULL, &s, &err), THR_EFORMAT);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        io_test(random_files_are_read_as_a_naive_parser_does),
-        io_test(files_are_read_as_texts_in_memory_are),
-#if THR_WITH_GZ
-        io_test(packed_files_are_read_through),
-        io_test(packed_files_are_unpacked_once_where_they_are_small),
-#endif
-        io_test(threads_give_the_same_arrays),
-        io_test(a_line_of_megabytes_is_a_line),
-        io_test(wrong_lines_are_refused_with_line_and_column),
-        io_test(the_first_of_many_faults_is_said),
-        io_test(options_say_what_is_wanted),
-        io_test(a_query_file_gives_the_rows_of_each_query),
-        io_test(a_cache_is_used_while_the_file_has_the_same_bytes),
-        io_test(a_cache_is_of_one_content),
-        io_test(a_cache_is_of_one_query_file),
-        io_test(a_damaged_cache_is_not_believed),
-        io_test(a_cache_whose_arrays_make_no_sense_is_not_believed),
-        io_test(a_cache_of_another_version_is_written_anew),
-        io_test(a_cache_whose_table_lies_before_the_file_is_not_believed),
-        io_test(a_cache_that_cannot_be_written_is_said_and_the_rows_are_read),
-        io_test(every_allocation_may_fail),
-        io_test(what_is_not_there_is_said),
-    };
-    return cmocka_run_group_tests(tests, setup_dir, teardown_dir);
 }

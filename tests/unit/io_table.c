@@ -5,7 +5,6 @@
  */
 #include "unit/io_files.h"
 
-#include "base/rng.h"
 #include "io/table.h"
 
 #ifndef THR_WITH_GZ
@@ -17,11 +16,10 @@
 
 /* All rows as text: fields in brackets, a newline after every row; then the number of rows left out, if any. */
 static void show_table(thr_table *table, bytes *out) {
-    thr_error err;
     for (;;) {
         const thr_field *fields = NULL;
         size_t n = 0;
-        assert_ok(thr_io_table_next(table, &fields, &n, &err), &err);
+        expect_ok(thr_io_table_next(table, &fields, &n, &err));
         if (n == 0)
             break;
         for (size_t i = 0; i < n; i++) {
@@ -42,9 +40,8 @@ static void show_table(thr_table *table, bytes *out) {
 
 static thr_table *open_memory(const char *name, const void *data, size_t size, bool sized, size_t buffer_bytes) {
     thr_table *table = NULL;
-    thr_error err;
     thr_image image = {.data = data, .size = size, .sized = sized, .buffer_bytes = buffer_bytes};
-    assert_ok(thr_io_table_open_memory(io_context, name, &image, &table, &err), &err);
+    expect_ok(thr_io_table_open_memory(io_context, name, &image, &table, &err));
     return table;
 }
 
@@ -60,8 +57,7 @@ static void check_table(const char *name, const char *text, size_t size, const c
     }
 }
 
-static void tabs_part_fields_and_quotes_mean_nothing_in_tsv(void **state) {
-    (void)state;
+TEST(tabs_part_fields_and_quotes_mean_nothing_in_tsv) {
     static const struct {
         const char *text, *rows;
     } cases[] = {
@@ -82,12 +78,11 @@ static void tabs_part_fields_and_quotes_mean_nothing_in_tsv(void **state) {
         {"1\t2\t3\t4\t5\t6\t7\t8\t9\t10\t11\t12\t13\t14\t15\t16\t17\t18\n",
          "[1][2][3][4][5][6][7][8][9][10][11][12][13][14][15][16][17][18]\n"},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
         check_table("a.tsv", cases[i].text, strlen(cases[i].text), cases[i].rows);
 }
 
-static void quoted_fields_of_csv_hold_anything(void **state) {
-    (void)state;
+TEST(quoted_fields_of_csv_hold_anything) {
     static const struct {
         const char *text, *rows;
     } cases[] = {
@@ -109,27 +104,25 @@ static void quoted_fields_of_csv_hold_anything(void **state) {
         {"\"a\r\"\r\n", "[a\r]\n"},
         {"x,\"\"\"\"\"\"\ny\n", "[x][\"\"]\n[y]\n"},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
         check_table("a.csv", cases[i].text, strlen(cases[i].text), cases[i].rows);
 }
 
-static void rows_with_nul_bytes_are_counted_and_left_out(void **state) {
-    (void)state;
+TEST(rows_with_nul_bytes_are_counted_and_left_out) {
     check_table("a.tsv", "a\tb\nc\0\td\n\0\ne\n", 13, "[a][b]\n[e]\n2 refused\n");
     check_table("a.csv", "a\n\"b\0\n\",c\nd", 11, "[a]\n[d]\n1 refused\n");
     thr_table *table = open_memory("a.tsv", "\0\na\n\0\nb\n", 8, true, 0);
     const thr_field *fields = NULL;
     size_t n = 0;
-    thr_error err;
     assert_int_equal(thr_io_table_row(table), 0);
     for (uint64_t row = 2; row <= 4; row += 2) {
-        assert_ok(thr_io_table_next(table, &fields, &n, &err), &err);
+        expect_ok(thr_io_table_next(table, &fields, &n, &err));
         assert_int_equal(n, 1);
         assert_int_equal(thr_io_table_row(table), row);
         assert_int_equal(thr_io_table_n_refused(table), row / 2);
     }
     for (int i = 0; i < 2; i++) { /* the end stays the end */
-        assert_ok(thr_io_table_next(table, &fields, &n, &err), &err);
+        expect_ok(thr_io_table_next(table, &fields, &n, &err));
         assert_int_equal(n, 0);
     }
     thr_io_table_free(table);
@@ -138,7 +131,7 @@ static void rows_with_nul_bytes_are_counted_and_left_out(void **state) {
 /* A row of n bytes, all of them c but for the first ones, between two short rows. */
 static void check_long(const char *name, const char *first, size_t n, const char *end, bool given) {
     bytes file = {0}, got = {0};
-    char *row = malloc(n);
+    char *row = test_new(1, n);
     assert_non_null(row);
     memset(row, 'x', n);
     memcpy(row, first, strlen(first));
@@ -157,13 +150,11 @@ static void check_long(const char *name, const char *first, size_t n, const char
         assert_int_equal(thr_io_table_row(table), 3);
         thr_io_table_free(table);
     }
-    free(row);
     drop(&file);
     drop(&got);
 }
 
-static void rows_past_the_limit_are_counted_and_left_out(void **state) {
-    (void)state;
+TEST(rows_past_the_limit_are_counted_and_left_out) {
     check_long("a.tsv", "", THR_TABLE_ROW_MAX, "\n", true);
     check_long("a.tsv", "", THR_TABLE_ROW_MAX, "\r\n", true);
     check_long("a.tsv", "", THR_TABLE_ROW_MAX + 1, "\n", false);
@@ -174,33 +165,28 @@ static void rows_past_the_limit_are_counted_and_left_out(void **state) {
     check_long("a.csv", "\"\n\n\n", 2 * (size_t)THR_TABLE_ROW_MAX, "\"\"\n\",\"\n\",\n", false);
 }
 
-static void a_file_that_ends_within_quotes_is_refused_with_their_line(void **state) {
-    (void)state;
+TEST(a_file_that_ends_within_quotes_is_refused_with_their_line) {
     static const char text[] = "a,b\nc,\"d\ne\nf";
     thr_table *table = open_memory("a.csv", text, sizeof text - 1, true, 0);
     const thr_field *fields = NULL;
     size_t n = 0;
-    thr_error err;
-    assert_ok(thr_io_table_next(table, &fields, &n, &err), &err);
-    assert_int_equal(thr_io_table_next(table, &fields, &n, &err), THR_ECORRUPT);
-    assert_contains(err.text, "a.csv: ends within quotes that open in row 2, at byte 4");
+    expect_ok(thr_io_table_next(table, &fields, &n, &err));
+    expect_error(thr_io_table_next(table, &fields, &n, &err), THR_ECORRUPT,
+                 "a.csv: ends within quotes that open in row 2, at byte 4");
     assert_int_equal(n, 0);
-    assert_int_equal(thr_io_table_next(table, &fields, &n, &err), THR_ECORRUPT);
-    assert_contains(err.text, "open it again");
+    expect_error(thr_io_table_next(table, &fields, &n, &err), THR_ECORRUPT, "open it again");
     thr_io_table_free(table);
 }
 
-static void other_endings_and_parts_are_refused_and_empty_files_have_no_rows(void **state) {
-    (void)state;
+TEST(other_endings_and_parts_are_refused_and_empty_files_have_no_rows) {
     thr_table *table = NULL;
-    thr_error err;
     const thr_image none = {.data = "", .size = 0, .sized = true};
     static const char *const pipes[] = {"", "\xef\xbb\xbf"};
     for (size_t i = 0; i < 2; i++) {
         const thr_field *fields = NULL;
         size_t n = 0;
         table = open_memory("a.csv", pipes[i], strlen(pipes[i]), i == 0, 0);
-        assert_ok(thr_io_table_next(table, &fields, &n, &err), &err);
+        expect_ok(thr_io_table_next(table, &fields, &n, &err));
         assert_null(fields);
         thr_io_table_free(table);
     }
@@ -209,26 +195,23 @@ static void other_endings_and_parts_are_refused_and_empty_files_have_no_rows(voi
     } wrong[] = {{"a.txt", "is .txt, not a table: give a .tsv or .csv file"},
                  {"a.tsv:2", "leave ':2' off"},
                  {"a.tab", "did you mean .tsv?): rename the file to end in one of .tsv .csv ("}};
-    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        assert_int_equal(thr_io_table_open_memory(io_context, wrong[i].name, &none, &table, &err), THR_EINVAL);
-        assert_contains(err.text, wrong[i].wanted_text);
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
+        expect_error(thr_io_table_open_memory(io_context, wrong[i].name, &none, &table, &err), THR_EINVAL,
+                     wrong[i].wanted_text);
         assert_null(table);
     }
-    assert_int_equal(thr_io_table_open(io_context, in_dir("missing.tsv"), &table, &err), THR_ENOTFOUND);
-    assert_contains(err.text, "missing.tsv");
+    expect_error(thr_io_table_open(io_context, in_dir("missing.tsv"), &table, &err), THR_ENOTFOUND, "missing.tsv");
     thr_io_table_free(NULL);
 }
 
-static void a_file_is_read_like_a_pipe(void **state) {
-    (void)state;
+TEST(a_file_is_read_like_a_pipe) {
     bytes file = {0}, got = {0};
-    thr_error err;
     thr_table *table = NULL;
     put_text(&file, "a\tb\n");
     put(&file, "\0\n", 2);
     put_text(&file, "c\n");
     const char *path = write_file("again.tsv", &file);
-    assert_ok(thr_io_table_open(io_context, path, &table, &err), &err);
+    expect_ok(thr_io_table_open(io_context, path, &table, &err));
     assert_string_equal(thr_io_table_name(table), path);
     show_table(table, &got);
     assert_string_equal((char *)got.data, "[a][b]\n[c]\n1 refused\n");
@@ -243,8 +226,7 @@ static void a_file_is_read_like_a_pipe(void **state) {
 }
 
 #if THR_WITH_GZ
-static void a_packed_table_is_read_through_and_damage_found(void **state) {
-    (void)state;
+TEST(a_packed_table_is_read_through_and_damage_found) {
     const char *path = in_dir("packed.csv.gz");
     gzFile file = gzopen(path, "wb");
     assert_non_null(file);
@@ -252,21 +234,20 @@ static void a_packed_table_is_read_through_and_damage_found(void **state) {
         assert_true(gzprintf(file, "%d,\"x\ny\"\n", i) > 0);
     assert_int_equal(gzclose(file), Z_OK);
     thr_table *table = NULL;
-    thr_error err;
     const thr_field *fields = NULL;
     size_t n = 0;
-    assert_ok(thr_io_table_open(io_context, path, &table, &err), &err);
+    expect_ok(thr_io_table_open(io_context, path, &table, &err));
     for (int i = 0; i < 5000; i++) {
-        assert_ok(thr_io_table_next(table, &fields, &n, &err), &err);
+        expect_ok(thr_io_table_next(table, &fields, &n, &err));
         assert_int_equal(n, 2);
         assert_int_equal(atoi(fields[0].text), i);
         assert_string_equal(fields[1].text, "x\ny");
     }
-    assert_ok(thr_io_table_next(table, &fields, &n, &err), &err);
+    expect_ok(thr_io_table_next(table, &fields, &n, &err));
     assert_int_equal(n, 0);
     thr_io_table_free(table);
     assert_int_equal(truncate(path, 300), 0);
-    assert_ok(thr_io_table_open(io_context, path, &table, &err), &err);
+    expect_ok(thr_io_table_open(io_context, path, &table, &err));
     thr_status status = THR_OK;
     do
         status = thr_io_table_next(table, &fields, &n, &err);
@@ -336,8 +317,7 @@ static bool model(const char *text, size_t size, bool csv, bytes *out) {
     return true;
 }
 
-static void random_text_reads_as_a_naive_reader_has_it(void **state) {
-    (void)state;
+TEST(random_text_reads_as_a_naive_reader_has_it) {
     static const char alphabet[] = {'a', 'b', '"', '"', ',', '\t', '\n', '\n', '\r', '\0'};
     uint64_t rng = 7;
     for (int run = 0; run < 20000; run++) {
@@ -361,8 +341,7 @@ static void random_text_reads_as_a_naive_reader_has_it(void **state) {
     }
 }
 
-static void every_allocation_may_fail(void **state) {
-    (void)state;
+TEST(every_allocation_may_fail) {
     bytes file = {0};
     for (int i = 0; i < 3000; i++)
         put_text(&file, "\"field\",");
@@ -370,7 +349,6 @@ static void every_allocation_may_fail(void **state) {
     test_oom oom = test_oom_start(&io_memory);
     while (test_oom_next(&oom)) {
         thr_table *table = NULL;
-        thr_error err;
         size_t n = 1;
         thr_image image = {.data = file.data, .size = file.size, .sized = true, .buffer_bytes = 100};
         test_oom_arm(&oom);
@@ -383,22 +361,4 @@ static void every_allocation_may_fail(void **state) {
         thr_io_table_free(table);
     }
     drop(&file);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        io_test(tabs_part_fields_and_quotes_mean_nothing_in_tsv),
-        io_test(quoted_fields_of_csv_hold_anything),
-        io_test(rows_with_nul_bytes_are_counted_and_left_out),
-        io_test(rows_past_the_limit_are_counted_and_left_out),
-        io_test(a_file_that_ends_within_quotes_is_refused_with_their_line),
-        io_test(other_endings_and_parts_are_refused_and_empty_files_have_no_rows),
-        io_test(a_file_is_read_like_a_pipe),
-#if THR_WITH_GZ
-        io_test(a_packed_table_is_read_through_and_damage_found),
-#endif
-        io_test(random_text_reads_as_a_naive_reader_has_it),
-        io_test(every_allocation_may_fail),
-    };
-    return cmocka_run_group_tests(tests, setup_dir, teardown_dir);
 }

@@ -8,8 +8,7 @@ static const struct {
 } kinds[] = {{"fvecs", THR_DTYPE_F32}, {"bvecs", THR_DTYPE_U8}, {"ivecs", THR_DTYPE_I32}};
 enum { N_KINDS = 3 };
 
-static void every_kind_reads_back_in_every_piece_size(void **state) {
-    (void)state;
+TEST(every_kind_reads_back_in_every_piece_size) {
     for (size_t i = 0; i < N_KINDS; i++) {
         bytes file = {0}, expected = {0};
         size_t value = thr_dtype_size(kinds[i].dtype);
@@ -25,20 +24,17 @@ static void every_kind_reads_back_in_every_piece_size(void **state) {
     }
 }
 
-static void views_step_over_the_dimension_without_copying(void **state) {
-    (void)state;
+TEST(views_step_over_the_dimension_without_copying) {
     bytes file = {0};
     put_vecs(&file, 4, 3, 2);
     thr_reader *reader = NULL;
-    thr_error err;
-    assert_ok(
-        thr_io_reader_open_memory(io_context, "a.fvecs", &(thr_image){file.data, file.size, true, 0}, &reader, &err),
-        &err);
+    expect_ok(
+        thr_io_reader_open_memory(io_context, "a.fvecs", &(thr_image){file.data, file.size, true, 0}, &reader, &err));
     thr_matrix rows;
-    assert_ok(thr_reader_next(reader, 100, &rows, &err), &err);
+    expect_ok(thr_reader_next(reader, 100, &rows, &err));
     assert_int_equal(rows.n_rows, 3);
     assert_int_equal(rows.stride, 12);
-    assert_ok(thr_reader_next(reader, 100, &rows, &err), &err);
+    expect_ok(thr_reader_next(reader, 100, &rows, &err));
     assert_int_equal(rows.n_rows, 0);
     thr_reader_free(reader);
     drop(&file);
@@ -57,8 +53,7 @@ static void expect_rows(const thr_matrix *rows, uint64_t first) {
     }
 }
 
-static void seeking_finds_every_row_in_any_order(void **state) {
-    (void)state;
+TEST(seeking_finds_every_row_in_any_order) {
     bytes file = {0};
     for (uint32_t r = 0; r < N_ROWS; r++) {
         put_u32(&file, N_DIMS);
@@ -67,17 +62,16 @@ static void seeking_finds_every_row_in_any_order(void **state) {
     }
     const char *path = write_file("big.ivecs", &file);
     thr_reader *reader = NULL;
-    thr_error err;
-    assert_ok(thr_reader_open(io_context, path, &reader, &err), &err);
+    expect_ok(thr_reader_open(io_context, path, &reader, &err));
     assert_int_equal(thr_reader_get_shape(reader).n_rows, N_ROWS);
     uint64_t row = 0;
     for (uint32_t i = 0; i < 2000; i++) {
         if (i % 3 != 0)
             row = (row * 977 + i * 131) % N_ROWS;
-        assert_ok(thr_reader_seek(reader, row, &err), &err);
+        expect_ok(thr_reader_seek(reader, row, &err));
         for (int piece = 0; piece < 3 && row < N_ROWS; piece++) {
             thr_matrix rows;
-            assert_ok(thr_reader_next(reader, 1 + i % 5, &rows, &err), &err);
+            expect_ok(thr_reader_next(reader, 1 + i % 5, &rows, &err));
             assert_true(rows.n_rows >= 1);
             expect_rows(&rows, row);
             row += rows.n_rows;
@@ -85,34 +79,30 @@ static void seeking_finds_every_row_in_any_order(void **state) {
         row %= N_ROWS;
     }
     thr_matrix rows;
-    assert_ok(thr_reader_seek(reader, N_ROWS, &err), &err);
-    assert_ok(thr_reader_next(reader, 1, &rows, &err), &err);
+    expect_ok(thr_reader_seek(reader, N_ROWS, &err));
+    expect_ok(thr_reader_next(reader, 1, &rows, &err));
     assert_int_equal(rows.n_rows, 0);
-    assert_int_equal(thr_reader_seek(reader, N_ROWS + 1, &err), THR_EINVAL);
-    assert_contains(err.text, "3001");
+    expect_error(thr_reader_seek(reader, N_ROWS + 1, &err), THR_EINVAL, "3001");
     thr_reader_free(reader);
     drop(&file);
 }
 
-static void a_row_of_other_dimensions_is_named(void **state) {
-    (void)state;
+TEST(a_row_of_other_dimensions_is_named) {
     bytes file = {0};
     put_vecs(&file, 4, 6, 3);
     file.data[4 * 16] = 4; /* row 4 */
     for (int sized = 0; sized < 2; sized++) {
         thr_reader *reader = NULL;
-        thr_error err;
         thr_matrix rows;
-        assert_ok(thr_io_reader_open_memory(io_context, "a.fvecs", &(thr_image){file.data, file.size, sized != 0, 0},
-                                            &reader, &err),
-                  &err);
-        assert_int_equal(thr_reader_next(reader, 100, &rows, &err), THR_ECORRUPT);
-        assert_contains(err.text, "row 4 at byte 64 has 4 dimensions, row 0 has 3");
+        expect_ok(thr_io_reader_open_memory(io_context, "a.fvecs", &(thr_image){file.data, file.size, sized != 0, 0},
+                                            &reader, &err));
+        expect_error(thr_reader_next(reader, 100, &rows, &err), THR_ECORRUPT,
+                     "row 4 at byte 64 has 4 dimensions, row 0 has 3");
         /* Nothing more comes after an error, until the reader is moved. */
         assert_int_equal(thr_reader_next(reader, 100, &rows, &err), THR_ECORRUPT);
         if (sized != 0) {
-            assert_ok(thr_reader_seek(reader, 5, &err), &err);
-            assert_ok(thr_reader_next(reader, 100, &rows, &err), &err);
+            expect_ok(thr_reader_seek(reader, 5, &err));
+            expect_ok(thr_reader_next(reader, 100, &rows, &err));
             assert_int_equal(rows.n_rows, 1);
         } else {
             assert_int_equal(thr_reader_seek(reader, 5, &err), THR_EUNSUPPORTED);
@@ -122,27 +112,22 @@ static void a_row_of_other_dimensions_is_named(void **state) {
     drop(&file);
 }
 
-static void impossible_dimensions_are_refused(void **state) {
-    (void)state;
+TEST(impossible_dimensions_are_refused) {
     static const uint32_t wrong[] = {0, UINT32_MAX, 0x80000000u, THR_MAX_DIMS + 1, 0x42c80000u /* the float 100 */};
-    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
         bytes file = {0}, got = {0};
         put_u32(&file, wrong[i]);
         put_pattern(&file, 0, 60);
-        thr_error err;
-        assert_int_equal(read_all_memory(io_context, "a.fvecs", file.data, file.size, true, 1, &got, &err),
-                         THR_EFORMAT);
-        assert_contains(err.text, "is it really .fvecs?");
+        expect_error(read_all_memory(io_context, "a.fvecs", file.data, file.size, true, 1, &got, &err), THR_EFORMAT,
+                     "is it really .fvecs?");
         drop(&file);
     }
 }
 
-static void the_widest_row_is_read(void **state) {
-    (void)state;
+TEST(the_widest_row_is_read) {
     bytes file = {0}, got = {0};
     put_vecs(&file, 4, 40, THR_MAX_DIMS); /* more than one buffer */
-    thr_error err;
-    assert_ok(read_all_memory(io_context, "a.ivecs", file.data, file.size, false, 1000, &got, &err), &err);
+    expect_ok(read_all_memory(io_context, "a.ivecs", file.data, file.size, false, 1000, &got, &err));
     assert_int_equal(got.size, 40 * (size_t)THR_MAX_DIMS * 4);
     for (size_t i = 0; i < got.size; i += 997)
         assert_int_equal(got.data[i], pattern(i));
@@ -150,85 +135,62 @@ static void the_widest_row_is_read(void **state) {
     drop(&file);
 }
 
-static void a_size_that_is_no_whole_row_is_named(void **state) {
-    (void)state;
+TEST(a_size_that_is_no_whole_row_is_named) {
     bytes file = {0}, got = {0};
     put_vecs(&file, 1, 4, 3);
-    thr_error err;
-    assert_int_equal(read_all_memory(io_context, "a.bvecs", file.data, file.size - 1, true, 9, &got, &err),
-                     THR_ECORRUPT);
-    assert_contains(err.text, "27 bytes");
+    expect_error(read_all_memory(io_context, "a.bvecs", file.data, file.size - 1, true, 9, &got, &err), THR_ECORRUPT,
+                 "27 bytes");
     assert_contains(err.text, "row 3 at byte 21");
-    assert_int_equal(read_all_memory(io_context, "a.bvecs", file.data, file.size - 1, false, 9, &got, &err),
-                     THR_ECORRUPT);
-    assert_contains(err.text, "cut short in row 3 at byte 21");
+    expect_error(read_all_memory(io_context, "a.bvecs", file.data, file.size - 1, false, 9, &got, &err), THR_ECORRUPT,
+                 "cut short in row 3 at byte 21");
     assert_int_equal(read_all_memory(io_context, "a.bvecs", file.data, 3, true, 9, &got, &err), THR_ECORRUPT);
     drop(&file);
     drop(&got);
 }
 
-static void a_file_cut_while_it_is_read_is_noticed(void **state) {
-    (void)state;
+TEST(a_file_cut_while_it_is_read_is_noticed) {
     bytes file = {0};
     put_vecs(&file, 4, 6000, 300); /* longer than the buffer */
     const char *path = write_file("shrinks.fvecs", &file);
     thr_reader *reader = NULL;
-    thr_error err;
     thr_matrix rows;
-    assert_ok(thr_reader_open(io_context, path, &reader, &err), &err);
-    assert_ok(thr_reader_next(reader, 1, &rows, &err), &err);
+    expect_ok(thr_reader_open(io_context, path, &reader, &err));
+    expect_ok(thr_reader_next(reader, 1, &rows, &err));
     assert_int_equal(truncate(path, 5000 * 1204 + 3), 0);
     uint64_t n = 0;
     bytes got = {0};
-    assert_int_equal(read_rows(reader, 1000, &got, &n, &err), THR_ECORRUPT);
-    assert_contains(err.text, "row 5000 at byte 6020000");
+    expect_error(read_rows(reader, 1000, &got, &n, &err), THR_ECORRUPT, "row 5000 at byte 6020000");
     thr_reader_free(reader);
     drop(&file);
     drop(&got);
 }
 
-static void asking_for_no_rows_or_for_lines_is_refused(void **state) {
-    (void)state;
+TEST(asking_for_no_rows_or_for_lines_is_refused) {
     bytes file = {0};
     put_vecs(&file, 4, 1, 1);
     thr_reader *reader = NULL;
-    thr_error err;
     thr_matrix rows;
     const char *line = "";
     size_t length = 1;
-    assert_ok(
-        thr_io_reader_open_memory(io_context, "a.fvecs", &(thr_image){file.data, file.size, true, 0}, &reader, &err),
-        &err);
+    expect_ok(
+        thr_io_reader_open_memory(io_context, "a.fvecs", &(thr_image){file.data, file.size, true, 0}, &reader, &err));
     assert_int_equal(thr_reader_next(reader, 0, &rows, &err), THR_EINVAL);
     assert_int_equal(thr_reader_next_line(reader, &line, &length, &err), THR_EINVAL);
     assert_null(line);
-    assert_ok(thr_reader_next(reader, UINT64_MAX, &rows, &err), &err);
+    expect_ok(thr_reader_next(reader, UINT64_MAX, &rows, &err));
     assert_int_equal(rows.n_rows, 1);
     thr_reader_free(reader);
     drop(&file);
 }
 
-static void nan_and_infinity_pass_through(void **state) {
-    (void)state;
+TEST(nan_and_infinity_pass_through) {
     static const uint32_t values[4] = {0x7fc00000, 0x7f800001, 0xff800000, 0x7f800000};
     bytes file = {0}, got = {0};
     put_u32(&file, 4);
     for (int i = 0; i < 4; i++)
         put_u32(&file, values[i]);
-    thr_error err;
-    assert_ok(read_all_memory(io_context, "a.fvecs", file.data, file.size, true, 1, &got, &err), &err);
+    expect_ok(read_all_memory(io_context, "a.fvecs", file.data, file.size, true, 1, &got, &err));
     assert_memory_equal(got.data, file.data + 4, 16);
     drop(&file);
     drop(&got);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        io_test(every_kind_reads_back_in_every_piece_size),  io_test(views_step_over_the_dimension_without_copying),
-        io_test(seeking_finds_every_row_in_any_order),       io_test(a_row_of_other_dimensions_is_named),
-        io_test(impossible_dimensions_are_refused),          io_test(the_widest_row_is_read),
-        io_test(a_size_that_is_no_whole_row_is_named),       io_test(a_file_cut_while_it_is_read_is_noticed),
-        io_test(asking_for_no_rows_or_for_lines_is_refused), io_test(nan_and_infinity_pass_through),
-    };
-    return cmocka_run_group_tests(tests, setup_dir, teardown_dir);
 }

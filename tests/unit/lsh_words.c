@@ -1,27 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lsh_words.c - cuckoo tables find their entries; candidates have the hits that a count pair by pair gives. */
-#include <stdlib.h>
-#include <string.h>
+#include "test.h"
 
 #include "lsh/lsh.h"
-#include "support.h"
 
 static thr_cuckoo_slot *draw_spans(uint64_t *rng, size_t n) {
-    thr_cuckoo_slot *spans = test_array(n, sizeof *spans);
+    thr_cuckoo_slot *spans = test_new(n, sizeof *spans);
     for (size_t i = 0; i < n; i++) /* all keys differ */
         spans[i] = (thr_cuckoo_slot){(uint32_t)(i % 7), (uint32_t)(i / 7 * 3) ^ 0x5a000000u,
                                      (uint32_t)thr_rng_below(rng, 1000), 1 + (uint32_t)thr_rng_below(rng, 9)};
     return spans;
 }
 
-static void every_key_is_found_and_no_other(void **state) {
+TEST(every_key_is_found_and_no_other) {
     static const size_t NS[] = {1, 2, 100, 5000, 60000};
     uint64_t rng = test_seed();
-    for (size_t i = 0; i < sizeof NS / sizeof *NS; i++) {
+    for (size_t i = 0; i < COUNT_OF(NS); i++) {
         thr_cuckoo_slot *spans = draw_spans(&rng, NS[i]), *slots;
         thr_cuckoo table = {.n_slots = thr_lsh_cuckoo_n_slots(NS[i]), .seed = 3};
-        thr_error err;
-        assert_ok(thr_lsh_cuckoo_build(*state, spans, NS[i], &slots, &table, &err), &err);
+        expect_ok(thr_lsh_cuckoo_build(*state, spans, NS[i], &slots, &table, &err));
         for (size_t j = 0; j < NS[i]; j++) {
             const thr_cuckoo_slot *found = thr_lsh_cuckoo_find(&table, spans[j].band, spans[j].code);
             assert_non_null(found);
@@ -31,21 +28,19 @@ static void every_key_is_found_and_no_other(void **state) {
         }
         assert_null(thr_lsh_cuckoo_find(&table, 0, 0));
         thr_release(*state, slots);
-        free(spans);
     }
 }
 
 /* Of 40 keys in 40 slots and less some have no place: first the stash takes them, then there is no table. */
-static void keys_without_a_place_go_to_the_stash_until_it_is_full(void **state) {
+TEST(keys_without_a_place_go_to_the_stash_until_it_is_full) {
     uint64_t rng = test_seed();
     thr_cuckoo_slot *spans = draw_spans(&rng, 40), *slots;
     bool stashed = false, refused = false;
     for (uint32_t n_slots = 100; n_slots > 0; n_slots--) {
         thr_cuckoo table = {.n_slots = n_slots, .seed = 9};
-        thr_error err;
         const thr_status status = thr_lsh_cuckoo_build(*state, spans, 40, &slots, &table, &err);
         if (status != THR_OK) {
-            assert_error(status, THR_EUNSUPPORTED, &err, "has no place for 40 band codes with any of 16 seeds");
+            expect_error(status, THR_EUNSUPPORTED, "has no place for 40 band codes with any of 16 seeds");
             assert_null(slots);
             refused = true;
             continue;
@@ -58,11 +53,9 @@ static void keys_without_a_place_go_to_the_stash_until_it_is_full(void **state) 
         thr_release(*state, slots);
     }
     assert_true(stashed && refused);
-    free(spans);
 }
 
-static void a_table_has_a_limit(void **state) {
-    (void)state;
+TEST(a_table_has_a_limit) {
     assert_int_equal(thr_lsh_cuckoo_n_slots(0), 16);
     assert_int_equal(thr_lsh_cuckoo_n_slots(4), 25);
     assert_true(thr_lsh_cuckoo_n_slots(900000000) > 2000000000);
@@ -71,7 +64,7 @@ static void a_table_has_a_limit(void **state) {
 
 /* Codes of few values, so that many words share each. */
 static uint32_t *draw_codes(uint64_t *rng, size_t n, uint32_t values) {
-    uint32_t *codes = test_array(n, sizeof *codes);
+    uint32_t *codes = test_new(n, sizeof *codes);
     for (size_t i = 0; i < n; i++)
         codes[i] = (uint32_t)(thr_rng_below(rng, values) * 0x10001000u);
     return codes;
@@ -97,28 +90,27 @@ static uint32_t combined_hits(const uint32_t *word, const uint32_t *states, size
     return combine == THR_LSH_LARGEST ? largest : sum;
 }
 
-static void marked_words_are_those_with_the_hits(void **state) {
+TEST(marked_words_are_those_with_the_hits) {
     static const struct {
         uint32_t n_words, n_bands, values;
     } SHAPES[] = {{1, 1, 1}, {64, 3, 2}, {1000, 20, 5}, {333, 50, 12}};
     enum { MOST_STATES = 5 };
     uint64_t rng = test_seed();
-    for (size_t s = 0; s < sizeof SHAPES / sizeof *SHAPES; s++) {
+    for (size_t s = 0; s < COUNT_OF(SHAPES); s++) {
         const uint32_t n = SHAPES[s].n_words, n_bands = SHAPES[s].n_bands;
         uint32_t *codes = draw_codes(&rng, (size_t)n * n_bands, SHAPES[s].values);
         thr_lsh_memory memory;
         thr_lsh lsh;
         thr_lsh_counter counter;
-        thr_error err;
-        assert_ok(thr_lsh_build(*state, codes, &(thr_lsh_shape){n, n_bands, 1}, &memory, &lsh, &err), &err);
+        expect_ok(thr_lsh_build(*state, codes, &(thr_lsh_shape){n, n_bands, 1}, &memory, &lsh, &err));
         assert_null(thr_lsh_check(&lsh));
-        assert_ok(thr_lsh_counter_make(*state, n, &counter, &err), &err);
+        expect_ok(thr_lsh_counter_make(*state, n, &counter, &err));
         for (int round = 0; round < 60; round++) {
             const size_t n_states = 1 + (size_t)thr_rng_below(&rng, MOST_STATES);
             const uint32_t threshold = 1 + (uint32_t)thr_rng_below(&rng, n_bands + 3);
             const thr_lsh_combine combine = round % 2 == 0 ? THR_LSH_LARGEST : THR_LSH_SUM;
             uint32_t *states = draw_codes(&rng, n_states * n_bands, SHAPES[s].values + 1);
-            uint64_t *marks = test_array(n / 64 + 1, sizeof *marks);
+            uint64_t *marks = test_new(n / 64 + 1, sizeof *marks);
             thr_lsh_mark(&lsh, &counter, states, n_states, threshold, combine, marks);
             for (uint32_t w = 0; w < n; w++) {
                 const uint32_t *word = &codes[(size_t)w * n_bands];
@@ -127,35 +119,30 @@ static void marked_words_are_those_with_the_hits(void **state) {
                             (unsigned long long)test_seed(), s, round, w);
                 assert_int_equal(counter.counts[w], 0);
             }
-            free(states);
-            free(marks);
         }
         thr_lsh_counter_free(*state, &counter);
         thr_lsh_free(*state, &memory);
-        free(codes);
     }
 }
 
-static void words_and_bands_have_limits(void **state) {
+TEST(words_and_bands_have_limits) {
     static const uint32_t code = 0;
     thr_lsh_memory memory;
     thr_lsh lsh;
-    thr_error err;
-    assert_error(thr_lsh_build(*state, &code, &(thr_lsh_shape){0, 1, 1}, &memory, &lsh, &err), THR_EDIM, &err,
+    expect_error(thr_lsh_build(*state, &code, &(thr_lsh_shape){0, 1, 1}, &memory, &lsh, &err), THR_EDIM,
                  "0 words in 1 bands");
-    assert_error(thr_lsh_build(*state, &code, &(thr_lsh_shape){1, 0, 1}, &memory, &lsh, &err), THR_EDIM, &err,
+    expect_error(thr_lsh_build(*state, &code, &(thr_lsh_shape){1, 0, 1}, &memory, &lsh, &err), THR_EDIM,
                  "1 words in 0 bands");
-    assert_error(thr_lsh_build(*state, &code, &(thr_lsh_shape){65536, 65536, 1}, &memory, &lsh, &err), THR_EDIM, &err,
+    expect_error(thr_lsh_build(*state, &code, &(thr_lsh_shape){65536, 65536, 1}, &memory, &lsh, &err), THR_EDIM,
                  "in all bands");
 }
 
-static void what_a_file_may_not_hold_is_noticed(void **state) {
+TEST(what_a_file_may_not_hold_is_noticed) {
     uint64_t rng = test_seed();
     uint32_t *codes = draw_codes(&rng, 30, 3);
     thr_lsh_memory memory;
     thr_lsh lsh;
-    thr_error err;
-    assert_ok(thr_lsh_build(*state, codes, &(thr_lsh_shape){10, 3, 1}, &memory, &lsh, &err), &err);
+    expect_ok(thr_lsh_build(*state, codes, &(thr_lsh_shape){10, 3, 1}, &memory, &lsh, &err));
     memory.words[29] = 10;
     assert_string_equal(thr_lsh_check(&lsh), "a list has a word that is out of range");
     memory.words[29] = 9;
@@ -164,11 +151,9 @@ static void what_a_file_may_not_hold_is_noticed(void **state) {
     memory.slots[lsh.table.n_slots - 1].n = 6;
     assert_string_equal(thr_lsh_check(&lsh), "a band code's list is out of bounds");
     thr_lsh_free(*state, &memory);
-    free(codes);
 }
 
-static void every_allocation_may_fail(void **state) {
-    (void)state;
+TEST(every_allocation_may_fail) {
     uint64_t rng = test_seed();
     uint32_t *codes = draw_codes(&rng, 4000, 300);
     test_memory tracked = {0};
@@ -178,7 +163,6 @@ static void every_allocation_may_fail(void **state) {
         thr_lsh_memory memory;
         thr_lsh lsh;
         thr_lsh_counter counter = {NULL, NULL, 0};
-        thr_error err;
         test_oom_arm(&oom);
         thr_status status = thr_lsh_build(context, codes, &(thr_lsh_shape){400, 10, 1}, &memory, &lsh, &err);
         if (status == THR_OK)
@@ -189,18 +173,6 @@ static void every_allocation_may_fail(void **state) {
         thr_context_free(context);
     }
     assert_true(oom.n_failed > 4);
-    free(codes);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_key_is_found_and_no_other),
-        cmocka_unit_test(keys_without_a_place_go_to_the_stash_until_it_is_full),
-        cmocka_unit_test(a_table_has_a_limit),
-        cmocka_unit_test(marked_words_are_those_with_the_hits),
-        cmocka_unit_test(words_and_bands_have_limits),
-        cmocka_unit_test(what_a_file_may_not_hold_is_noticed),
-        cmocka_unit_test(every_allocation_may_fail),
-    };
-    return test_run_in_directory(tests, 1, NULL);
-}
+TEST_IN_CONTEXT(1, NULL)

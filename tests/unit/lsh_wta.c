@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lsh_wta.c - winner-take-all hashes are those of the definition, worked by hand and by a naive model. */
-#include <math.h>
+#include "test.h"
 
 #include "lsh/wta.h"
-#include "support.h"
 
 /* Table 5's vector and permutations, dimensions counted from 0. The copy at hand has no codes: these are by hand. */
 static const float VECTOR[] = {0.32F, 0.48F, -0.57F, 0.63F};
 static const uint32_t PERMUTATIONS[4][4] = {{0, 1, 3, 2}, {0, 2, 1, 3}, {2, 1, 3, 0}, {3, 0, 1, 2}};
 
-static void table_5_has_its_codes(void **state) {
+TEST(table_5_has_its_codes) {
     /* Of the first two components .32 .48, .32 -.57, -.57 .48, .63 .32 the largest are numbers 1, 0, 1, 0. */
     static const uint32_t pairs[] = {1, 0, 1, 0}, packed[] = {2, 2}, all_bits[] = {10};
     /* Of the first three .32 .48 .63, .32 -.57 .48, -.57 .48 .63, .63 .32 .48: 2, 2, 2, 0; of all four 2, 3, 2, 0. */
@@ -18,16 +17,15 @@ static void table_5_has_its_codes(void **state) {
         uint32_t k, u, n_bands;
         const uint32_t *codes;
     } CASES[] = {{2, 1, 4, pairs}, {2, 2, 2, packed}, {2, 4, 1, all_bits}, {3, 2, 2, triples}, {4, 4, 1, fours}};
-    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    for (size_t i = 0; i < COUNT_OF(CASES); i++) {
         uint32_t permutations[16], codes[4];
         thr_wta wta;
-        thr_error err;
         for (uint32_t p = 0; p < 4; p++)
             for (uint32_t j = 0; j < CASES[i].k; j++)
                 permutations[p * CASES[i].k + j] = PERMUTATIONS[p][j];
         const thr_wta_shape shape = {
             .n_dims = 4, .n_places = CASES[i].k, .n_bands = CASES[i].n_bands, .n_hashes = CASES[i].u};
-        assert_ok(thr_lsh_wta_make(*state, &shape, permutations, &wta, &err), &err);
+        expect_ok(thr_lsh_wta_make(*state, &shape, permutations, &wta, &err));
         thr_lsh_wta_hash(&wta, VECTOR, codes);
         assert_memory_equal(codes, CASES[i].codes, CASES[i].n_bands * sizeof *codes);
         thr_lsh_wta_free(*state, &wta);
@@ -54,16 +52,15 @@ static uint32_t naive_code(const thr_wta *wta, const float *x, uint32_t band) {
     return code;
 }
 
-static void hashes_are_the_naive_ones(void **state) {
+TEST(hashes_are_the_naive_ones) {
     static const thr_wta_shape SHAPES[] = {{2, 2, 1, 1, 1},   {5, 5, 7, 3, 2},      {64, 16, 40, 2, 3},
                                            {33, 8, 17, 0, 4}, {500, 16, 100, 0, 5}, {100, 100, 3, 4, 6}};
     uint64_t rng = test_seed();
-    for (size_t s = 0; s < sizeof SHAPES / sizeof *SHAPES; s++) {
+    for (size_t s = 0; s < COUNT_OF(SHAPES); s++) {
         float x[500];
         uint32_t codes[100], scaled[100];
         thr_wta wta;
-        thr_error err;
-        assert_ok(thr_lsh_wta_make(*state, &SHAPES[s], NULL, &wta, &err), &err);
+        expect_ok(thr_lsh_wta_make(*state, &SHAPES[s], NULL, &wta, &err));
         for (int round = 0; round < 20; round++) {
             test_gaussian(&rng, x, SHAPES[s].n_dims);
             if (round % 2 == 1) /* many equal ones */
@@ -82,15 +79,14 @@ static void hashes_are_the_naive_ones(void **state) {
     }
 }
 
-static void permutations_are_the_seeds_and_have_each_dimension_once(void **state) {
+TEST(permutations_are_the_seeds_and_have_each_dimension_once) {
     thr_wta_shape shape = {.n_dims = 24, .n_places = 16, .n_bands = 30, .n_hashes = 3, .seed = test_seed()};
     thr_wta a, b, c;
-    thr_error err;
     uint32_t seen[24] = {0};
-    assert_ok(thr_lsh_wta_make(*state, &shape, NULL, &a, &err), &err);
-    assert_ok(thr_lsh_wta_make(*state, &shape, NULL, &b, &err), &err);
+    expect_ok(thr_lsh_wta_make(*state, &shape, NULL, &a, &err));
+    expect_ok(thr_lsh_wta_make(*state, &shape, NULL, &b, &err));
     shape.seed++;
-    assert_ok(thr_lsh_wta_make(*state, &shape, NULL, &c, &err), &err);
+    expect_ok(thr_lsh_wta_make(*state, &shape, NULL, &c, &err));
     bool differ = false;
     for (uint32_t p = 0; p < 90; p++) {
         uint32_t dims = 0;
@@ -111,7 +107,7 @@ static void permutations_are_the_seeds_and_have_each_dimension_once(void **state
     thr_lsh_wta_free(*state, &c);
 }
 
-static void wrong_shapes_are_refused(void **state) {
+TEST(wrong_shapes_are_refused) {
     static const struct {
         thr_wta_shape shape;
         const char *text;
@@ -124,13 +120,12 @@ static void wrong_shapes_are_refused(void **state) {
                  {{1000, 1000, 6000, 3, 0}, "6000 bands of 3 hashes of 1000 components are 18000000 components"}};
     static const uint32_t permutation[] = {0, 8};
     thr_wta wta;
-    thr_error err;
-    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
-        assert_error(thr_lsh_wta_make(*state, &CASES[i].shape, NULL, &wta, &err), THR_EINVAL, &err, CASES[i].text);
+    for (size_t i = 0; i < COUNT_OF(CASES); i++) {
+        expect_error(thr_lsh_wta_make(*state, &CASES[i].shape, NULL, &wta, &err), THR_EINVAL, CASES[i].text);
         thr_lsh_wta_free(*state, &wta);
     }
     const thr_wta_shape shape = {8, 2, 1, 1, 0};
-    assert_error(thr_lsh_wta_make(*state, &shape, permutation, &wta, &err), THR_EINVAL, &err,
+    expect_error(thr_lsh_wta_make(*state, &shape, permutation, &wta, &err), THR_EINVAL,
                  "permutation 0 has dimension 8 of 8");
     thr_lsh_wta_free(*state, &wta);
     assert_int_equal(thr_lsh_wta_bits(2), 1);
@@ -140,12 +135,4 @@ static void wrong_shapes_are_refused(void **state) {
     assert_int_equal(thr_lsh_wta_bits(65536), 16);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(table_5_has_its_codes),
-        cmocka_unit_test(hashes_are_the_naive_ones),
-        cmocka_unit_test(permutations_are_the_seeds_and_have_each_dimension_once),
-        cmocka_unit_test(wrong_shapes_are_refused),
-    };
-    return test_run_in_directory(tests, 1, NULL);
-}
+TEST_IN_CONTEXT(1, NULL)

@@ -1,23 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* metric_auc.c - AUC by hand, against all pairs, and of scores that have none. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <math.h>
-#include <string.h>
+#include "test.h"
 
 #include <thresher/metric.h>
 
-#include "base/rng.h"
-
 static double auc_of(const float *scores, const uint8_t *labels, size_t n) {
     double auc = -1;
-    thr_error err;
-    if (thr_auc(scores, labels, n, &auc, &err) != THR_OK)
-        fail_msg("%s", err.text);
+    expect_ok(thr_auc(scores, labels, n, &auc, &err));
     return auc;
 }
 
@@ -26,8 +15,7 @@ static void assert_equal(double a, double b) {
         fail_msg("%.17g is not %.17g", a, b);
 }
 
-static void pairs_in_order_count_and_equal_ones_count_half(void **state) {
-    (void)state;
+TEST(pairs_in_order_count_and_equal_ones_count_half) {
     const uint8_t labels[] = {0, 1, 0, 1, 1};
     const float right[] = {1, 3, 2, 4, 5}, wrong[] = {5, 1, 4, 2, 3}, equal[] = {7, 7, 7, 7, 7};
     assert_equal(auc_of(right, labels, 5), 1);
@@ -41,27 +29,21 @@ static void pairs_in_order_count_and_equal_ones_count_half(void **state) {
     assert_equal(auc_of(infinite, labels, 5), 1);
 }
 
-static void what_has_no_auc_is_refused(void **state) {
-    (void)state;
+TEST(what_has_no_auc_is_refused) {
     const float scores[] = {1, NAN, 3};
     const uint8_t mixed[] = {0, 1, 1}, good[] = {1, 1, 1}, bad[] = {0, 0, 0}, odd[] = {0, 2, 1};
     double auc = -1;
-    thr_error err;
-    assert_int_equal(thr_auc(scores, mixed, 3, &auc, &err), THR_ERANGE);
-    assert_non_null(strstr(err.text, "score 1 is not a number"));
+    expect_error(thr_auc(scores, mixed, 3, &auc, &err), THR_ERANGE, "score 1 is not a number");
     const float numbers[] = {1, 2, 3};
-    assert_int_equal(thr_auc(numbers, good, 3, &auc, &err), THR_EINVAL);
-    assert_non_null(strstr(err.text, "3 positives and 0 negatives"));
+    expect_error(thr_auc(numbers, good, 3, &auc, &err), THR_EINVAL, "3 positives and 0 negatives");
     assert_int_equal(thr_auc(numbers, bad, 3, &auc, &err), THR_EINVAL);
-    assert_int_equal(thr_auc(numbers, odd, 3, &auc, &err), THR_EINVAL);
-    assert_non_null(strstr(err.text, "label 1 is 2"));
+    expect_error(thr_auc(numbers, odd, 3, &auc, &err), THR_EINVAL, "label 1 is 2");
     assert_int_equal(thr_auc(numbers, good, 0, &auc, NULL), THR_EINVAL);
     assert_int_equal(thr_auc(numbers, good, SIZE_MAX, &auc, &err), THR_ENOMEM);
     assert_equal(auc, -1);
 }
 
-static void random_scores_agree_with_all_pairs(void **state) {
-    (void)state;
+TEST(random_scores_agree_with_all_pairs) {
     enum { MOST = 60 };
     uint64_t rng = 1;
     for (int run = 0; run < 3000; run++) {
@@ -84,13 +66,4 @@ static void random_scores_agree_with_all_pairs(void **state) {
         if (got != above / pairs)
             fail_msg("seed %llu: %g is not %g", (unsigned long long)seed, got, above / pairs);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pairs_in_order_count_and_equal_ones_count_half),
-        cmocka_unit_test(what_has_no_auc_is_refused),
-        cmocka_unit_test(random_scores_agree_with_all_pairs),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

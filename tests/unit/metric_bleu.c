@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* metric_bleu.c - tokens as sacreBLEU's 13a makes them, BLEU by hand and against runs compared one by one. */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "test.h"
 
 #include "metric/bleu_sentence.h"
-#include "support.h"
 
 /* ------------------------------------------------------------------------------------------------ tokens */
 
@@ -22,12 +18,6 @@ static void tokenise(const char *text, const thr_bleu_options *o, char *out, siz
     for (size_t i = 0; i < room.n_tokens; i++)
         n += (size_t)snprintf(out + n, size - n, "%s%.*s", i > 0 ? " " : "", (int)room.tokens[i].length,
                               room.tokens[i].text);
-    free(bytes.bytes);
-    free(spare.bytes);
-    free(room.tokens);
-    free(room.grams);
-    free(room.words);
-    free(room.runs);
 }
 
 typedef struct text_pair {
@@ -44,8 +34,7 @@ static void assert_tokens(const text_pair *pairs, size_t n, const thr_bleu_optio
 }
 
 /* What sacreBLEU 2.6.0 makes of them. */
-static void tokens_are_those_of_13a(void **state) {
-    (void)state;
+TEST(tokens_are_those_of_13a) {
     static const text_pair pairs[] = {
         {"Hello, world!", "Hello , world !"},
         {"1,000.5 a.b .5 5. a,b 1.,5", "1,000.5 a . b . 5 5 . a , b 1 . , 5"},
@@ -71,14 +60,13 @@ static void tokens_are_those_of_13a(void **state) {
                                             {"a\xC2\xA0 b.\r\n", "a b."}};
     thr_bleu_options o;
     thr_bleu_options_init(&o);
-    assert_tokens(pairs, sizeof pairs / sizeof *pairs, &o);
+    assert_tokens(pairs, COUNT_OF(pairs), &o);
     o.tokeniser = THR_BLEU_TOKENISER_NONE;
     assert_tokens(as_they_are, 2, &o);
 }
 
 /* Capitals of one, two and more bytes, the dotted I, and sigmas that end a word or do not. */
-static void small_letters_are_unicodes(void **state) {
-    (void)state;
+TEST(small_letters_are_unicodes) {
     static const text_pair pairs[] = {
         {"ABCxyz", "abcxyz"},
         {"\xC3\x84\xC3\x96\xC3\x9C \xC3\x9F", "\xC3\xA4\xC3\xB6\xC3\xBC \xC3\x9F"},
@@ -94,7 +82,7 @@ static void small_letters_are_unicodes(void **state) {
     thr_bleu_options_init(&o);
     o.tokeniser = THR_BLEU_TOKENISER_NONE;
     o.lower_case = true;
-    assert_tokens(pairs, sizeof pairs / sizeof *pairs, &o);
+    assert_tokens(pairs, COUNT_OF(pairs), &o);
 }
 
 /* ------------------------------------------------------------------------------------------------ scores */
@@ -115,9 +103,8 @@ static thr_bleu_score score_of(const char *const *hyps, const char *const *refs,
     char a[2048], b[2048];
     uint64_t x[MOST], y[MOST];
     thr_bleu_score score;
-    thr_error err;
     const thr_bleu_texts h = view(hyps, n, a, x), r = view(refs, n, b, y);
-    assert_ok(thr_bleu(&h, &r, 1, o, &score, NULL, &err), &err);
+    expect_ok(thr_bleu(&h, &r, 1, o, &score, NULL, &err));
     return score;
 }
 
@@ -126,8 +113,7 @@ static void assert_near(double x, double y) {
 }
 
 /* 5 of 6 words, 3 of 5 pairs, 1 of 4 runs of three, none of four. */
-static void scores_by_hand(void **state) {
-    (void)state;
+TEST(scores_by_hand) {
     const char *const hyps[] = {"the cat sat on a mat"}, *const refs[] = {"the cat sat upon a mat today yes"};
     thr_bleu_options o;
     thr_bleu_options_init(&o);
@@ -159,8 +145,7 @@ static void scores_by_hand(void **state) {
     assert_true(s.bleu == 0 && s.brevity_penalty == 1 && s.counts[0] == 0 && s.totals[0] == 1);
 }
 
-static void short_sentences_want_effective_order(void **state) {
-    (void)state;
+TEST(short_sentences_want_effective_order) {
     const char *const same[] = {"a b"};
     thr_bleu_options o;
     thr_bleu_options_init(&o);
@@ -213,8 +198,7 @@ static uint32_t naive_nearest(const drawn *d, int n_references) {
     return best;
 }
 
-static void counts_are_those_of_runs_one_by_one(void **state) {
-    (void)state;
+TEST(counts_are_those_of_runs_one_by_one) {
     uint64_t rng = test_seed();
     for (int round = 0; round < 3000; round++) {
         const int n_references = 1 + (int)thr_rng_below(&rng, 3);
@@ -236,8 +220,7 @@ static void counts_are_those_of_runs_one_by_one(void **state) {
         }
         thr_bleu_score s;
         double alone;
-        thr_error err;
-        assert_ok(thr_bleu(&views[0], views + 1, (size_t)n_references, NULL, &s, &alone, &err), &err);
+        expect_ok(thr_bleu(&views[0], views + 1, (size_t)n_references, NULL, &s, &alone, &err));
         assert_true(s.hypothesis_length == d.n[0] && s.reference_length == naive_nearest(&d, n_references));
         assert_true(memcmp(&alone, &s.bleu, sizeof alone) == 0);
         for (uint32_t order = 1; order <= THR_BLEU_ORDER; order++) {
@@ -252,31 +235,28 @@ static void counts_are_those_of_runs_one_by_one(void **state) {
 
 /* ------------------------------------------------------------------------------------------------ words */
 
-static void signatures_are_in_sacrebleus_words(void **state) {
-    (void)state;
+TEST(signatures_are_in_sacrebleus_words) {
     char signature[THR_BLEU_SIGNATURE_SIZE];
-    thr_error err;
-    assert_ok(thr_bleu_signature(NULL, 1, signature, &err), &err);
+    expect_ok(thr_bleu_signature(NULL, 1, signature, &err));
     assert_string_equal(signature, "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:thresher-" THR_VERSION_STRING);
     thr_bleu_options o;
     thr_bleu_options_init(&o);
     o.lower_case = o.effective_order = true;
     o.tokeniser = THR_BLEU_TOKENISER_NONE;
     o.smoothing = THR_BLEU_SMOOTHING_ADD_K;
-    assert_ok(thr_bleu_signature(&o, 3, signature, &err), &err);
+    expect_ok(thr_bleu_signature(&o, 3, signature, &err));
     assert_string_equal(signature,
                         "nrefs:3|case:lc|eff:yes|tok:none|smooth:add-k[1.00]|version:thresher-" THR_VERSION_STRING);
     o.smoothing = THR_BLEU_SMOOTHING_FLOOR;
     o.smoothing_value = 0.25;
-    assert_ok(thr_bleu_signature(&o, SIZE_MAX, signature, &err), &err);
+    expect_ok(thr_bleu_signature(&o, SIZE_MAX, signature, &err));
     assert_non_null(strstr(signature, "|smooth:floor[0.25]|"));
     o.smoothing_value = 1e300;
-    assert_ok(thr_bleu_signature(&o, SIZE_MAX, signature, &err), &err);
+    expect_ok(thr_bleu_signature(&o, SIZE_MAX, signature, &err));
     assert_non_null(strstr(signature, "|version:thresher-" THR_VERSION_STRING));
 }
 
-static void texts_that_are_not_utf_8_are_refused(void **state) {
-    (void)state;
+TEST(texts_that_are_not_utf_8_are_refused) {
     static const struct {
         const char *text;
         int byte; /* the first that is wrong */
@@ -293,36 +273,32 @@ static void texts_that_are_not_utf_8_are_refused(void **state) {
     char a[64], c[64];
     uint64_t x[3], z[3];
     thr_bleu_score s;
-    thr_error err;
     const thr_bleu_texts h = view(two, 2, a, x);
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
         const char *const texts[] = {"good", bad[i].text};
         const thr_bleu_texts wrong = view(texts, 2, c, z);
         char said[80];
         (void)snprintf(said, sizeof said, "hypothesis 1 is not UTF-8 at byte %d", bad[i].byte);
-        assert_error(thr_bleu(&wrong, &h, 1, NULL, &s, NULL, &err), THR_EFORMAT, &err, said);
+        expect_error(thr_bleu(&wrong, &h, 1, NULL, &s, NULL, &err), THR_EFORMAT, said);
         const thr_bleu_texts both[] = {h, wrong};
         (void)snprintf(said, sizeof said, "sentence 1 of reference 2 is not UTF-8 at byte %d", bad[i].byte);
-        assert_error(thr_bleu(&h, both, 2, NULL, &s, NULL, &err), THR_EFORMAT, &err, said);
+        expect_error(thr_bleu(&h, both, 2, NULL, &s, NULL, &err), THR_EFORMAT, said);
     }
 }
 
-static void numbers_of_sentences_that_do_not_fit_are_refused(void **state) {
-    (void)state;
+TEST(numbers_of_sentences_that_do_not_fit_are_refused) {
     const char *const two[] = {"a b", "c"};
     char a[64], b[64];
     uint64_t x[3], y[3];
     thr_bleu_score s;
-    thr_error err;
     const thr_bleu_texts h = view(two, 2, a, x), one = view(two, 1, b, y);
-    assert_error(thr_bleu(NULL, &h, 1, NULL, &s, NULL, &err), THR_EDIM, &err, "BLEU of no sentences");
-    assert_error(thr_bleu(&h, &h, 0, NULL, &s, NULL, &err), THR_EDIM, &err, "BLEU of 2 sentences with 0 references");
+    expect_error(thr_bleu(NULL, &h, 1, NULL, &s, NULL, &err), THR_EDIM, "BLEU of no sentences");
+    expect_error(thr_bleu(&h, &h, 0, NULL, &s, NULL, &err), THR_EDIM, "BLEU of 2 sentences with 0 references");
     const thr_bleu_texts refs[] = {h, one};
-    assert_error(thr_bleu(&h, refs, 2, NULL, &s, NULL, &err), THR_EDIM, &err,
-                 "reference 2 has 1 sentences for 2 hypotheses");
+    expect_error(thr_bleu(&h, refs, 2, NULL, &s, NULL, &err), THR_EDIM, "reference 2 has 1 sentences for 2 hypotheses");
     y[0] = 2;
     y[1] = 1;
-    assert_error(thr_bleu(&one, &one, 1, NULL, &s, NULL, &err), THR_EINVAL, &err,
+    expect_error(thr_bleu(&one, &one, 1, NULL, &s, NULL, &err), THR_EINVAL,
                  "the hypotheses: the offsets of sentence 0 fall");
 }
 
@@ -331,14 +307,12 @@ static void numbers_of_sentences_that_do_not_fit_are_refused(void **state) {
     do {                                                                                                               \
         thr_bleu_options o;                                                                                            \
         thr_bleu_score s;                                                                                              \
-        thr_error err;                                                                                                 \
         thr_bleu_options_init(&o);                                                                                     \
         (change);                                                                                                      \
-        assert_error(thr_bleu(&h, &h, 1, &o, &s, NULL, &err), THR_EINVAL, &err, (part));                               \
+        expect_error(thr_bleu(&h, &h, 1, &o, &s, NULL, &err), THR_EINVAL, (part));                                     \
     } while (0)
 
-static void options_out_of_range_are_refused(void **state) {
-    (void)state;
+TEST(options_out_of_range_are_refused) {
     const char *const two[] = {"a b", "c"};
     char a[64];
     uint64_t x[3];
@@ -346,19 +320,4 @@ static void options_out_of_range_are_refused(void **state) {
     refuse_options(o.tokeniser = (thr_bleu_tokeniser)2, "there is no tokeniser number 2");
     refuse_options(o.smoothing = (thr_bleu_smoothing)4, "there is no smoothing number 4");
     refuse_options(o.smoothing_value = -1, "a smoothing value of -1");
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tokens_are_those_of_13a),
-        cmocka_unit_test(small_letters_are_unicodes),
-        cmocka_unit_test(scores_by_hand),
-        cmocka_unit_test(short_sentences_want_effective_order),
-        cmocka_unit_test(counts_are_those_of_runs_one_by_one),
-        cmocka_unit_test(signatures_are_in_sacrebleus_words),
-        cmocka_unit_test(texts_that_are_not_utf_8_are_refused),
-        cmocka_unit_test(numbers_of_sentences_that_do_not_fit_are_refused),
-        cmocka_unit_test(options_out_of_range_are_refused),
-    };
-    return test_run_group(tests);
 }

@@ -1,18 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* metric_gauc.c - GAUC and the recall of the best ad, by hand and beside naive models. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
+#include "test.h"
 
 #include <thresher/metric.h>
-
-#include "base/rng.h"
 
 static void assert_close(double a, double b) {
     if (!(fabs(a - b) <= 1e-12))
@@ -21,22 +11,17 @@ static void assert_close(double a, double b) {
 
 static double gauc_of(const thr_ranked *ranked) {
     double gauc = -1;
-    thr_error err;
-    if (thr_gauc(ranked, &gauc, &err) != THR_OK)
-        fail_msg("%s", err.text);
+    expect_ok(thr_gauc(ranked, &gauc, &err));
     return gauc;
 }
 
 static double recall_of(const thr_ranked *ranked, size_t g, double *by_value) {
     double recall = -1;
-    thr_error err;
-    if (thr_top_recall(ranked, g, &recall, by_value, &err) != THR_OK)
-        fail_msg("%s", err.text);
+    expect_ok(thr_top_recall(ranked, g, &recall, by_value, &err));
     return recall;
 }
 
-static void the_best_ad_against_the_others_of_its_request(void **state) {
-    (void)state;
+TEST(the_best_ad_against_the_others_of_its_request) {
     const uint64_t offsets[] = {0, 4, 7, 8, 8};
     const float scores[] = {3, 1, 4, 2, /* two of three below */ 5, 5, 5, /* equal */ 9 /* alone; then none */};
     const float values[] = {2, 0, 0, 0, 6, 1, 1, 100};
@@ -51,8 +36,7 @@ static void the_best_ad_against_the_others_of_its_request(void **state) {
     assert_close(recall_of(&ranked, 1000, NULL), 1);
 }
 
-static void the_order_of_the_list_helps_nobody(void **state) {
-    (void)state;
+TEST(the_order_of_the_list_helps_nobody) {
     enum { N = 30 };
     const uint64_t offsets[] = {0, N};
     const float scores[N] = {0};
@@ -61,8 +45,7 @@ static void the_order_of_the_list_helps_nobody(void **state) {
     assert_close(recall_of(&ranked, 5, NULL), 5.0 / N);
 }
 
-static void several_best_ads_share_a_request(void **state) {
-    (void)state;
+TEST(several_best_ads_share_a_request) {
     const uint64_t offsets[] = {0, 4};
     const uint32_t n_best[] = {2};
     const float scores[] = {4, 1, 2, 3}, values[] = {1, 3, 0, 0}, none[4] = {0};
@@ -76,13 +59,11 @@ static void several_best_ads_share_a_request(void **state) {
     assert_true(isnan(by_value));
 }
 
-static void what_cannot_be_judged_is_refused(void **state) {
-    (void)state;
+TEST(what_cannot_be_judged_is_refused) {
     const uint64_t offsets[] = {0, 2}, back[] = {2, 0}, alone[] = {0, 1};
     const uint32_t too_many[] = {3}, none[] = {0}, all[] = {2};
     const float scores[] = {1, 2}, odd[] = {1, NAN}, values[] = {1, -1}, huge[] = {INFINITY, 1};
     double out = -1;
-    thr_error err;
 #define REFUSED(status, words, ...)                                                                                    \
     do {                                                                                                               \
         const thr_ranked ranked = {.n_requests = 1, __VA_ARGS__};                                                      \
@@ -125,8 +106,7 @@ static double naive_chance(const float *scores, size_t n, size_t i, size_t g) {
     return (double)inside / (double)equal;
 }
 
-static void random_requests_agree_with_naive_models(void **state) {
-    (void)state;
+TEST(random_requests_agree_with_naive_models) {
     enum { REQUESTS = 40, MOST = 12 };
     uint64_t rng = 1;
     for (int run = 0; run < 300; run++) {
@@ -158,15 +138,4 @@ static void random_requests_agree_with_naive_models(void **state) {
             (all_value > 0 && fabs(by_value - value / all_value) > 1e-12))
             fail_msg("seed %llu: other than the naive models", (unsigned long long)seed);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_best_ad_against_the_others_of_its_request),
-        cmocka_unit_test(the_order_of_the_list_helps_nobody),
-        cmocka_unit_test(several_best_ads_share_a_request),
-        cmocka_unit_test(what_cannot_be_judged_is_refused),
-        cmocka_unit_test(random_requests_agree_with_naive_models),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

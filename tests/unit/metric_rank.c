@@ -3,10 +3,9 @@
  * metric_rank.c - rankings judged by hand, by naive models, and as LightGBM, XGBoost, scikit-learn and LETOR's script
  * judge them.
  */
-#include "support/support.h"
+#include "test.h"
 
-#include <math.h>
-#include <stdlib.h>
+#include "support/support.h"
 
 #include <thresher/metric.h>
 
@@ -42,28 +41,25 @@ static void assert_near(double got, double wanted) {
 
 static double ndcg_of(const thr_judged *judged, thr_convention convention, size_t k) {
     thr_quality_options options;
-    thr_error err;
     double ndcg = -1;
     thr_quality_options_init(&options, convention);
     options.k = k;
-    assert_ok(thr_ndcg(judged, &options, &ndcg, NULL, &err), &err);
+    expect_ok(thr_ndcg(judged, &options, &ndcg, NULL, &err));
     return ndcg;
 }
 
 static thr_quality quality_of(const thr_judged *judged, thr_convention convention, size_t k) {
     thr_quality_options options;
     thr_quality quality;
-    thr_error err;
     thr_quality_options_init(&options, convention);
     options.k = k;
-    assert_ok(thr_rank_quality(judged, &options, &quality, &err), &err);
+    expect_ok(thr_rank_quality(judged, &options, &quality, &err));
     assert_near(quality.ndcg, ndcg_of(judged, convention, k));
     return quality;
 }
 
 /* Printed by lightgbm 4.7.0: Booster.eval_train() without trees, over a Dataset whose init_score is ours. */
-static void lightgbm_prints_the_same(void **state) {
-    (void)state;
+TEST(lightgbm_prints_the_same) {
     static const struct {
         size_t k;
         double ndcg;
@@ -71,18 +67,16 @@ static void lightgbm_prints_the_same(void **state) {
         {1, 0.6}, {3, 0.6983857454726478}, {5, 0.7327818869217173}, {10, 0.7965603512044532}, {30, 0.8533467344476927}};
     sample s;
     const thr_judged judged = make_sample(&s, 4);
-    for (size_t i = 0; i < sizeof printed / sizeof printed[0]; i++)
+    for (size_t i = 0; i < COUNT_OF(printed); i++)
         assert_near(ndcg_of(&judged, THR_CONVENTION_LIGHTGBM, printed[i].k), printed[i].ndcg);
     assert_near(quality_of(&judged, THR_CONVENTION_LIGHTGBM, 10).map, 0.9383486047315662); /* map@1000 */
     double ndcg;
-    thr_error err;
-    assert_ok(thr_ndcg(&judged, NULL, &ndcg, NULL, &err), &err); /* the default */
+    expect_ok(thr_ndcg(&judged, NULL, &ndcg, NULL, &err)); /* the default */
     assert_near(ndcg, 0.7965603512044532);
 }
 
 /* Printed by xgboost 3.2.0: Booster.eval() without trees, over a DMatrix whose base_margin is ours. */
-static void xgboost_prints_the_same(void **state) {
-    (void)state;
+TEST(xgboost_prints_the_same) {
     sample s;
     const thr_judged judged = make_sample(&s, 4);
     assert_near(ndcg_of(&judged, THR_CONVENTION_XGBOOST, 5), 0.73278188692171731);        /* ndcg@5 */
@@ -98,8 +92,7 @@ static void xgboost_prints_the_same(void **state) {
 }
 
 /* By the subroutines of Eval-Score-4.0.pl (March 3, 2009), of labels up to 2; Perl 5. */
-static void letor_prints_the_same(void **state) {
-    (void)state;
+TEST(letor_prints_the_same) {
     static const double ndcg[10] = {0.566666666666667, 0.5,
                                     0.423981246656813, 0.44144444373937,
                                     0.436432898717513, 0.352458490067768,
@@ -117,17 +110,15 @@ static void letor_prints_the_same(void **state) {
 }
 
 /* scikit-learn 1.9.1: means of ndcg_score(k=10) and average_precision_score over the queries that have a gain. */
-static void scikit_learn_returns_the_same(void **state) {
-    (void)state;
+TEST(scikit_learn_returns_the_same) {
     sample s;
     const thr_judged judged = make_sample(&s, 4);
     thr_quality_options options;
     thr_quality quality;
-    thr_error err;
     thr_quality_options_init(&options, THR_CONVENTION_LIGHTGBM);
     options.gain = THR_GAIN_LINEAR;
     options.no_gain = THR_NO_GAIN_LEFT_OUT;
-    assert_ok(thr_rank_quality(&judged, &options, &quality, &err), &err);
+    expect_ok(thr_rank_quality(&judged, &options, &quality, &err));
     assert_near(quality.ndcg, 0.7809995073269602);
     assert_near(quality.map, 0.9119265781879516);
     assert_int_equal(quality.n_without_gain, 3);
@@ -135,18 +126,16 @@ static void scikit_learn_returns_the_same(void **state) {
     assert_int_equal(quality.n_rows, N_ROWS);
 }
 
-static void rankings_by_hand(void **state) {
-    (void)state;
+TEST(rankings_by_hand) {
     /* Ranked: 0 2 1 | 0 0 | a query without rows. */
     static const uint64_t offsets[] = {0, 3, 5, 5};
     static const double scores[] = {0.5, 9, 1, (double)INFINITY, -(double)INFINITY}, labels[] = {1, 0, 2, 0, 0};
     const thr_judged judged = {.n_queries = 3, .offsets = offsets, .scores = scores, .labels = labels};
     thr_quality_options options;
     thr_quality q;
-    thr_error err;
     thr_quality_options_init(&options, THR_CONVENTION_XGBOOST_MINUS);
     options.k = 2;
-    assert_ok(thr_rank_quality(&judged, &options, &q, &err), &err);
+    expect_ok(thr_rank_quality(&judged, &options, &q, &err));
     const double log3 = 1 / log2(3);
     assert_near(q.ndcg, 3 * log3 / (3 + log3) / 3);
     assert_near(q.map, (1.0 / 2 + 2.0 / 3) / 2 / 3);
@@ -158,26 +147,25 @@ static void rankings_by_hand(void **state) {
     assert_int_equal(q.n_without_gain, 2);
     options.k = 0;
     options.largest_label = 4;
-    assert_ok(thr_rank_quality(&judged, &options, &q, &err), &err);
+    expect_ok(thr_rank_quality(&judged, &options, &q, &err));
     assert_near(q.ndcg, (3 * log3 + 0.5) / (3 + log3) / 3);
     assert_near(q.precision, 2.0 / 3 / 3);
     assert_near(q.err, (3.0 / 16 / 2 + 13.0 / 16 * 1 / 16 / 3) / 3);
     options.no_gain = THR_NO_GAIN_LEFT_OUT;
     double by_query[3], ndcg;
-    assert_ok(thr_ndcg(&judged, &options, &ndcg, by_query, &err), &err);
+    expect_ok(thr_ndcg(&judged, &options, &ndcg, by_query, &err));
     assert_true(ndcg == by_query[0] && isnan(by_query[1]) && isnan(by_query[2]));
     options.relevant = 2;
-    assert_ok(thr_rank_quality(&judged, &options, &q, &err), &err);
+    expect_ok(thr_rank_quality(&judged, &options, &q, &err));
     assert_near(q.map, 1.0 / 2);
     const thr_judged nothing = {.n_queries = 2, .offsets = offsets + 1, .scores = scores, .labels = labels};
-    assert_ok(thr_rank_quality(&nothing, &options, &q, &err), &err);
+    expect_ok(thr_rank_quality(&nothing, &options, &q, &err));
     assert_true(isnan(q.ndcg) && isnan(q.map) && isnan(q.pair_accuracy) && q.n_rows == 2);
-    assert_error(thr_ndcg(&nothing, &options, &ndcg, NULL, &err), THR_EINVAL, &err,
+    expect_error(thr_ndcg(&nothing, &options, &ndcg, NULL, &err), THR_EINVAL,
                  "none of 2 queries has a row with a gain: all are left out");
 }
 
-static void equal_scores_keep_the_given_order(void **state) {
-    (void)state;
+TEST(equal_scores_keep_the_given_order) {
     static const uint64_t offsets[] = {0, 4};
     static const double scores[] = {1, 1, 1, 1}, up[] = {0, 1, 2, 3}, down[] = {3, 2, 1, 0};
     const thr_judged best = {.n_queries = 1, .offsets = offsets, .scores = scores, .labels = down};
@@ -186,8 +174,7 @@ static void equal_scores_keep_the_given_order(void **state) {
     assert_true(ndcg_of(&worst, THR_CONVENTION_LIGHTGBM, 10) < 0.6);
 }
 
-static void pairs_are_those_of_a_naive_count(void **state) {
-    (void)state;
+TEST(pairs_are_those_of_a_naive_count) {
     uint64_t rng = test_seed();
     enum { MOST = 70 };
     for (size_t i = 0; i < 400; i++) {
@@ -209,7 +196,6 @@ static void pairs_are_those_of_a_naive_count(void **state) {
                 }
         }
         const thr_judged judged = {.n_queries = 3, .offsets = offsets, .scores = scores, .labels = labels};
-        thr_error err;
         const thr_status status = thr_pair_accuracy(&judged, &got, &err);
         assert_case(status == (naive.n_pairs != 0 ? THR_OK : THR_EINVAL), "case %zu: %s", i, err.text);
         assert_int_equal(got.n_pairs, naive.n_pairs);
@@ -222,90 +208,68 @@ static void pairs_are_those_of_a_naive_count(void **state) {
     }
 }
 
-static void a_model_of_zeros_has_all_pairs_wrong_or_right(void **state) {
-    (void)state;
+TEST(a_model_of_zeros_has_all_pairs_wrong_or_right) {
     sample s;
     const thr_judged judged = make_sample(&s, 4);
     for (size_t i = 0; i < N_ROWS; i++)
         s.scores[i] = 0;
     thr_quality_options options;
     thr_quality q;
-    thr_error err;
     thr_quality_options_init(&options, THR_CONVENTION_LETOR);
-    assert_ok(thr_rank_quality(&judged, &options, &q, &err), &err);
+    expect_ok(thr_rank_quality(&judged, &options, &q, &err));
     assert_true(q.pair_accuracy == 0 && q.pairs.n_pairs == q.pairs.n_tied);
     options.ties_are_right = true;
-    assert_ok(thr_rank_quality(&judged, &options, &q, &err), &err);
+    expect_ok(thr_rank_quality(&judged, &options, &q, &err));
     assert_true(q.pair_accuracy == 1);
 }
 
-static void what_cannot_be_judged_is_refused(void **state) {
-    (void)state;
+TEST(what_cannot_be_judged_is_refused) {
     sample s;
     thr_judged judged = make_sample(&s, 4);
     thr_quality_options options;
     thr_pair_quality pairs;
     thr_quality quality;
-    thr_error err;
     double ndcg;
     thr_quality_options_init(&options, THR_CONVENTION_LETOR);
     s.labels[7] = 32;
-    assert_error(thr_ndcg(&judged, &options, &ndcg, NULL, &err), THR_ERANGE, &err,
+    expect_error(thr_ndcg(&judged, &options, &ndcg, NULL, &err), THR_ERANGE,
                  "query 3, row 1: the label is 32: 2^label is defined up to 31: use linear gain");
     options.gain = THR_GAIN_LINEAR;
-    assert_ok(thr_ndcg(&judged, &options, &ndcg, NULL, &err), &err);
+    expect_ok(thr_ndcg(&judged, &options, &ndcg, NULL, &err));
     s.labels[7] = -1;
-    assert_error(thr_rank_quality(&judged, &options, &quality, &err), THR_ERANGE, &err,
+    expect_error(thr_rank_quality(&judged, &options, &quality, &err), THR_ERANGE,
                  "query 3, row 1: the label is -1: gains are of labels from 0 on");
-    assert_ok(thr_pair_accuracy(&judged, &pairs, &err), &err);
+    expect_ok(thr_pair_accuracy(&judged, &pairs, &err));
     s.labels[7] = (double)INFINITY;
-    assert_error(thr_pair_accuracy(&judged, &pairs, &err), THR_ERANGE, &err, "query 3, row 1: the label is inf");
+    expect_error(thr_pair_accuracy(&judged, &pairs, &err), THR_ERANGE, "query 3, row 1: the label is inf");
     s.labels[7] = 0;
 }
 
-static void options_that_cannot_be_are_refused(void **state) {
-    (void)state;
+TEST(options_that_cannot_be_are_refused) {
     sample s;
     thr_judged judged = make_sample(&s, 4);
     thr_quality_options options;
     thr_pair_quality pairs;
     thr_quality quality;
-    thr_error err;
     double ndcg;
     thr_quality_options_init(&options, THR_CONVENTION_LETOR);
     options.gain = THR_GAIN_LINEAR;
     s.scores[0] = (double)NAN;
-    assert_error(thr_ndcg(&judged, &options, &ndcg, NULL, &err), THR_ERANGE, &err,
+    expect_error(thr_ndcg(&judged, &options, &ndcg, NULL, &err), THR_ERANGE,
                  "query 0, row 0: the score is not a number");
     s.scores[0] = 0;
     s.offsets[1] = 100;
-    assert_error(thr_ndcg(&judged, &options, &ndcg, NULL, &err), THR_EINVAL, &err,
+    expect_error(thr_ndcg(&judged, &options, &ndcg, NULL, &err), THR_EINVAL,
                  "query 1 ends at row 3, before its first one, 100");
     s.offsets[1] = 1;
     options.largest_label = 3;
-    assert_error(thr_rank_quality(&judged, &options, &quality, &err), THR_EINVAL, &err,
+    expect_error(thr_rank_quality(&judged, &options, &quality, &err), THR_EINVAL,
                  "a label is 4, above the largest one there can be, 3");
     options.largest_label = -1;
-    assert_error(thr_ndcg(&judged, &options, &ndcg, NULL, &err), THR_EINVAL, &err, "the largest label is -1");
+    expect_error(thr_ndcg(&judged, &options, &ndcg, NULL, &err), THR_EINVAL, "the largest label is -1");
     judged.n_queries = 0;
-    assert_error(thr_ndcg(&judged, NULL, &ndcg, NULL, &err), THR_EINVAL, &err, "there are no queries");
+    expect_error(thr_ndcg(&judged, NULL, &ndcg, NULL, &err), THR_EINVAL, "there are no queries");
     judged = make_sample(&s, 0);
-    assert_error(thr_pair_accuracy(&judged, &pairs, &err), THR_EINVAL, &err,
+    expect_error(thr_pair_accuracy(&judged, &pairs, &err), THR_EINVAL,
                  "none of 10 queries has two rows of different labels: there are no pairs");
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lightgbm_prints_the_same),
-        cmocka_unit_test(xgboost_prints_the_same),
-        cmocka_unit_test(letor_prints_the_same),
-        cmocka_unit_test(scikit_learn_returns_the_same),
-        cmocka_unit_test(rankings_by_hand),
-        cmocka_unit_test(equal_scores_keep_the_given_order),
-        cmocka_unit_test(pairs_are_those_of_a_naive_count),
-        cmocka_unit_test(a_model_of_zeros_has_all_pairs_wrong_or_right),
-        cmocka_unit_test(what_cannot_be_judged_is_refused),
-        cmocka_unit_test(options_that_cannot_be_are_refused),
-    };
-    return test_run_group(tests);
 }

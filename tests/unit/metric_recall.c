@@ -1,27 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* metric_recall.c - recall@k by hand, and against a naive count over random rows. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
-
-#include <math.h>
-#include <stdio.h>
+#include "test.h"
 
 #include <thresher/metric.h>
-
-#include "base/rng.h"
 
 #define NO THR_NO_ID
 
 static double recall_of(const uint64_t *truth, const float *scores, size_t truth_stride, const uint64_t *result,
                         size_t result_stride, size_t n_queries, size_t k) {
     double recall = -1;
-    thr_error err;
     const thr_recall_rows right = {truth, scores, truth_stride}, found = {result, NULL, result_stride};
-    if (thr_recall(&right, &found, n_queries, k, &recall, &err) != THR_OK)
-        fail_msg("%s", err.text);
+    expect_ok(thr_recall(&right, &found, n_queries, k, &recall, &err));
     return recall;
 }
 
@@ -30,8 +19,7 @@ static void assert_close(double a, double b) {
         fail_msg("%.17g is not %.17g", a, b);
 }
 
-static void the_share_found_is_averaged_over_queries(void **state) {
-    (void)state;
+TEST(the_share_found_is_averaged_over_queries) {
     uint64_t truth[] = {1, 2, 3, 4, /* */ 5, 6, 7, 8}, result[] = {3, 9, 1, 2, 99, /* */ 8, 7, 6, 5, 99};
     assert_close(recall_of(truth, NULL, 4, result, 5, 2, 1), 0);
     assert_close(recall_of(truth, NULL, 4, result, 5, 2, 2), (0 + 0) / 4.0);
@@ -40,14 +28,12 @@ static void the_share_found_is_averaged_over_queries(void **state) {
     assert_close(recall_of(truth, NULL, 4, result, 5, 1, 4), 0.75);
 }
 
-static void a_repeated_id_counts_once(void **state) {
-    (void)state;
+TEST(a_repeated_id_counts_once) {
     uint64_t truth[] = {1, 2, 3}, result[] = {1, 1, 1};
     assert_close(recall_of(truth, NULL, 3, result, 3, 1, 3), 1 / 3.0);
 }
 
-static void missing_ids_are_not_found_and_not_looked_up(void **state) {
-    (void)state;
+TEST(missing_ids_are_not_found_and_not_looked_up) {
     uint64_t truth[] = {1, 2, NO, NO}, result[] = {2, NO, NO, 1}, none[] = {NO, NO, NO, NO};
     assert_close(recall_of(truth, NULL, 4, result, 4, 1, 4), 1);
     assert_close(recall_of(truth, NULL, 4, result, 4, 1, 3), 0.5);
@@ -58,8 +44,7 @@ static void missing_ids_are_not_found_and_not_looked_up(void **state) {
     assert_close(recall_of(truths, NULL, 2, results, 2, 2, 2), 0.5);
 }
 
-static void ties_with_the_kth_score_count_as_found(void **state) {
-    (void)state;
+TEST(ties_with_the_kth_score_count_as_found) {
     uint64_t truth[] = {1, 2, 3, 4, 5};
     float scores[] = {9, 7, 7, 7, 6};
     uint64_t result[] = {1, 4}, worse[] = {1, 5}, both[] = {3, 4};
@@ -72,12 +57,10 @@ static void ties_with_the_kth_score_count_as_found(void **state) {
     assert_close(recall_of(truth, nan, 5, result, 2, 1, 2), 0.5);
 }
 
-static void impossible_arguments_are_refused(void **state) {
-    (void)state;
+TEST(impossible_arguments_are_refused) {
     uint64_t ids[4] = {0};
     const thr_recall_rows two = {ids, NULL, 2}, four = {ids, NULL, 4}, too_many = {ids, NULL, SIZE_MAX};
     double recall = 0;
-    thr_error err;
     assert_int_equal(thr_recall(&four, &four, 1, 0, &recall, &err), THR_EINVAL);
     assert_int_equal(thr_recall(&four, &four, 0, 1, &recall, &err), THR_EINVAL);
     assert_int_equal(thr_recall(&two, &four, 1, 3, &recall, &err), THR_EINVAL);
@@ -103,8 +86,7 @@ static double naive(const uint64_t *truth, const float *scores, size_t stride, c
     return (double)found / (double)n_true;
 }
 
-static void random_rows_agree_with_the_naive_count(void **state) {
-    (void)state;
+TEST(random_rows_agree_with_the_naive_count) {
     enum { STRIDE = 24, N_RUNS = 20000 };
     uint64_t seed = 1;
     for (int run = 0; run < N_RUNS; run++) {
@@ -122,16 +104,4 @@ static void random_rows_agree_with_the_naive_count(void **state) {
         if (fabs(got - expected) > 1e-12)
             fail_msg("seed %llu: %g is not %g", (unsigned long long)before, got, expected);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_share_found_is_averaged_over_queries),
-        cmocka_unit_test(a_repeated_id_counts_once),
-        cmocka_unit_test(missing_ids_are_not_found_and_not_looked_up),
-        cmocka_unit_test(ties_with_the_kth_score_count_as_found),
-        cmocka_unit_test(impossible_arguments_are_refused),
-        cmocka_unit_test(random_rows_agree_with_the_naive_count),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,18 +21,11 @@ static void give_weights(problem *p, uint64_t *rng) {
     p->given->bags.weights = p->weights = nn_normal(rng, NN_MOST_BAGS * NN_MOST_ENTRIES);
 }
 
-static void free_problem(problem *p) {
-    float *const all[] = {p->weights, p->out, p->stepped, p->stepped_slots[0], p->stepped_slots[1]};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        free(all[i]);
-    nn_free_bags(p->given);
-}
-
 static void solve_naively(problem *p) {
     const nn_bags *b = p->given;
     const size_t n = b->n_columns;
-    p->out = test_array(b->bags.n_bags * n + 1, sizeof(float));
-    float *gradient = test_array(NN_TABLE_ROWS * n, sizeof *gradient);
+    p->out = test_new(b->bags.n_bags * n + 1, sizeof(float));
+    float *gradient = test_new(NN_TABLE_ROWS * n, sizeof *gradient);
     bool touched[NN_TABLE_ROWS] = {false};
     for (size_t i = 0; i < b->bags.n_bags; i++)
         for (size_t e = b->offsets[i]; e < b->offsets[i + 1]; e++)
@@ -52,7 +45,6 @@ static void solve_naively(problem *p) {
             thr_nn_optimiser_step(thr_kernels_get(THR_ISA_SCALAR), &p->optimiser, p->stepped + row * n,
                                   gradient + row * n, slots, n);
     }
-    free(gradient);
 }
 
 static void check_problem(thr_context *context, void *arg) {
@@ -62,48 +54,38 @@ static void check_problem(thr_context *context, void *arg) {
     float *out = nn_normal(&(uint64_t){1}, b->bags.n_bags * n), *table = nn_copy(b->table, NN_TABLE_ROWS * n);
     float *slots[2] = {nn_copy(b->slots[0], NN_TABLE_ROWS * n), nn_copy(b->slots[1], NN_TABLE_ROWS * n)};
     thr_bags_transposed transposed = {0};
-    thr_error err = {0};
     thr_nn_bags_forward(context, table, n, &b->bags, out);
     assert_same_floats(out, p->out, b->bags.n_bags * n, "forward, %zu bags x %zu", b->bags.n_bags, n);
     for (int times = 0; times < 2; times++) /* the second one finds the memory of the first */
-        assert_ok(thr_nn_bags_transpose(context, &b->bags, NN_TABLE_ROWS, &transposed, &err), &err);
-    assert_ok(
-        thr_nn_bags_backward(context, &transposed, b->d_out, &p->optimiser, &(thr_bags_table){table, slots, n}, &err),
-        &err);
+        expect_ok(thr_nn_bags_transpose(context, &b->bags, NN_TABLE_ROWS, &transposed, &err));
+    expect_ok(
+        thr_nn_bags_backward(context, &transposed, b->d_out, &p->optimiser, &(thr_bags_table){table, slots, n}, &err));
     assert_same_floats(table, p->stepped, NN_TABLE_ROWS * n, "table, %zu bags x %zu", b->bags.n_bags, n);
     assert_same_floats(slots[0], p->stepped_slots[0], NN_TABLE_ROWS * n, "first slot");
     assert_same_floats(slots[1], p->stepped_slots[1], NN_TABLE_ROWS * n, "second slot");
     thr_nn_bags_transposed_free(context, &transposed);
-    free(out);
-    free(table);
-    free(slots[0]);
-    free(slots[1]);
 }
 
-static void sums_and_steps_are_the_naive_ones(void **state) {
-    (void)state;
+TEST(sums_and_steps_are_the_naive_ones) {
     uint64_t rng = test_seed();
     const size_t columns[] = {1, 15, 64, 100, 288}, bags[] = {0, 1, 2, 63, 64, 65, 200, NN_MOST_BAGS};
-    for (size_t c = 0; c < sizeof columns / sizeof *columns; c++)
-        for (size_t b = 0; b < sizeof bags / sizeof *bags; b++) {
+    for (size_t c = 0; c < COUNT_OF(columns); c++)
+        for (size_t b = 0; b < COUNT_OF(bags); b++) {
             problem p = make_problem(bags[b], columns[c], (thr_optimiser_kind)((c + b) % 3), &rng);
             if (b % 2 == 1)
                 give_weights(&p, &rng);
             solve_naively(&p);
             nn_each_context(check_problem, &p);
-            free_problem(&p);
         }
 }
 
-static void bags_seen_from_the_rows_hold_the_same_entries(void **state) {
-    (void)state;
+TEST(bags_seen_from_the_rows_hold_the_same_entries) {
     uint64_t rng = test_seed();
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     thr_bags_transposed t = {0};
-    thr_error err = {0};
     for (int round = 0; round < 50; round++) {
         nn_bags *b = nn_make_bags((size_t)thr_rng_below(&rng, NN_MOST_BAGS), 1, &rng);
-        assert_ok(thr_nn_bags_transpose(context, &b->bags, NN_TABLE_ROWS, &t, &err), &err);
+        expect_ok(thr_nn_bags_transpose(context, &b->bags, NN_TABLE_ROWS, &t, &err));
         assert_int_equal(t.offsets[t.n_rows], b->offsets[b->bags.n_bags]);
         for (size_t i = 0; i < t.n_rows; i++) {
             assert_true(i == 0 || t.rows[i] > t.rows[i - 1]);
@@ -117,35 +99,30 @@ static void bags_seen_from_the_rows_hold_the_same_entries(void **state) {
         }
         for (size_t row = 0; row < NN_TABLE_ROWS; row++)
             assert_int_equal(t.counts[row], 0);
-        nn_free_bags(b);
     }
     thr_nn_bags_transposed_free(context, &t);
     thr_context_free(context);
 }
 
-static void a_sum_is_the_same_in_every_batch(void **state) {
-    (void)state;
+TEST(a_sum_is_the_same_in_every_batch) {
     enum { COLUMNS = 130 };
     uint64_t rng = test_seed();
     thr_context *context = test_context(2, THR_ISA_BEST, NULL);
     problem p = make_problem(NN_MOST_BAGS, COLUMNS, THR_OPTIMISER_SGD, &rng);
     const nn_bags *b = p.given;
     solve_naively(&p);
-    float *out = test_array(NN_MOST_BAGS * COLUMNS, sizeof *out);
+    float *out = test_new(NN_MOST_BAGS * COLUMNS, sizeof *out);
     for (size_t i = 0; i < NN_MOST_BAGS; i++) {
         const size_t offsets[2] = {0, b->offsets[i + 1] - b->offsets[i]};
         const thr_bags one = {.n_bags = 1, .offsets = offsets, .rows = b->rows + b->offsets[i]};
         thr_nn_bags_forward(context, b->table, COLUMNS, &one, out + i * COLUMNS);
     }
     assert_same_floats(out, p.out, NN_MOST_BAGS * COLUMNS, "one by one");
-    free(out);
-    free_problem(&p);
     thr_context_free(context);
 }
 
 /* Without memory nothing is stepped, and what a transposition had stays usable. */
-static void every_failing_allocation_is_enomem(void **state) {
-    (void)state;
+TEST(every_failing_allocation_is_enomem) {
     uint64_t rng = test_seed();
     test_memory memory = {0};
     thr_context *context = test_context(2, THR_ISA_BEST, &memory);
@@ -155,8 +132,7 @@ static void every_failing_allocation_is_enomem(void **state) {
     give_weights(&p, &rng);
     solve_naively(&p);
     thr_bags_transposed t = {0};
-    thr_error err = {0};
-    assert_ok(thr_nn_bags_transpose(context, &small->bags, NN_TABLE_ROWS, &t, &err), &err);
+    expect_ok(thr_nn_bags_transpose(context, &small->bags, NN_TABLE_ROWS, &t, &err));
     test_oom oom = test_oom_start(&memory);
     oom.keeps = true; /* the arrays of t grow */
     while (test_oom_next(&oom)) {
@@ -168,21 +144,8 @@ static void every_failing_allocation_is_enomem(void **state) {
                 thr_nn_bags_backward(context, &t, b->d_out, &p.optimiser, &(thr_bags_table){table, b->slots, 20}, &err);
         (void)test_oom_check(&oom, status, &err, "no memory for");
         assert_memory_equal(table, status == THR_OK ? p.stepped : b->table, NN_TABLE_ROWS * 20 * sizeof *table);
-        free(table);
     }
     thr_nn_bags_transposed_free(context, &t);
-    free_problem(&p);
-    nn_free_bags(small);
     thr_context_free(context);
     assert_int_equal(memory.live, 0);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sums_and_steps_are_the_naive_ones),
-        cmocka_unit_test(bags_seen_from_the_rows_hold_the_same_entries),
-        cmocka_unit_test(a_sum_is_the_same_in_every_batch),
-        cmocka_unit_test(every_failing_allocation_is_enomem),
-    };
-    return test_run_group(tests);
 }

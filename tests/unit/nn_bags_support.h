@@ -20,7 +20,7 @@ typedef struct nn_bags {
 /* Rows near 0 are in many bags, the last one in none; bags may be empty, or have a row twice; some numbers are -0. */
 static inline nn_bags *nn_make_bags(size_t n_bags, size_t n_columns, uint64_t *rng) {
     const size_t n_table = NN_TABLE_ROWS * n_columns;
-    nn_bags *b = test_array(1, sizeof *b);
+    nn_bags *b = test_new(1, sizeof *b);
     b->n_columns = n_columns;
     for (size_t i = 0; i < n_bags; i++) {
         b->offsets[i + 1] = b->offsets[i] + (size_t)thr_rng_below(rng, NN_MOST_ENTRIES + 1);
@@ -38,11 +38,4 @@ static inline nn_bags *nn_make_bags(size_t n_bags, size_t n_columns, uint64_t *r
     }
     b->d_out = nn_normal(rng, n_bags * n_columns);
     return b;
-}
-
-static inline void nn_free_bags(nn_bags *b) {
-    float *const all[] = {b->table, b->slots[0], b->slots[1], b->d_out};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        free(all[i]);
-    free(b);
 }

@@ -4,15 +4,13 @@
 
 #include "nn_support.h"
 
-#include <math.h>
-
 typedef struct shape {
     size_t n_rows, n_in, n_out;
 } shape;
 
 static const shape shapes[] = {{1, 1, 1},    {1, 288, 64},   {5, 3, 17},    {7, 130, 33}, {100, 64, 64},
                                {301, 20, 5}, {64, 288, 128}, {12, 257, 96}, {40, 1, 100}, {200, 70, 1}};
-enum { N_SHAPES = sizeof shapes / sizeof *shapes };
+enum { N_SHAPES = COUNT_OF(shapes) };
 
 typedef struct layer {
     shape s;
@@ -50,7 +48,7 @@ static layer make_layer(shape s, uint64_t *rng) {
                .weights = nn_normal(rng, s.n_in * s.n_out),
                .bias = nn_normal(rng, s.n_out),
                .d_y = nn_normal(rng, s.n_rows * s.n_out),
-               .y = test_array(s.n_rows * s.n_out, sizeof(float)),
+               .y = test_new(s.n_rows * s.n_out, sizeof(float)),
                .d_x_before = nn_normal(rng, s.n_rows * s.n_in),
                .d_weights_before = nn_normal(rng, s.n_in * s.n_out),
                .d_bias_before = nn_normal(rng, s.n_out)};
@@ -61,20 +59,12 @@ static layer make_layer(shape s, uint64_t *rng) {
     return l;
 }
 
-static void free_layer(layer *l) {
-    float *const all[] = {
-        l->x,          l->weights,          l->bias,         l->d_y, l->y, l->d_x, l->d_weights, l->d_bias,
-        l->d_x_before, l->d_weights_before, l->d_bias_before};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        free(all[i]);
-}
-
 static void check_layer(thr_context *context, void *arg) {
     const layer *l = arg;
     const shape s = l->s;
-    float *y = test_array(s.n_rows * s.n_out, sizeof *y), *d_x = nn_copy(l->d_x_before, s.n_rows * s.n_in);
+    float *y = test_new(s.n_rows * s.n_out, sizeof *y), *d_x = nn_copy(l->d_x_before, s.n_rows * s.n_in);
     float *d_weights = nn_copy(l->d_weights_before, s.n_in * s.n_out), *d_bias = nn_copy(l->d_bias_before, s.n_out);
-    float *scratch = test_array(thr_nn_dense_scratch(s.n_in, s.n_out), sizeof *scratch);
+    float *scratch = test_new(thr_nn_dense_scratch(s.n_in, s.n_out), sizeof *scratch);
     const thr_dense dense = {l->weights, l->bias, s.n_in, s.n_out};
     thr_nn_dense_forward(context, &dense, l->x, s.n_rows, y);
     assert_same_floats(y, l->y, s.n_rows * s.n_out, "forward %zux%zux%zu", s.n_rows, s.n_in, s.n_out);
@@ -83,29 +73,21 @@ static void check_layer(thr_context *context, void *arg) {
     assert_same_floats(d_x, l->d_x, s.n_rows * s.n_in, "d_x %zux%zux%zu", s.n_rows, s.n_in, s.n_out);
     assert_same_floats(d_weights, l->d_weights, s.n_in * s.n_out, "d_weights %zux%zux%zu", s.n_rows, s.n_in, s.n_out);
     assert_same_floats(d_bias, l->d_bias, s.n_out, "d_bias %zux%zux%zu", s.n_rows, s.n_in, s.n_out);
-    free(y);
-    free(d_x);
-    free(d_weights);
-    free(d_bias);
-    free(scratch);
 }
 
-static void layers_are_the_naive_sums_at_every_level_and_number_of_threads(void **state) {
-    (void)state;
+TEST(layers_are_the_naive_sums_at_every_level_and_number_of_threads) {
     uint64_t rng = test_seed();
     for (size_t i = 0; i < N_SHAPES; i++) {
         layer l = make_layer(shapes[i], &rng);
         nn_each_context(check_layer, &l);
-        free_layer(&l);
     }
 }
 
-static void without_add_what_stood_in_d_x_does_not_count(void **state) {
-    (void)state;
+TEST(without_add_what_stood_in_d_x_does_not_count) {
     uint64_t rng = test_seed();
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     layer l = make_layer((shape){20, 30, 40}, &rng);
-    float *zeros = test_array(20 * 30, sizeof *zeros), *scratch = test_array(30 * 40, sizeof *scratch);
+    float *zeros = test_new(20 * 30, sizeof *zeros), *scratch = test_new(30 * 40, sizeof *scratch);
     thr_dense dense = {l.weights, NULL, 30, 40};
     thr_dense_gradients to = {zeros, true, l.d_weights, l.d_bias, scratch};
     thr_nn_dense_backward(context, &dense, l.x, l.d_y, 20, &to);
@@ -117,33 +99,26 @@ static void without_add_what_stood_in_d_x_does_not_count(void **state) {
     thr_nn_dense_backward(context, &dense, l.x, l.d_y, 20, &to);
     thr_nn_dense_forward(context, &dense, l.x, 20, l.y);
     memset(zeros, 0, 40 * sizeof *zeros);
-    float *with_zeros = test_array(20 * 40, sizeof *with_zeros);
+    float *with_zeros = test_new(20 * 40, sizeof *with_zeros);
     dense.bias = zeros;
     thr_nn_dense_forward(context, &dense, l.x, 20, with_zeros);
     assert_same_floats(l.y, with_zeros, 20 * 40, "no bias");
-    free(with_zeros);
-    free(zeros);
-    free(scratch);
-    free_layer(&l);
     thr_context_free(context);
 }
 
-static void a_row_is_the_same_in_every_batch(void **state) {
-    (void)state;
+TEST(a_row_is_the_same_in_every_batch) {
     uint64_t rng = test_seed();
     thr_context *context = test_context(2, THR_ISA_BEST, NULL);
     for (size_t i = 0; i < N_SHAPES; i++) {
         layer l = make_layer(shapes[i], &rng);
         const shape s = l.s;
         const thr_dense dense = {l.weights, l.bias, s.n_in, s.n_out};
-        float *y = test_array(s.n_rows * s.n_out, sizeof *y);
+        float *y = test_new(s.n_rows * s.n_out, sizeof *y);
         for (size_t first = 0, n = 1; first < s.n_rows; first += n, n = n * 2 + 1) {
             n = s.n_rows - first < n ? s.n_rows - first : n;
             thr_nn_dense_forward(context, &dense, l.x + first * s.n_in, n, y + first * s.n_out);
         }
         assert_same_floats(y, l.y, s.n_rows * s.n_out, "batches of 1, 3, 7, ... of %zu", s.n_rows);
-        free(y);
-        free_layer(&l);
     }
     thr_context_free(context);
 }
@@ -162,8 +137,7 @@ static double loss_of(const layer *l, double *const parts[3]) {
     return sum;
 }
 
-static void gradients_are_those_of_finite_differences(void **state) {
-    (void)state;
+TEST(gradients_are_those_of_finite_differences) {
     enum { ROWS = 9, IN = 13, OUT = 18 };
     uint64_t rng = test_seed();
     thr_context *context = test_context(2, THR_ISA_BEST, NULL);
@@ -172,7 +146,7 @@ static void gradients_are_those_of_finite_differences(void **state) {
     const float *from[3] = {l.x, l.weights, l.bias};
     double *parts[3];
     for (size_t p = 0; p < 3; p++) {
-        parts[p] = test_array(sizes[p], sizeof *parts[p]);
+        parts[p] = test_new(sizes[p], sizeof *parts[p]);
         for (size_t i = 0; i < sizes[p]; i++)
             parts[p][i] = (double)from[p][i];
     }
@@ -196,19 +170,15 @@ static void gradients_are_those_of_finite_differences(void **state) {
             assert_case(fabs(slope - (double)gradients[p][i]) <= 1e-5, "part %zu, number %zu: %.9g, should be %.9g", p,
                         i, (double)gradients[p][i], slope);
         }
-    for (size_t p = 0; p < 3; p++)
-        free(parts[p]);
-    free_layer(&l);
     thr_context_free(context);
 }
 
 /* ------------------------------------------------------------------------------------------- element by element */
 
-static void tanh_is_right_to_2e_7_and_odd_and_grows(void **state) {
-    (void)state;
+TEST(tanh_is_right_to_2e_7_and_odd_and_grows) {
     enum { N = 400000 };
     thr_context *context = test_context(2, THR_ISA_BEST, NULL);
-    float *x = test_array(N, sizeof *x), *y = test_array(N, sizeof *y), *mirrored = test_array(N, sizeof *mirrored);
+    float *x = test_new(N, sizeof *x), *y = test_new(N, sizeof *y), *mirrored = test_new(N, sizeof *mirrored);
     for (size_t i = 0; i < N; i++)
         x[i] = (float)i * (12.0f / N);
     thr_nn_tanh_forward(context, x, N, y);
@@ -226,16 +196,12 @@ static void tanh_is_right_to_2e_7_and_odd_and_grows(void **state) {
     thr_nn_tanh_forward(context, odd, 7, odd);
     assert_true(isnan(odd[0]) && odd[1] == 1.0f && odd[2] == -1.0f && odd[3] == 0.0f && odd[4] == 0.0f);
     assert_true(signbit(odd[4]) && odd[5] == 1e-40f && odd[6] == 1.0f);
-    free(x);
-    free(y);
-    free(mirrored);
     thr_context_free(context);
 }
 
-static void exp_is_right_to_2e_7_of_itself(void **state) {
-    (void)state;
+TEST(exp_is_right_to_2e_7_of_itself) {
     enum { N = 350000 };
-    float *x = test_array(N, sizeof *x), *y = test_array(N, sizeof *y);
+    float *x = test_new(N, sizeof *x), *y = test_new(N, sizeof *y);
     for (size_t i = 0; i < N; i++)
         x[i] = -87.0f + (float)i * (175.0f / N);
     const thr_kernels *kernels = thr_kernels_get(thr_kernel_isa_best());
@@ -247,16 +213,13 @@ static void exp_is_right_to_2e_7_of_itself(void **state) {
     const float ends[] = {-1e9f, -87.0f, 1e9f, 88.0f, NAN, 0.0f};
     kernels->exp_f32(y, ends, 6);
     assert_true(y[0] == y[1] && y[2] == y[3] && isnan(y[4]) && y[5] == 1.0f);
-    free(x);
-    free(y);
 }
 
-static void tanh_sends_back_its_slope(void **state) {
-    (void)state;
+TEST(tanh_sends_back_its_slope) {
     enum { N = 5000 };
     uint64_t rng = test_seed();
     thr_context *context = test_context(3, THR_ISA_BEST, NULL);
-    float *x = nn_normal(&rng, N), *d_y = nn_normal(&rng, N), *y = test_array(N, sizeof *y);
+    float *x = nn_normal(&rng, N), *d_y = nn_normal(&rng, N), *y = test_new(N, sizeof *y);
     thr_nn_tanh_forward(context, x, N, y);
     float *d_x = nn_copy(d_y, N);
     thr_nn_tanh_backward(context, y, d_x, N, d_x);
@@ -265,15 +228,10 @@ static void tanh_sends_back_its_slope(void **state) {
         /* 1 - y^2 of a y that is wrong by 2e-7, times d_y. */
         assert_true(fabs((double)d_x[i] - (double)d_y[i] * slope) <= 1e-6 * (1 + fabs((double)d_y[i])));
     }
-    free(x);
-    free(d_y);
-    free(y);
-    free(d_x);
     thr_context_free(context);
 }
 
-static void sign_is_1_above_0_only(void **state) {
-    (void)state;
+TEST(sign_is_1_above_0_only) {
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     const float x[] = {0.0f, -0.0f, 1e-40f, -1e-40f, 3.0f, -3.0f, INFINITY, -INFINITY};
     const float want[] = {-1, -1, 1, -1, 1, -1, 1, -1};
@@ -291,7 +249,7 @@ typedef struct back {
 
 static void check_back(thr_context *context, void *arg) {
     const back *b = arg;
-    float *d_x = test_array(b->n, sizeof *d_x), *in_place = nn_copy(b->d_y, b->n);
+    float *d_x = test_new(b->n, sizeof *d_x), *in_place = nn_copy(b->d_y, b->n);
     thr_nn_sign_backward(context, b->estimator, 2.5f, b->x, b->d_y, b->n, d_x);
     thr_nn_sign_backward(context, b->estimator, 2.5f, b->x, in_place, b->n, in_place);
     for (size_t i = 0; i < b->n; i++)
@@ -300,15 +258,12 @@ static void check_back(thr_context *context, void *arg) {
                     (double)b->d_y[i]);
     assert_same_floats(in_place, d_x, b->n, "in place");
     memcpy(b->want, d_x, b->n * sizeof *d_x); /* the next context gives the same bits or is wrong by more than 0 */
-    free(d_x);
-    free(in_place);
 }
 
-static void every_estimator_has_its_own_gradient(void **state) {
-    (void)state;
+TEST(every_estimator_has_its_own_gradient) {
     enum { N = 9000 };
     uint64_t rng = test_seed();
-    back b = {.x = nn_normal(&rng, N), .d_y = nn_normal(&rng, N), .want = test_array(N, sizeof(float)), .n = N};
+    back b = {.x = nn_normal(&rng, N), .d_y = nn_normal(&rng, N), .want = test_new(N, sizeof(float)), .n = N};
     b.x[0] = 1.0f;
     b.x[1] = -1.0f;
     b.x[2] = nextafterf(1.0f, 2.0f);
@@ -323,22 +278,4 @@ static void every_estimator_has_its_own_gradient(void **state) {
         }
         nn_each_context(check_back, &b);
     }
-    free(b.x);
-    free(b.d_y);
-    free(b.want);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(layers_are_the_naive_sums_at_every_level_and_number_of_threads),
-        cmocka_unit_test(without_add_what_stood_in_d_x_does_not_count),
-        cmocka_unit_test(a_row_is_the_same_in_every_batch),
-        cmocka_unit_test(gradients_are_those_of_finite_differences),
-        cmocka_unit_test(tanh_is_right_to_2e_7_and_odd_and_grows),
-        cmocka_unit_test(exp_is_right_to_2e_7_of_itself),
-        cmocka_unit_test(tanh_sends_back_its_slope),
-        cmocka_unit_test(sign_is_1_above_0_only),
-        cmocka_unit_test(every_estimator_has_its_own_gradient),
-    };
-    return test_run_group(tests);
 }

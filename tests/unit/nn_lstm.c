@@ -4,8 +4,6 @@
 
 #include "nn_support.h"
 
-#include <math.h>
-
 /* Sequences of falling lengths, and a layer for them. */
 typedef struct layer {
     size_t n_in, n_units, n_sequences, n_steps, n_rows;
@@ -33,13 +31,6 @@ static layer make_layer(size_t n_in, size_t n_units, size_t n_sequences, uint64_
     l.bias = nn_normal(rng, 4 * n_units);
     l.x = nn_normal(rng, l.n_rows * n_in);
     return l;
-}
-
-static void free_layer(layer *l) {
-    free(l->in);
-    free(l->own);
-    free(l->bias);
-    free(l->x);
 }
 
 static thr_lstm view(const layer *l) {
@@ -71,19 +62,18 @@ static void naive_step(const layer *l, const float *x, double *h, double *c) {
 static void run(thr_context *context, const layer *l, bool backward, float *out, float *c) {
     const thr_lstm lstm = view(l);
     const thr_lstm_sequences sequences = {l->n_steps, l->starts, backward};
-    float *gates = test_array(l->n_rows * 4 * l->n_units, sizeof *gates);
+    float *gates = test_new(l->n_rows * 4 * l->n_units, sizeof *gates);
     thr_nn_lstm_inputs(context, &lstm, l->x, l->n_rows, gates);
     thr_nn_lstm_run(context, &lstm, &sequences, gates, out, l->n_units, c);
-    free(gates);
 }
 
-static void sequences_are_what_a_model_in_double_has(void **state) {
+TEST(sequences_are_what_a_model_in_double_has) {
     uint64_t rng = test_seed();
     for (size_t n_sequences = 1; n_sequences < 6; n_sequences++)
         for (int backward = 0; backward < 2; backward++) {
             layer l = make_layer(3 + n_sequences, 1 + 7 * n_sequences, n_sequences, &rng);
             const size_t n = l.n_units;
-            float *out = test_array(l.n_rows * n, sizeof *out), *c = test_array(n_sequences * n, sizeof *c);
+            float *out = test_new(l.n_rows * n, sizeof *out), *c = test_new(n_sequences * n, sizeof *c);
             run(*state, &l, backward != 0, out, c);
             for (size_t i = 0; i < n_sequences; i++) {
                 double h[64] = {0}, right[64] = {0};
@@ -97,9 +87,6 @@ static void sequences_are_what_a_model_in_double_has(void **state) {
                 for (size_t j = 0; j < n; j++)
                     assert_true(fabs(c[i * n + j] - right[j]) < 1e-4);
             }
-            free(out);
-            free(c);
-            free_layer(&l);
         }
 }
 
@@ -114,7 +101,7 @@ static void check_bits(thr_context *context, void *arg) {
     const layer *l = right->l;
     const thr_lstm lstm = view(l);
     const size_t n = l->n_units;
-    float *out = test_array(l->n_rows * n, sizeof *out), *c = test_array(l->n_sequences * n, sizeof *c);
+    float *out = test_new(l->n_rows * n, sizeof *out), *c = test_new(l->n_sequences * n, sizeof *c);
     run(context, l, false, out, c);
     assert_same_floats(out, right->out, l->n_rows * n, "h of a run");
     assert_same_floats(c, right->c, l->n_sequences * n, "c of a run");
@@ -129,19 +116,14 @@ static void check_bits(thr_context *context, void *arg) {
         }
         assert_same_floats(own_c, right->c + i * n, n, "c of a step");
     }
-    free(out);
-    free(c);
 }
 
-static void bits_depend_on_neither_batch_nor_threads_nor_cpu(void **state) {
+TEST(bits_depend_on_neither_batch_nor_threads_nor_cpu) {
     uint64_t rng = test_seed() + 1;
     layer l = make_layer(19, 37, 8, &rng);
-    bits right = {&l, test_array(l.n_rows * 37, sizeof(float)), test_array(8 * 37, sizeof(float))};
+    bits right = {&l, test_new(l.n_rows * 37, sizeof(float)), test_new(8 * 37, sizeof(float))};
     run(*state, &l, false, right.out, right.c);
     nn_each_context(check_bits, &right);
-    free(right.out);
-    free(right.c);
-    free_layer(&l);
 }
 
 /* ------------------------------------------------------------------------------------------------ PyTorch */
@@ -168,7 +150,7 @@ static const float torch_c[2 * SEQUENCES * UNITS] = {-0.100170068f,   -0.3581731
                                                      -0.00765081495f, -0.103362285f, -0.534281373f, -0.545678079f,
                                                      -0.416681111f,   -0.43629089f,  -0.192577899f, -0.329394579f};
 
-static void numbers_are_those_of_pytorch(void **state) {
+TEST(numbers_are_those_of_pytorch) {
     static const size_t starts[] = {0, 3, 5, 7, 8};
     float x[ROWS * IN], out[ROWS * 2 * UNITS], c[SEQUENCES * UNITS], gates[ROWS * 4 * UNITS];
     float in[IN * 4 * UNITS], own[UNITS * 4 * UNITS], bias[4 * UNITS];
@@ -194,11 +176,4 @@ static void numbers_are_those_of_pytorch(void **state) {
         assert_true(fabsf(out[i] - torch_out[i]) < 1e-5f);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sequences_are_what_a_model_in_double_has),
-        cmocka_unit_test(bits_depend_on_neither_batch_nor_threads_nor_cpu),
-        cmocka_unit_test(numbers_are_those_of_pytorch),
-    };
-    return test_run_with_context(tests);
-}
+TEST_IN_CONTEXT(2, NULL)

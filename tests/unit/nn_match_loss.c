@@ -4,8 +4,6 @@
 
 #include "nn_support.h"
 
-#include <math.h>
-
 typedef struct batch {
     thr_match_loss loss;
     size_t n, n_dims;
@@ -28,13 +26,12 @@ static double cosine(const double *a, const double *b, size_t n) {
 
 static double teacher_cosine(const batch *b, size_t query, size_t item) {
     const size_t n_dims = b->loss.n_teacher_dims;
-    double *rows = test_array(2 * n_dims, sizeof *rows);
+    double *rows = test_new(2 * n_dims, sizeof *rows);
     for (size_t d = 0; d < n_dims; d++) {
         rows[d] = (double)b->teacher[0][query * n_dims + d];
         rows[n_dims + d] = (double)b->teacher[1][item * n_dims + d];
     }
     const double c = cosine(rows, rows + n_dims, n_dims);
-    free(rows);
     return c;
 }
 
@@ -67,7 +64,7 @@ static double naive_loss(const batch *b, const double *queries, const double *it
 }
 
 static double *widened(const float *values, size_t n) {
-    double *wide = test_array(n, sizeof *wide);
+    double *wide = test_new(n, sizeof *wide);
     for (size_t i = 0; i < n; i++)
         wide[i] = (double)values[i];
     return wide;
@@ -79,20 +76,14 @@ static batch make_batch(size_t n, size_t n_dims, uint32_t shift, uint32_t n_nega
                    .n_dims = n_dims,
                    .queries = nn_long_vectors(n, n_dims, rng),
                    .items = nn_long_vectors(n, n_dims, rng),
-                   .cosines = test_array(n, sizeof(float)),
-                   .d_queries = test_array(n * n_dims, sizeof(float)),
-                   .d_items = test_array(n * n_dims, sizeof(float))};
-}
-
-static void free_batch(batch *b) {
-    float *const all[] = {b->queries, b->items, b->cosines, b->d_queries, b->d_items, b->teacher[0], b->teacher[1]};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        free(all[i]);
+                   .cosines = test_new(n, sizeof(float)),
+                   .d_queries = test_new(n * n_dims, sizeof(float)),
+                   .d_items = test_new(n * n_dims, sizeof(float))};
 }
 
 /* Memory that was used before: its contents must not count. */
 static float *dirty(size_t n) {
-    float *values = test_array(n, sizeof *values);
+    float *values = test_new(n, sizeof *values);
     memset(values, 0xff, n * sizeof *values);
     return values;
 }
@@ -104,7 +95,6 @@ static void run(thr_context *context, batch *b) {
     const thr_match_batch all = {b->queries,   b->items,   b->n,          b->n_dims,    b->cosines,
                                  b->d_queries, b->d_items, b->teacher[0], b->teacher[1]};
     b->mean = thr_nn_match_loss_run(context, &b->loss, &all, scratch);
-    free(scratch);
 }
 
 static void check_same(thr_context *context, void *arg) {
@@ -126,10 +116,6 @@ static void check_same(thr_context *context, void *arg) {
                                      .teacher_queries = b->teacher[0],
                                      .teacher_items = b->teacher[1]};
     assert_true(thr_nn_match_loss_run(context, &b->loss, &without, scratch) == b->mean);
-    free(scratch);
-    free(again.cosines);
-    free(again.d_queries);
-    free(again.d_items);
 }
 
 /* Central differences of the naive loss by some numbers of one side. */
@@ -166,12 +152,9 @@ static void check_batch(batch *b, uint64_t *rng) {
     check_gradient(b, queries, items, queries, b->d_queries, rng);
     check_gradient(b, queries, items, items, b->d_items, rng);
     nn_each_context(check_same, b);
-    free(queries);
-    free(items);
 }
 
-static void loss_and_gradients_are_the_naive_models(void **state) {
-    (void)state;
+TEST(loss_and_gradients_are_the_naive_models) {
     static const struct {
         size_t n, n_dims;
         uint32_t shift, n_negatives;
@@ -179,22 +162,20 @@ static void loss_and_gradients_are_the_naive_models(void **state) {
                  {25, 64, 3, 10},  {60, 16, 1, 23}, {60, 16, 1, 24}, {70, 8, 1, 69},  {70, 8, 40, 30},
                  {101, 4, 1, 100}, {100, 4, 2, 96}, {130, 3, 1, 60}, {90, 100, 5, 7}, {300, 2, 1, 299}};
     uint64_t rng = test_seed();
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         batch b = make_batch(cases[i].n, cases[i].n_dims, cases[i].shift, cases[i].n_negatives, &rng);
         check_batch(&b, &rng);
-        free_batch(&b);
     }
 }
 
-static void a_teacher_shares_the_targets(void **state) {
-    (void)state;
+TEST(a_teacher_shares_the_targets) {
     static const struct {
         size_t n, n_dims, n_teacher_dims;
         uint32_t shift, n_negatives;
         float share, gamma;
     } cases[] = {{5, 8, 3, 1, 4, 1, 20}, {60, 16, 40, 1, 59, 0.3f, 5}, {101, 4, 10, 2, 30, 1, 10}};
     uint64_t rng = test_seed();
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         batch b = make_batch(cases[i].n, cases[i].n_dims, cases[i].shift, cases[i].n_negatives, &rng);
         b.loss.teacher_share = cases[i].share;
         b.loss.teacher_gamma = cases[i].gamma;
@@ -202,12 +183,10 @@ static void a_teacher_shares_the_targets(void **state) {
         for (size_t side = 0; side < 2; side++)
             b.teacher[side] = nn_long_vectors(cases[i].n, cases[i].n_teacher_dims, &rng);
         check_batch(&b, &rng);
-        free_batch(&b);
     }
 }
 
-static void zero_vectors_have_cosine_0_and_no_gradient(void **state) {
-    (void)state;
+TEST(zero_vectors_have_cosine_0_and_no_gradient) {
     uint64_t rng = test_seed();
     batch b = make_batch(20, 8, 1, 6, &rng);
     memset(b.queries + 3 * 8, 0, 8 * sizeof(float));
@@ -223,15 +202,11 @@ static void zero_vectors_have_cosine_0_and_no_gradient(void **state) {
     }
     for (size_t i = 0; i < 20 * 8; i++)
         assert_true(isfinite(b.d_queries[i]) && isfinite(b.d_items[i]));
-    free(queries);
-    free(items);
-    free_batch(&b);
     thr_context_free(context);
 }
 
 /* Large gammas make terms that float cannot hold, unless the largest cosine is taken off first. */
-static void large_gammas_stay_finite(void **state) {
-    (void)state;
+TEST(large_gammas_stay_finite) {
     uint64_t rng = test_seed();
     batch b = make_batch(30, 4, 1, 20, &rng);
     b.loss.gamma = 1000;
@@ -242,31 +217,15 @@ static void large_gammas_stay_finite(void **state) {
     assert_case(fabs(b.mean - want) <= 1e-6 * want + 1e-3, "loss %.9g, should be %.9g", b.mean, want);
     for (size_t i = 0; i < 30 * 4; i++)
         assert_true(isfinite(b.d_queries[i]) && isfinite(b.d_items[i]));
-    free(queries);
-    free(items);
-    free_batch(&b);
     thr_context_free(context);
 }
 
-static void a_number_that_is_none_makes_a_loss_that_is_none(void **state) {
-    (void)state;
+TEST(a_number_that_is_none_makes_a_loss_that_is_none) {
     uint64_t rng = test_seed();
     batch b = make_batch(10, 4, 1, 5, &rng);
     b.items[17] = NAN;
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     run(context, &b);
     assert_true(!isfinite(b.mean));
-    free_batch(&b);
     thr_context_free(context);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(loss_and_gradients_are_the_naive_models),
-        cmocka_unit_test(a_teacher_shares_the_targets),
-        cmocka_unit_test(zero_vectors_have_cosine_0_and_no_gradient),
-        cmocka_unit_test(large_gammas_stay_finite),
-        cmocka_unit_test(a_number_that_is_none_makes_a_loss_that_is_none),
-    };
-    return test_run_group(tests);
 }

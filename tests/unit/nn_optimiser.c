@@ -4,8 +4,6 @@
 
 #include "nn_support.h"
 
-#include <math.h>
-
 enum { N = 150, STEPS = 60 };
 
 typedef struct exact {
@@ -58,7 +56,7 @@ static void step_exactly(exact *e, const thr_optimiser *o, const float *gradient
 static void check(thr_optimiser optimiser) {
     uint64_t rng = test_seed();
     const thr_kernels *kernels = thr_kernels_get(thr_kernel_isa_best()), *scalar = thr_kernels_get(THR_ISA_SCALAR);
-    exact *e = test_array(1, sizeof *e);
+    exact *e = test_new(1, sizeof *e);
     float w[N] = {0}, first[N] = {0}, second[N] = {0}, w2[N] = {0}, first2[N] = {0}, second2[N] = {0}, gradient[N];
     float *const slots[2] = {first, second}, *const slots2[2] = {first2, second2};
     for (size_t step = 1; step <= STEPS; step++) {
@@ -78,11 +76,9 @@ static void check(thr_optimiser optimiser) {
     assert_memory_equal(w, w2, sizeof w);
     assert_memory_equal(first, first2, sizeof first);
     assert_memory_equal(second, second2, sizeof second);
-    free(e);
 }
 
-static void steps_are_those_of_the_papers(void **state) {
-    (void)state;
+TEST(steps_are_those_of_the_papers) {
     for (int kind = THR_OPTIMISER_SGD; kind <= THR_OPTIMISER_FTRL; kind++)
         for (int decay = 0; decay < 2; decay++) {
             thr_optimiser optimiser;
@@ -93,8 +89,7 @@ static void steps_are_those_of_the_papers(void **state) {
         }
 }
 
-static void defaults_are_those_of_the_header(void **state) {
-    (void)state;
+TEST(defaults_are_those_of_the_header) {
     thr_optimiser o;
     thr_nn_optimiser_init(&o, THR_OPTIMISER_ADAM);
     assert_true(o.rate == 0.001f && o.beta1 == 0.9f && o.beta2 == 0.999f && o.epsilon == 1e-8f && o.step == 0);
@@ -108,8 +103,7 @@ static void defaults_are_those_of_the_header(void **state) {
 }
 
 /* Weights that only noise pulls at stay exactly 0 with l1; those with a cause do not, and most are found. */
-static void l1_keeps_weights_without_a_cause_at_0(void **state) {
-    (void)state;
+TEST(l1_keeps_weights_without_a_cause_at_0) {
     uint64_t rng = test_seed();
     thr_optimiser optimiser;
     thr_nn_optimiser_init(&optimiser, THR_OPTIMISER_FTRL);
@@ -133,8 +127,7 @@ static void l1_keeps_weights_without_a_cause_at_0(void **state) {
 }
 
 /* The correction of the bias is still right, and finite, where 1 - beta^t is 1. */
-static void late_steps_of_adam_are_uncorrected(void **state) {
-    (void)state;
+TEST(late_steps_of_adam_are_uncorrected) {
     thr_optimiser optimiser;
     thr_nn_optimiser_init(&optimiser, THR_OPTIMISER_ADAM);
     optimiser.step = UINT64_MAX;
@@ -142,14 +135,4 @@ static void late_steps_of_adam_are_uncorrected(void **state) {
     float *const slots[2] = {&m, &v};
     thr_nn_optimiser_step(thr_kernels_get(thr_kernel_isa_best()), &optimiser, &w, &gradient, slots, 1);
     assert_true(fabsf(w + 0.001f) <= 1e-9f && m == 0.5f && fabsf(v - 0.25f) <= 1e-7f);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(steps_are_those_of_the_papers),
-        cmocka_unit_test(defaults_are_those_of_the_header),
-        cmocka_unit_test(l1_keeps_weights_without_a_cause_at_0),
-        cmocka_unit_test(late_steps_of_adam_are_uncorrected),
-    };
-    return test_run_group(tests);
 }

@@ -4,8 +4,6 @@
 
 #include "nn_support.h"
 
-#include <math.h>
-
 enum { MOST = 40 };
 
 static const thr_kernels *kernels;
@@ -77,7 +75,7 @@ static void make(problem *p, size_t n, uint64_t ties, uint64_t *rng) {
 
 static double run(problem *p) {
     double scratch[6 * MOST];
-    assert_true(thr_nn_rank_loss_scratch(p->list.n) <= sizeof scratch / sizeof *scratch);
+    assert_true(thr_nn_rank_loss_scratch(p->list.n) <= COUNT_OF(scratch));
     memset(scratch, 0xff, sizeof scratch);
     memset(p->gradient, 0xff, sizeof p->gradient);
     const double loss = thr_nn_rank_loss_run(kernels, &p->loss, &p->list, p->scores, p->gradient, scratch);
@@ -117,8 +115,7 @@ static void check(problem *p) {
     assert_true(fabs(sum) <= 1e-6 * total + 1e-12); /* what one ad gains others lose */
 }
 
-static void loss_and_gradients_are_the_naive_models(void **state) {
-    (void)state;
+TEST(loss_and_gradients_are_the_naive_models) {
     uint64_t rng = test_seed();
     problem p = {0};
     for (int round = 0; round < 300; round++) {
@@ -129,8 +126,7 @@ static void loss_and_gradients_are_the_naive_models(void **state) {
     }
 }
 
-static void discounts_are_those_of_dcg(void **state) {
-    (void)state;
+TEST(discounts_are_those_of_dcg) {
     double discounts[1000];
     thr_nn_rank_discounts(discounts, 1000);
     assert_true(discounts[0] == 1.0);
@@ -138,8 +134,7 @@ static void discounts_are_those_of_dcg(void **state) {
         assert_true(fabs(discounts[r] - 1 / log2((double)r + 2)) <= 1e-15);
 }
 
-static void lists_without_a_better_ad_have_no_loss(void **state) {
-    (void)state;
+TEST(lists_without_a_better_ad_have_no_loss) {
     uint64_t rng = test_seed();
     problem p = {0};
     for (size_t n = 0; n <= MOST; n += 13) {
@@ -152,8 +147,7 @@ static void lists_without_a_better_ad_have_no_loss(void **state) {
     assert_true(run(&p) == 0 && p.gradient[0] == 0);
 }
 
-static void without_values_a_product_is_nothing_and_a_sum_is_ndcg(void **state) {
-    (void)state;
+TEST(without_values_a_product_is_nothing_and_a_sum_is_ndcg) {
     uint64_t rng = test_seed();
     problem p = {0};
     make(&p, 20, 30, &rng);
@@ -170,8 +164,7 @@ static void without_values_a_product_is_nothing_and_a_sum_is_ndcg(void **state) 
 }
 
 /* What the request's values are measured in does not matter. */
-static void values_count_by_their_share_of_the_largest(void **state) {
-    (void)state;
+TEST(values_count_by_their_share_of_the_largest) {
     uint64_t rng = test_seed();
     problem p = {.loss = {.loss = THR_DUAL_LOSS_SUM}};
     make(&p, 25, 30, &rng);
@@ -182,13 +175,12 @@ static void values_count_by_their_share_of_the_largest(void **state) {
 }
 
 /* Gains of as many ads would be 2^3999 as the paper writes them; scores may be far apart. */
-static void long_lists_and_large_scores_stay_finite(void **state) {
-    (void)state;
+TEST(long_lists_and_large_scores_stay_finite) {
     const size_t n_ads = 4000;
-    double *discounts = test_array(n_ads, sizeof *discounts),
-           *scratch = test_array(thr_nn_rank_loss_scratch(n_ads), sizeof *scratch);
-    uint32_t *levels = test_array(n_ads, sizeof *levels);
-    float *scores = test_array(n_ads, sizeof *scores), *gradient = test_array(n_ads, sizeof *gradient);
+    double *discounts = test_new(n_ads, sizeof *discounts),
+           *scratch = test_new(thr_nn_rank_loss_scratch(n_ads), sizeof *scratch);
+    uint32_t *levels = test_new(n_ads, sizeof *levels);
+    float *scores = test_new(n_ads, sizeof *scores), *gradient = test_new(n_ads, sizeof *gradient);
     thr_nn_rank_discounts(discounts, n_ads);
     for (uint32_t i = 0; i < n_ads; i++) {
         levels[i] = i;
@@ -208,22 +200,8 @@ static void long_lists_and_large_scores_stay_finite(void **state) {
     assert_true(!isfinite(thr_nn_rank_loss_run(kernels, &loss, &list, scores, gradient, scratch)));
     scores[1] = INFINITY;
     assert_true(!isfinite(thr_nn_rank_loss_run(kernels, &loss, &list, scores, gradient, scratch)));
-    free(discounts);
-    free(scratch);
-    free(levels);
-    free(scores);
-    free(gradient);
 }
 
-int main(void) {
+TEST_AT_START {
     kernels = thr_kernels_get(thr_kernel_isa_best());
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(loss_and_gradients_are_the_naive_models),
-        cmocka_unit_test(discounts_are_those_of_dcg),
-        cmocka_unit_test(lists_without_a_better_ad_have_no_loss),
-        cmocka_unit_test(without_values_a_product_is_nothing_and_a_sum_is_ndcg),
-        cmocka_unit_test(values_count_by_their_share_of_the_largest),
-        cmocka_unit_test(long_lists_and_large_scores_stay_finite),
-    };
-    return test_run_group(tests);
 }

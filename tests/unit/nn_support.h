@@ -2,21 +2,18 @@
 /* nn_support.h - what the tests of room nn share: random numbers, and every context whose bits must be the same. */
 #pragma once
 
-#include "support.h"
+#include "test.h"
 
 #include "kernel/kernel.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 static inline float *nn_normal(uint64_t *rng, size_t n) {
-    float *values = test_array(n + 1, sizeof *values);
+    float *values = test_new(n + 1, sizeof *values);
     test_gaussian(rng, values, n);
     return values;
 }
 
 static inline float *nn_copy(const float *values, size_t n) {
-    float *copy = test_array(n + 1, sizeof *copy);
+    float *copy = test_new(n + 1, sizeof *copy);
     return memcpy(copy, values, n * sizeof *copy);
 }
 
@@ -37,7 +34,7 @@ static inline float *nn_long_vectors(size_t n, size_t n_dims, uint64_t *rng) {
 typedef void (*nn_check)(thr_context *context, void *arg);
 static inline void nn_each_context(nn_check check, void *arg) {
     const uint32_t threads[] = {1, 2, 3, 7};
-    for (size_t i = 0; i < sizeof threads / sizeof *threads; i++) {
+    for (size_t i = 0; i < COUNT_OF(threads); i++) {
         thr_context *context = test_context(threads[i], THR_ISA_BEST, NULL);
         check(context, arg);
         thr_context_free(context);

@@ -4,8 +4,6 @@
 
 #include "nn_support.h"
 
-#include <math.h>
-
 enum { WORDS = 40, MOST_TEXTS = 120, MOST_WORDS = 30 };
 
 typedef struct problem {
@@ -20,7 +18,7 @@ typedef struct problem {
 
 /* Few different words and coarse numbers: words repeat in a text, and maxima are tied. */
 static problem *make_problem(size_t n_texts, size_t n_columns, uint64_t *rng) {
-    problem *p = test_array(1, sizeof *p);
+    problem *p = test_new(1, sizeof *p);
     p->n_columns = n_columns;
     p->offsets[0] = 5;
     for (size_t i = 0; i < n_texts; i++)
@@ -35,20 +33,11 @@ static problem *make_problem(size_t n_texts, size_t n_columns, uint64_t *rng) {
     p->d_pooled = nn_normal(rng, n_texts * n_columns);
     p->d_vectors_before = nn_normal(rng, WORDS * 3 * n_columns);
     p->d_bias_before = nn_normal(rng, n_columns);
-    p->pooled = test_array(n_texts * n_columns + 1, sizeof(float));
-    p->where = test_array(n_texts * n_columns + 1, sizeof(uint16_t));
+    p->pooled = test_new(n_texts * n_columns + 1, sizeof(float));
+    p->where = test_new(n_texts * n_columns + 1, sizeof(uint16_t));
     p->d_vectors = nn_copy(p->d_vectors_before, WORDS * 3 * n_columns);
     p->d_bias = nn_copy(p->d_bias_before, n_columns);
     return p;
-}
-
-static void free_problem(problem *p) {
-    float *const all[] = {p->vectors,       p->bias,   p->d_pooled,  p->d_vectors_before,
-                          p->d_bias_before, p->pooled, p->d_vectors, p->d_bias};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        free(all[i]);
-    free(p->where);
-    free(p);
 }
 
 static void solve_naively(problem *p) {
@@ -85,8 +74,8 @@ static void solve_naively(problem *p) {
 static void check_problem(thr_context *context, void *arg) {
     const problem *p = arg;
     const size_t n = p->n_columns, n_pooled = p->texts.n_texts * n;
-    float *pooled = test_array(n_pooled + 1, sizeof *pooled);
-    uint16_t *where = test_array(n_pooled + 1, sizeof *where);
+    float *pooled = test_new(n_pooled + 1, sizeof *pooled);
+    uint16_t *where = test_new(n_pooled + 1, sizeof *where);
     float *d_vectors = nn_copy(p->d_vectors_before, WORDS * 3 * n), *d_bias = nn_copy(p->d_bias_before, n);
     memset(where, 0xff, n_pooled * sizeof *where);
     thr_nn_windows_forward(context, &p->texts, p->vectors, p->bias, n, pooled, where);
@@ -98,30 +87,23 @@ static void check_problem(thr_context *context, void *arg) {
     thr_nn_windows_backward(context, &p->texts, where, p->d_pooled, n, d_vectors, d_bias);
     assert_same_floats(d_vectors, p->d_vectors, WORDS * 3 * n, "d_vectors, %zu texts x %zu", p->texts.n_texts, n);
     assert_same_floats(d_bias, p->d_bias, n, "d_bias, %zu texts x %zu", p->texts.n_texts, n);
-    free(pooled);
-    free(where);
-    free(d_vectors);
-    free(d_bias);
 }
 
-static void maxima_and_what_goes_back_are_the_naive_ones(void **state) {
-    (void)state;
+TEST(maxima_and_what_goes_back_are_the_naive_ones) {
     uint64_t rng = test_seed();
     const size_t columns[] = {1, 7, 16, 33, 48, 288}, texts[] = {0, 1, 31, 33, MOST_TEXTS};
-    for (size_t c = 0; c < sizeof columns / sizeof *columns; c++)
-        for (size_t t = 0; t < sizeof texts / sizeof *texts; t++) {
+    for (size_t c = 0; c < COUNT_OF(columns); c++)
+        for (size_t t = 0; t < COUNT_OF(texts); t++) {
             problem *p = make_problem(texts[t], columns[c], &rng);
             solve_naively(p);
             nn_each_context(check_problem, p);
-            free_problem(p);
         }
 }
 
-static void the_first_of_equal_windows_wins(void **state) {
-    (void)state;
+TEST(the_first_of_equal_windows_wins) {
     enum { COLUMNS = 40 };
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
-    float *vectors = test_array(3 * COLUMNS, sizeof *vectors), *bias = test_array(COLUMNS, sizeof *bias);
+    float *vectors = test_new(3 * COLUMNS, sizeof *vectors), *bias = test_new(COLUMNS, sizeof *bias);
     for (size_t c = 0; c < COLUMNS; c++)
         vectors[COLUMNS + c] = 1.0f; /* the middle alone: all windows of this word are equal */
     const uint32_t words[4] = {0, 0, 0, 0};
@@ -133,17 +115,14 @@ static void the_first_of_equal_windows_wins(void **state) {
     thr_nn_windows_forward(context, &texts, vectors, bias, COLUMNS, pooled, where);
     for (size_t c = 0; c < COLUMNS; c++)
         assert_true(pooled[c] == 1.0f && where[c] == 0);
-    free(vectors);
-    free(bias);
     thr_context_free(context);
 }
 
-static void the_longest_text_is_counted_to_its_end(void **state) {
-    (void)state;
+TEST(the_longest_text_is_counted_to_its_end) {
     enum { COLUMNS = 35 };
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
-    float *vectors = test_array(2 * 3 * COLUMNS, sizeof *vectors), *bias = test_array(COLUMNS, sizeof *bias);
-    uint32_t *words = test_array(THR_TEXT_WORDS_MAX, sizeof *words);
+    float *vectors = test_new(2 * 3 * COLUMNS, sizeof *vectors), *bias = test_new(COLUMNS, sizeof *bias);
+    uint32_t *words = test_new(THR_TEXT_WORDS_MAX, sizeof *words);
     words[THR_TEXT_WORDS_MAX - 1] = 1;
     for (size_t c = 0; c < COLUMNS; c++)
         vectors[4 * COLUMNS + c] = 1.0f;
@@ -159,9 +138,6 @@ static void the_longest_text_is_counted_to_its_end(void **state) {
         assert_true(d_bias[c] == 1.0f && vectors[4 * COLUMNS + c] == 1.0f && vectors[c] == 1.0f);
         assert_true(vectors[COLUMNS + c] == 0.0f && vectors[5 * COLUMNS + c] == 0.0f);
     }
-    free(vectors);
-    free(bias);
-    free(words);
     thr_context_free(context);
 }
 
@@ -185,13 +161,12 @@ static double loss_of(const problem *p, const double *vectors, const double *r) 
     return sum;
 }
 
-static void gradients_are_those_of_finite_differences(void **state) {
-    (void)state;
+TEST(gradients_are_those_of_finite_differences) {
     enum { COLUMNS = 9, TEXTS = 30, NUMBERS = WORDS * 3 * COLUMNS };
     uint64_t rng = test_seed();
     problem *p = make_problem(TEXTS, COLUMNS, &rng);
     thr_context *context = test_context(2, THR_ISA_BEST, NULL);
-    double *vectors = test_array(NUMBERS, sizeof *vectors), *r = test_array(TEXTS * COLUMNS, sizeof *r);
+    double *vectors = test_new(NUMBERS, sizeof *vectors), *r = test_new(TEXTS * COLUMNS, sizeof *r);
     for (size_t i = 0; i < NUMBERS; i++) { /* fine numbers: no ties, which have no gradient */
         p->vectors[i] = 0.3f * test_normal(&rng);
         vectors[i] = (double)p->vectors[i];
@@ -214,18 +189,5 @@ static void gradients_are_those_of_finite_differences(void **state) {
         assert_case(fabs(slope - (double)p->d_vectors[i]) <= 1e-5, "number %zu: %.9g, should be %.9g", i,
                     (double)p->d_vectors[i], slope);
     }
-    free(vectors);
-    free(r);
-    free_problem(p);
     thr_context_free(context);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(maxima_and_what_goes_back_are_the_naive_ones),
-        cmocka_unit_test(the_first_of_equal_windows_wins),
-        cmocka_unit_test(the_longest_text_is_counted_to_its_end),
-        cmocka_unit_test(gradients_are_those_of_finite_differences),
-    };
-    return test_run_group(tests);
 }

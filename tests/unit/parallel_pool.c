@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* parallel_pool.c - every piece once, no two running pieces on one worker, whoever calls and from wherever. */
+#include "test.h"
+
 #include "parallel/pool.h"
 
 #include "base/clock.h"
-#include "base/error.h"
-#include "base/rng.h"
-#include "support.h"
 
 #include <pthread.h>
 #include <sched.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 enum { MOST_THREADS = 8, MOST_PIECES = 3000 };
 
@@ -42,15 +39,11 @@ static void count_piece(void *arg, size_t piece, uint32_t worker) {
 }
 
 static loop *make_loop(thr_context *context, size_t n_pieces) {
-    loop *l = test_array(1, sizeof *l);
+    loop *l = test_new(1, sizeof *l);
     l->context = context;
     l->n_pieces = n_pieces;
     l->n_threads = thr_context_threads(context);
     return l;
-}
-
-static void free_loop(loop *l) {
-    free(l);
 }
 
 static void check_loop(const loop *l) {
@@ -61,23 +54,20 @@ static void check_loop(const loop *l) {
                     (unsigned)l->times[i]);
 }
 
-static void every_piece_runs_once_on_distinct_workers(void **state) {
-    (void)state;
+TEST(every_piece_runs_once_on_distinct_workers) {
     const size_t sizes[] = {0, 1, 2, 3, 7, 8, 9, 64, 1000, MOST_PIECES};
     for (uint32_t n_threads = 1; n_threads <= MOST_THREADS; n_threads++) {
         thr_context *context = test_context(n_threads, THR_ISA_SCALAR, NULL);
-        for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+        for (size_t s = 0; s < COUNT_OF(sizes); s++) {
             loop *l = make_loop(context, sizes[s]);
             thr_parallel_for(context, sizes[s], count_piece, l);
             check_loop(l);
-            free_loop(l);
         }
         thr_context_free(context);
     }
 }
 
-static void many_short_loops_in_a_row_lose_nothing(void **state) {
-    (void)state;
+TEST(many_short_loops_in_a_row_lose_nothing) {
     thr_context *context = test_context(4, THR_ISA_SCALAR, NULL);
     loop *l = make_loop(context, 5);
     for (unsigned round = 1; round <= 3000; round++) {
@@ -86,7 +76,6 @@ static void many_short_loops_in_a_row_lose_nothing(void **state) {
             assert_case(l->times[i] == round, "round %u: piece %zu ran %u times", round, i, (unsigned)l->times[i]);
     }
     assert_int_equal(l->wrong, 0);
-    free_loop(l);
     thr_context_free(context);
 }
 
@@ -103,15 +92,13 @@ static void meet_piece(void *arg, size_t piece, uint32_t worker) {
         l->wrong++;
 }
 
-static void all_threads_work_at_once(void **state) {
-    (void)state;
+TEST(all_threads_work_at_once) {
     for (uint32_t n_threads = 1; n_threads <= MOST_THREADS; n_threads++) {
         thr_context *context = test_context(n_threads, THR_ISA_SCALAR, NULL);
         loop *l = make_loop(context, n_threads);
         thr_parallel_for(context, n_threads, meet_piece, l);
         check_loop(l);
         assert_int_equal(l->workers_used, (1u << n_threads) - 1);
-        free_loop(l);
         thr_context_free(context);
     }
 }
@@ -135,17 +122,14 @@ static void outer_piece(void *arg, size_t piece, uint32_t worker) {
     for (size_t i = 0; i < 50; i++)
         outer->wrong += inner->times[i] != 1;
     outer->wrong += inner->wrong;
-    free_loop(inner);
 }
 
-static void a_loop_inside_a_piece_runs_on_its_own_thread_in_order(void **state) {
-    (void)state;
+TEST(a_loop_inside_a_piece_runs_on_its_own_thread_in_order) {
     for (uint32_t n_threads = 1; n_threads <= MOST_THREADS; n_threads += 3) {
         thr_context *context = test_context(n_threads, THR_ISA_SCALAR, NULL);
         loop *l = make_loop(context, 100);
         thr_parallel_for(context, 100, outer_piece, l);
         check_loop(l);
-        free_loop(l);
         thr_context_free(context);
     }
 }
@@ -160,8 +144,7 @@ static void *caller_main(void *arg) {
     return NULL;
 }
 
-static void callers_on_several_threads_each_get_all_their_pieces(void **state) {
-    (void)state;
+TEST(callers_on_several_threads_each_get_all_their_pieces) {
     enum { CALLERS = 4 };
     thr_context *context = test_context(3, THR_ISA_SCALAR, NULL);
     pthread_t threads[CALLERS];
@@ -173,13 +156,11 @@ static void callers_on_several_threads_each_get_all_their_pieces(void **state) {
     for (size_t i = 0; i < CALLERS; i++) {
         assert_int_equal(pthread_join(threads[i], NULL), 0);
         assert_int_equal(loops[i]->wrong, 0);
-        free_loop(loops[i]);
     }
     thr_context_free(context);
 }
 
-static void pools_come_and_go_without_leaving_memory(void **state) {
-    (void)state;
+TEST(pools_come_and_go_without_leaving_memory) {
     test_memory memory = {0};
     for (uint32_t round = 0; round < 100; round++) {
         thr_context *context = test_context(1 + round % MOST_THREADS, THR_ISA_SCALAR, &memory);
@@ -189,7 +170,6 @@ static void pools_come_and_go_without_leaving_memory(void **state) {
             thr_parallel_for(context, 3, count_piece, l);
             assert_int_equal(memory.calls, before); /* a loop allocates nothing */
             check_loop(l);
-            free_loop(l);
         }
         thr_context_free(context);
         assert_int_equal(memory.live, 0);
@@ -202,7 +182,7 @@ typedef struct failing {
     atomic_uint times[MOST_PIECES];
 } failing;
 
-static thr_status fail_piece(void *arg, size_t piece, uint32_t worker, thr_error *err) {
+static thr_status fail_piece(void *arg, size_t piece, uint32_t worker, thr_error *error) {
     failing *f = arg;
     (void)worker;
     f->times[piece]++;
@@ -210,19 +190,18 @@ static thr_status fail_piece(void *arg, size_t piece, uint32_t worker, thr_error
         return THR_OK;
     for (int i = 0; i < (piece % 3 == 0 ? 50 : 0); i++)
         (void)sched_yield();
-    return thr_fail(err, piece % 2 == 0 ? THR_ERANGE : THR_EIO, "piece %zu has failed", piece);
+    return thr_fail(error, piece % 2 == 0 ? THR_ERANGE : THR_EIO, "piece %zu has failed", piece);
 }
 
-static void the_first_failed_piece_is_reported_on_any_number_of_threads(void **state) {
-    (void)state;
+TEST(the_first_failed_piece_is_reported_on_any_number_of_threads) {
     enum { PIECES = 200, ROUNDS = 20 };
     uint64_t rng = test_seed();
-    failing *f = test_array(1, sizeof *f);
+    failing *f = test_new(1, sizeof *f);
     for (uint32_t n_threads = 1; n_threads <= MOST_THREADS; n_threads++) {
         thr_context *context = test_context(n_threads, THR_ISA_SCALAR, NULL);
         for (int round = 0; round < ROUNDS; round++) {
             char fails[PIECES], text[64];
-            thr_error err = {.text = "as it was"};
+            err = (thr_error){.text = "as it was"};
             size_t first = PIECES;
             *f = (failing){.fails = fails};
             for (size_t i = PIECES; i-- > 0;)
@@ -244,18 +223,4 @@ static void the_first_failed_piece_is_reported_on_any_number_of_threads(void **s
         }
         thr_context_free(context);
     }
-    free(f);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_piece_runs_once_on_distinct_workers),
-        cmocka_unit_test(many_short_loops_in_a_row_lose_nothing),
-        cmocka_unit_test(all_threads_work_at_once),
-        cmocka_unit_test(a_loop_inside_a_piece_runs_on_its_own_thread_in_order),
-        cmocka_unit_test(callers_on_several_threads_each_get_all_their_pieces),
-        cmocka_unit_test(pools_come_and_go_without_leaving_memory),
-        cmocka_unit_test(the_first_failed_piece_is_reported_on_any_number_of_threads),
-    };
-    return test_run_group(tests);
 }

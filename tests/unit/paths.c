@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* paths.c - every public function that takes a path refuses NULL and an empty one, and says which it was. */
+#include "test.h"
+
 #include <thresher/thresher.h>
-
-#include <string.h>
-
-#include "support.h"
 
 typedef struct given {
     thr_context *context;
@@ -133,13 +131,12 @@ static void refused(const char *path, const char *part) {
     static const float rows[6] = {1, 2, 3, 4, 5, 6};
     static const double weights[2] = {1, 2};
     const thr_matrix matrix = thr_matrix_f32(rows, 3, 2);
-    thr_error err;
     given g = {.path = path};
-    assert_ok(thr_context_create(NULL, &g.context, &err), &err);
-    assert_ok(thr_head_create(g.context, &matrix, NULL, &g.head, &err), &err);
-    assert_ok(thr_rank_model_from_weights(g.context, weights, 2, &g.model, &err), &err);
-    assert_ok(thr_reader_from_matrix(g.context, &matrix, &g.reader, &err), &err);
-    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+    expect_ok(thr_context_create(NULL, &g.context, &err));
+    expect_ok(thr_head_create(g.context, &matrix, NULL, &g.head, &err));
+    expect_ok(thr_rank_model_from_weights(g.context, weights, 2, &g.model, &err));
+    expect_ok(thr_reader_from_matrix(g.context, &matrix, &g.reader, &err));
+    for (size_t i = 0; i < COUNT_OF(calls); i++) {
         const thr_status status = calls[i].call(&g);
         if (status != THR_EINVAL || strstr(g.err.text, part) == NULL)
             fail_msg("%s: %s: %s", calls[i].name, thr_status_name(status), status == THR_OK ? "" : g.err.text);
@@ -150,20 +147,10 @@ static void refused(const char *path, const char *part) {
     thr_context_free(g.context);
 }
 
-static void null_is_refused_as_null(void **state) {
-    (void)state;
+TEST(null_is_refused_as_null) {
     refused(NULL, "NULL");
 }
 
-static void an_empty_path_is_refused_as_empty(void **state) {
-    (void)state;
+TEST(an_empty_path_is_refused_as_empty) {
     refused("", "empty");
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(null_is_refused_as_null),
-        cmocka_unit_test(an_empty_path_is_refused_as_empty),
-    };
-    return test_run_group(tests);
 }

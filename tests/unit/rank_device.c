@@ -3,12 +3,9 @@
  * rank_device.c - RankSVM on GPUs: the CPU's bits in every pass and in whole trainings, the reference beside them, and
  * messages and fallbacks where there are no GPUs, or they fail. The GPUs are emulated (tests/simt).
  */
-#include "pairs.h"
+#include "test.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "pairs.h"
 
 #include <thresher/rank.h>
 
@@ -42,7 +39,7 @@ static void end(thr_context *context) {
 }
 
 static double *random_vector(uint64_t *rng, size_t n, double scale) {
-    double *v = test_array(n, sizeof *v);
+    double *v = test_new(n, sizeof *v);
     for (size_t d = 0; d < n; d++)
         v[d] = scale * (double)test_normal(rng);
     return v;
@@ -50,7 +47,7 @@ static double *random_vector(uint64_t *rng, size_t n, double scale) {
 
 /* Weights of which some are 0. */
 static double *random_weights(uint64_t *rng, size_t n) {
-    double *v = test_array(n, sizeof *v);
+    double *v = test_new(n, sizeof *v);
     for (size_t i = 0; i < n; i++)
         v[i] = (double)thr_rng_below(rng, 8) * 0.375;
     return v;
@@ -64,15 +61,8 @@ typedef struct answers {
 
 static answers answers_make(const thr_ranking_view *view) {
     const size_t n = view->n_features;
-    return (answers){0, test_array(n, sizeof(double)), test_array(n, sizeof(double)), test_array(n, sizeof(double)),
-                     test_array((size_t)view->n_rows, sizeof(double))};
-}
-
-static void answers_free(answers *a) {
-    free(a->gradient);
-    free(a->diagonal);
-    free(a->product);
-    free(a->counts);
+    return (answers){0, test_new(n, sizeof(double)), test_new(n, sizeof(double)), test_new(n, sizeof(double)),
+                     test_new((size_t)view->n_rows, sizeof(double))};
 }
 
 static void take_counts(const thr_rank_problem *problem, answers *a) {
@@ -137,8 +127,8 @@ static void make_ties(test_ranking *made, double *w) {
 static void check_matrix(thr_rank_problem *cpu, thr_rank_problem *gpu, thr_rank_gpu_problem *device, int number) {
     const size_t n = cpu->view.n_features;
     thr_rank_preconditioner p;
-    double *scales = test_array(n, sizeof *scales);
-    float *sums = test_array(n * n, sizeof *sums);
+    double *scales = test_new(n, sizeof *scales);
+    float *sums = test_new(n * n, sizeof *sums);
     const thr_rank_sample sample = thr_rank_sample_choose(gpu);
     assert_ok(thr_rank_preconditioner_start(cpu, &p, &error), &error);
     if (!p.is_diagonal) {
@@ -151,8 +141,6 @@ static void check_matrix(thr_rank_problem *cpu, thr_rank_problem *gpu, thr_rank_
         n_sampled += sample.query_step > 1 || sample.row_step > 1;
     }
     thr_rank_preconditioner_end(&p);
-    free(scales);
-    free(sums);
 }
 
 typedef struct shape {
@@ -174,7 +162,7 @@ static const shape SHAPES[] = {
     {1, 700, 130, TEST_LABELS_MANY, 0.2, false, false, 0}, {300, 8, 2, TEST_LABELS_FEW, 0.3, false, false, 0},
     {20, 150, 3, TEST_LABELS_MIXED, 0.3, false, true, 0},  {9, 100, 33, TEST_LABELS_FEW, 0.1, false, false, 0},
 };
-enum { N_SHAPES = sizeof SHAPES / sizeof *SHAPES };
+enum { N_SHAPES = COUNT_OF(SHAPES) };
 
 /* Few entries per row, and features without any: no preconditioner's matrix for most. */
 static const shape SPARSE_SHAPES[] = {
@@ -182,7 +170,7 @@ static const shape SPARSE_SHAPES[] = {
     {3, 250, 90, TEST_LABELS_ALL, 0.3, false, true, 4},   {60, 9, 40, TEST_LABELS_FEW, 1, false, false, 30},
     {1, 1200, 9, TEST_LABELS_FEW, 0.3, false, false, 3},
 };
-enum { N_SPARSE_SHAPES = sizeof SPARSE_SHAPES / sizeof *SPARSE_SHAPES };
+enum { N_SPARSE_SHAPES = COUNT_OF(SPARSE_SHAPES) };
 
 /* Keep one of `share` entries, and the matrix of all numbers the same. */
 static void thin_out(uint64_t *rng, test_ranking *made, uint32_t share) {
@@ -203,7 +191,6 @@ static void thin_out(uint64_t *rng, test_ranking *made, uint32_t share) {
 static test_ranking *make_ranking(uint64_t *rng, const shape *s) {
     test_ranking *made = NULL;
     do {
-        test_ranking_free(made);
         made = test_ranking_make(rng, s->n_queries, s->longest, s->n_features, s->labels, s->sparse != 0);
     } while (test_pairs_count(made) == 0);
     if (s->sparse > 1)
@@ -215,7 +202,6 @@ static test_ranking *make_ranking(uint64_t *rng, const shape *s) {
 static test_ranking *make_long_ranking(uint64_t *rng, const shape *s) {
     test_ranking *made = make_ranking(rng, s);
     while (s->n_queries == 1 && s->longest > 500 && made->view.n_rows < s->longest * 3 / 4) {
-        test_ranking_free(made);
         made = make_ranking(rng, s);
     }
     return made;
@@ -224,14 +210,13 @@ static test_ranking *make_long_ranking(uint64_t *rng, const shape *s) {
 static void check_naive(const test_ranking *made, const double *costs, const double *w, const double *v,
                         const answers *a) {
     const size_t n = made->view.n_features;
-    double *wanted = test_array(n, sizeof *wanted);
+    double *wanted = test_new(n, sizeof *wanted);
     const double value = test_pairs_value(made, costs, w);
     assert_case(fabs(a->value - value) <= 1e-11 * value, "value %.17g is not %.17g", a->value, value);
     test_pairs_gradient(made, costs, w, wanted);
     assert_true(distance(a->gradient, wanted, n) < 1e-10);
     test_pairs_product(made, costs, w, v, wanted);
     assert_true(distance(a->product, wanted, n) < 1e-10);
-    free(wanted);
 }
 
 /* Sweeps have the same bits on both, and the trees' answers up to rounding. */
@@ -254,8 +239,6 @@ static void check_sweeps(thr_rank_problem *problems[2], thr_rank_gpu_problem *de
         fabs(gpu.value - trees->value) <= 1e-11 * trees->value && distance(gpu.gradient, trees->gradient, n) < 1e-10 &&
             distance(gpu.product, trees->product, n) < 1e-10 && distance(gpu.counts, trees->counts, n_rows) < 1e-12,
         "shape %d: sweeps come to %.17g, not %.17g", number, gpu.value, trees->value);
-    answers_free(&cpu);
-    answers_free(&gpu);
 }
 
 static void check_shape(thr_context *contexts[2], const thr_devices *devices, const shape *s, uint64_t *rng,
@@ -263,7 +246,7 @@ static void check_shape(thr_context *contexts[2], const thr_devices *devices, co
     test_ranking *made = make_long_ranking(rng, s);
     const thr_ranking_view *view = &made->view;
     const size_t n = view->n_features;
-    double *there = random_vector(rng, n, s->scale), *w = test_array(n, sizeof *w), *v = random_vector(rng, n, 1);
+    double *there = random_vector(rng, n, s->scale), *w = test_new(n, sizeof *w), *v = random_vector(rng, n, 1);
     if (s->ties)
         make_ties(made, there);
     double *weights = s->weighted ? random_weights(rng, (size_t)view->n_rows) : NULL;
@@ -292,13 +275,6 @@ static void check_shape(thr_context *contexts[2], const thr_devices *devices, co
     thr_rank_device_free(device);
     for (int i = 0; i < 2; i++)
         thr_rank_problem_free(problems[i]);
-    answers_free(&cpu);
-    answers_free(&gpu);
-    free(weights);
-    free(there);
-    free(w);
-    free(v);
-    test_ranking_free(made);
 }
 
 static void check_shapes(const shape *shapes, int n, bool sparse) {
@@ -313,15 +289,13 @@ static void check_shapes(const shape *shapes, int n, bool sparse) {
     end(contexts[1]);
 }
 
-static void passes_have_the_bits_of_the_cpu(void **state) {
-    (void)state;
+TEST(passes_have_the_bits_of_the_cpu) {
     n_matrices = n_sampled = 0;
     check_shapes(SHAPES, N_SHAPES, false);
     assert_case(n_matrices > 10 && n_sampled > 2, "%u matrices, %u of samples", n_matrices, n_sampled);
 }
 
-static void passes_of_sparse_rows_have_the_bits_of_the_cpu(void **state) {
-    (void)state;
+TEST(passes_of_sparse_rows_have_the_bits_of_the_cpu) {
     n_matrices = n_sampled = 0;
     check_shapes(SHAPES, N_SHAPES, true);
     check_shapes(SPARSE_SHAPES, N_SPARSE_SHAPES, true);
@@ -333,7 +307,7 @@ static void passes_of_sparse_rows_have_the_bits_of_the_cpu(void **state) {
 /* The ranking as thr_ranking_from_matrix or _csr has it. */
 static thr_ranking *open_ranking(thr_context *context, const test_ranking *made) {
     const thr_ranking_view *view = &made->view;
-    uint64_t *queries = test_array((size_t)view->n_rows, sizeof *queries);
+    uint64_t *queries = test_new((size_t)view->n_rows, sizeof *queries);
     thr_ranking *ranking = NULL;
     for (uint64_t q = 0; q < view->n_queries; q++)
         for (uint64_t r = view->offsets[q]; r < view->offsets[q + 1]; r++)
@@ -343,7 +317,6 @@ static thr_ranking *open_ranking(thr_context *context, const test_ranking *made)
                   ? thr_ranking_from_matrix(context, &dense, view->labels, queries, &ranking, &error)
                   : thr_ranking_from_csr(context, &view->sparse, view->labels, queries, &ranking, &error),
               &error);
-    free(queries);
     return ranking;
 }
 
@@ -395,14 +368,13 @@ static void assert_same_model(const trained *a, const trained *b) {
  * Dense and sparse, all methods, with and without a matrix for the preconditioner, weights, costs a query, and a
  * start.
  */
-static void trainings_end_with_the_bits_of_the_cpu(void **state) {
-    (void)state;
+TEST(trainings_end_with_the_bits_of_the_cpu) {
     uint64_t rng = test_seed() + 1;
     static const shape shapes[] = {
         {12, 30, 6, TEST_LABELS_MIXED, 0, false, false, 0}, {4, 20, 40, TEST_LABELS_FEW, 0, false, true, 0},
         {300, 5, 3, TEST_LABELS_MIXED, 0, true, false, 0},  {12, 30, 6, TEST_LABELS_MIXED, 0, false, true, 1},
         {10, 20, 150, TEST_LABELS_FEW, 0, false, true, 10}, {300, 5, 30, TEST_LABELS_MIXED, 0, true, false, 10}};
-    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+    for (size_t i = 0; i < COUNT_OF(shapes); i++) {
         test_ranking *made = make_ranking(&rng, &shapes[i]);
         double *row_weights = shapes[i].weighted ? random_weights(&rng, (size_t)made->view.n_rows) : NULL;
         double *query_weights = random_weights(&rng, (size_t)made->view.n_queries);
@@ -424,9 +396,6 @@ static void trainings_end_with_the_bits_of_the_cpu(void **state) {
             options.c = 0.15;
         }
         thr_rank_model_free(first.model);
-        free(row_weights);
-        free(query_weights);
-        test_ranking_free(made);
     }
 }
 
@@ -450,8 +419,7 @@ static double solve(thr_rank_problem *problem, const thr_devices *devices, bool 
 }
 
 /* RankSVM's algorithm 2 for the whole way: another order of sums, the same least. */
-static void sweeps_come_to_the_same_least(void **state) {
-    (void)state;
+TEST(sweeps_come_to_the_same_least) {
     uint64_t rng = test_seed() + 2;
     const shape s = {10, 40, 6, TEST_LABELS_MIXED, 0, false, false, 0};
     for (int round = 0; round < 2; round++) {
@@ -470,13 +438,11 @@ static void sweeps_come_to_the_same_least(void **state) {
         assert_case(fabs(swept - least) <= 1e-10 * least, "%.17g, not %.17g", swept, least);
         assert_true(accuracies[0] == accuracies[1] && accuracies[0] == accuracies[2]);
         thr_rank_problem_free(problem);
-        test_ranking_free(made);
         end(context);
     }
 }
 
-static void folds_are_judged_alike(void **state) {
-    (void)state;
+TEST(folds_are_judged_alike) {
     uint64_t rng = test_seed() + 3;
     const shape s = {15, 12, 4, TEST_LABELS_FEW, 0, false, false, 0};
     static const double cs[] = {0.01, 1};
@@ -493,14 +459,12 @@ static void folds_are_judged_alike(void **state) {
         end(context);
     }
     assert_true(same_bits(accuracies[0], accuracies[1], 2));
-    test_ranking_free(made);
 }
 
 /* ------------------------------------------------------------------------------------------------ what cannot be */
 
 /* Features that no row has an entry of are no reason to fail, but their gradient is 0. */
-static void rows_without_entries_are_refused_as_on_the_cpu(void **state) {
-    (void)state;
+TEST(rows_without_entries_are_refused_as_on_the_cpu) {
     static const uint64_t starts[] = {0, 0, 0}, queries[] = {1, 1};
     static const double labels[] = {0, 1};
     static const char *const devices[] = {"cpu", "cuda"};
@@ -518,8 +482,7 @@ static void rows_without_entries_are_refused_as_on_the_cpu(void **state) {
     }
 }
 
-static void numbers_too_large_are_refused_as_on_the_cpu(void **state) {
-    (void)state;
+TEST(numbers_too_large_are_refused_as_on_the_cpu) {
     uint64_t rng = test_seed() + 5;
     const shape s = {3, 20, 4, TEST_LABELS_FEW, 0, false, false, 0};
     static const char *const devices[] = {"cpu", "cuda"};
@@ -535,11 +498,9 @@ static void numbers_too_large_are_refused_as_on_the_cpu(void **state) {
         assert_error(try_train(context, made, &options, &t), THR_ERANGE, &error, "features or C are too large");
         end(context);
     }
-    test_ranking_free(made);
 }
 
-static void auto_takes_a_gpu_only_where_it_is_worth_it(void **state) {
-    (void)state;
+TEST(auto_takes_a_gpu_only_where_it_is_worth_it) {
     uint64_t rng = test_seed() + 6;
     for (uint32_t sparse = 0; sparse < 2; sparse++) {
         const shape s = {6, 20, 4, TEST_LABELS_FEW, 0, false, false, sparse};
@@ -551,7 +512,6 @@ static void auto_takes_a_gpu_only_where_it_is_worth_it(void **state) {
         assert_false(t.launched);
         thr_rank_model_free(t.model);
         end(context);
-        test_ranking_free(made);
     }
 }
 
@@ -562,7 +522,7 @@ static void fail_in_turn(uint32_t sparse) {
     const shape s = {3, 9, 3, TEST_LABELS_FEW, 0, false, false, sparse};
     test_ranking *made = make_ranking(&rng, &s);
     const trained right = train("cpu", made, NULL);
-    for (size_t kind = 0; kind < sizeof kinds / sizeof *kinds; kind++)
+    for (size_t kind = 0; kind < COUNT_OF(kinds); kind++)
         for (int required = 0; required < 2; required++) {
             bool failed = true;
             int n = 0;
@@ -589,11 +549,9 @@ static void fail_in_turn(uint32_t sparse) {
             assert_case(n > (kind == 0 ? 25 : 30), "%s: %d", kinds[kind], n);
         }
     thr_rank_model_free(right.model);
-    test_ranking_free(made);
 }
 
-static void every_failure_is_reported_or_recovered(void **state) {
-    (void)state;
+TEST(every_failure_is_reported_or_recovered) {
     fail_in_turn(0);
     fail_in_turn(1);
 }
@@ -623,29 +581,11 @@ static void refuse_allocations_in_turn(uint32_t sparse) {
     assert_case(n > 35, "%zu allocations", n);
     thr_ranking_free(ranking);
     end(context);
-    test_ranking_free(made);
 }
 
-static void every_allocation_of_the_host_may_fail(void **state) {
-    (void)state;
+TEST(every_allocation_of_the_host_may_fail) {
     refuse_allocations_in_turn(0);
     refuse_allocations_in_turn(1);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(passes_have_the_bits_of_the_cpu),
-        cmocka_unit_test(passes_of_sparse_rows_have_the_bits_of_the_cpu),
-        cmocka_unit_test(trainings_end_with_the_bits_of_the_cpu),
-        cmocka_unit_test(sweeps_come_to_the_same_least),
-        cmocka_unit_test(folds_are_judged_alike),
-        cmocka_unit_test(rows_without_entries_are_refused_as_on_the_cpu),
-        cmocka_unit_test(numbers_too_large_are_refused_as_on_the_cpu),
-        cmocka_unit_test(auto_takes_a_gpu_only_where_it_is_worth_it),
-        cmocka_unit_test(every_failure_is_reported_or_recovered),
-        cmocka_unit_test(every_allocation_of_the_host_may_fail),
-    };
-    if (!test_emulator_take(&emulator, 2))
-        return 77;
-    return test_run_group(tests);
-}
+TEST_NEEDS(test_emulator_take(&emulator, 2))

@@ -1,45 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rank_model.c - models to files and back, LIBLINEAR's texts by hand, damage, and scores. */
-#include "files.h"
-#include "support.h"
-
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
+#include "test.h"
 
 #include <thresher/rank.h>
 
 static const double numbers[] = {0.1, -3, 1.0 / 3, 1e-300, -0x1.fffffffffffffp1023, 0};
-enum { N = sizeof numbers / sizeof *numbers };
+enum { N = COUNT_OF(numbers) };
 
 static thr_rank_model *model_of(thr_context *context) {
     thr_rank_model *model = NULL;
-    thr_error err;
-    assert_ok(thr_rank_model_from_weights(context, numbers, N, &model, &err), &err);
+    expect_ok(thr_rank_model_from_weights(context, numbers, N, &model, &err));
     return model;
 }
 
-static void files_keep_every_bit(void **state) {
-    (void)state;
+TEST(files_keep_every_bit) {
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     static const char *const paths[] = {"m.safetensors", "m.txt"};
     for (size_t i = 0; i < 2; i++) {
         thr_rank_model *model = model_of(context), *back = NULL;
-        thr_error err;
-        assert_ok(thr_rank_model_save(model, paths[i], &err), &err);
-        assert_ok(thr_rank_model_open(context, paths[i], &back, &err), &err);
+        expect_ok(thr_rank_model_save(model, paths[i], &err));
+        expect_ok(thr_rank_model_open(context, paths[i], &back, &err));
         assert_int_equal(thr_rank_model_n_features(back), N);
         assert_memory_equal(thr_rank_model_weights(back), numbers, sizeof numbers);
         thr_rank_model_free(model);
         thr_rank_model_free(back);
     }
     size_t size;
-    uint8_t *text = test_read_file("m.txt", &size);
+    uint8_t *text = test_bytes_of("m.txt", &size);
     static const char start[] = "solver_type L2R_L2LOSS_RANKSVM\nnr_class 2\nnr_feature 6\nbias -1\nw\n"
                                 "0.10000000000000001\n-3\n";
     assert_true(size > sizeof start);
     assert_memory_equal(text, start, sizeof start - 1);
-    free(text);
     thr_context_free(context);
 }
 
@@ -70,41 +61,36 @@ static const struct {
     {"solver_type A\nnr_feature 2\nbias 1\nw\n1\n1\n1\n", THR_EUNSUPPORTED, "a bias of 1"},
 };
 
-static void texts_are_models_or_refused_with_a_reason(void **state) {
-    (void)state;
+TEST(texts_are_models_or_refused_with_a_reason) {
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+    for (size_t i = 0; i < COUNT_OF(texts); i++) {
         thr_rank_model *model = NULL;
-        thr_error err;
         test_write_text("model.txt", texts[i].text);
         const thr_status status = thr_rank_model_open(context, "model.txt", &model, &err);
         if (texts[i].part != NULL) {
-            assert_error(status, texts[i].status, &err, texts[i].part);
+            expect_error(status, texts[i].status, texts[i].part);
             assert_null(model);
             continue;
         }
-        assert_ok(status, &err);
+        expect_ok(status);
         assert_true(thr_rank_model_n_features(model) == 2 && thr_rank_model_weights(model)[0] == 1 &&
                     thr_rank_model_weights(model)[1] == -2);
         thr_rank_model_free(model);
     }
     thr_rank_model *model = NULL;
-    thr_error err;
-    assert_error(thr_rank_model_open(context, "missing.txt", &model, &err), THR_ENOTFOUND, &err, "missing.txt");
+    expect_error(thr_rank_model_open(context, "missing.txt", &model, &err), THR_ENOTFOUND, "missing.txt");
     thr_context_free(context);
 }
 
 /* Every byte changed, every length: never the same model by other bytes of weights, never a crash. */
-static void damaged_tensors_are_refused(void **state) {
-    (void)state;
+TEST(damaged_tensors_are_refused) {
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     thr_rank_model *model = model_of(context);
-    thr_error err;
     size_t size;
-    assert_ok(thr_rank_model_save(model, "whole.safetensors", &err), &err);
+    expect_ok(thr_rank_model_save(model, "whole.safetensors", &err));
     thr_rank_model_free(model);
-    uint8_t *whole = test_read_file("whole.safetensors", &size);
-    uint8_t *damaged = test_array(size, 1);
+    uint8_t *whole = test_bytes_of("whole.safetensors", &size);
+    uint8_t *damaged = test_new(size, 1);
     for (size_t i = 0; i < 2 * size; i++) {
         thr_rank_model *back = NULL;
         memcpy(damaged, whole, size);
@@ -119,39 +105,34 @@ static void damaged_tensors_are_refused(void **state) {
         assert_memory_equal(thr_rank_model_weights(back), numbers, sizeof numbers);
         thr_rank_model_free(back);
     }
-    free(whole);
-    free(damaged);
     thr_context_free(context);
 }
 
-static void a_model_of_a_newer_version_is_refused_as_that(void **state) {
+TEST(a_model_of_a_newer_version_is_refused_as_that) {
     static const char key[] = "\"thresher.rank\":\"";
     (void)state;
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     thr_rank_model *model = model_of(context), *back = NULL;
-    thr_error err;
     size_t at = 0, size;
-    assert_ok(thr_rank_model_save(model, "newer.safetensors", &err), &err);
-    uint8_t *text = test_read_file("newer.safetensors", &size);
+    expect_ok(thr_rank_model_save(model, "newer.safetensors", &err));
+    uint8_t *text = test_bytes_of("newer.safetensors", &size);
     while (at + sizeof key < size && memcmp(text + at, key, sizeof key - 1) != 0)
         at++;
     text[at + sizeof key - 1] = '2';
     test_write_file("newer.safetensors", text, size);
-    free(text);
-    assert_error(thr_rank_model_open(context, "newer.safetensors", &back, &err), THR_EVERSION, &err,
+    expect_error(thr_rank_model_open(context, "newer.safetensors", &back, &err), THR_EVERSION,
                  "a ranking model of version 2: this program reads version 1");
     thr_rank_model_free(model);
     thr_context_free(context);
 }
 
-static void scores_are_sums_of_features(void **state) {
-    (void)state;
+TEST(scores_are_sums_of_features) {
     thr_context *context = test_context(3, THR_ISA_BEST, NULL);
     enum { ROWS = 3000, DIMS = 11 };
     uint64_t rng = test_seed();
-    float *rows = test_array((size_t)ROWS * DIMS, sizeof *rows);
-    double *labels = test_array(ROWS, sizeof *labels), *scores = test_array(ROWS, sizeof *scores), weights[DIMS + 1];
-    uint64_t *queries = test_array(ROWS, sizeof *queries);
+    float *rows = test_new((size_t)ROWS * DIMS, sizeof *rows);
+    double *labels = test_new(ROWS, sizeof *labels), *scores = test_new(ROWS, sizeof *scores), weights[DIMS + 1];
+    uint64_t *queries = test_new(ROWS, sizeof *queries);
     test_gaussian(&rng, rows, (size_t)ROWS * DIMS);
     for (size_t d = 0; d <= DIMS; d++)
         weights[d] = (double)d - 3.5;
@@ -160,10 +141,9 @@ static void scores_are_sums_of_features(void **state) {
     const thr_matrix matrix = thr_matrix_f32(rows, ROWS, DIMS);
     thr_ranking *ranking = NULL;
     thr_rank_model *model = NULL, *narrow = NULL;
-    thr_error err;
-    assert_ok(thr_ranking_from_matrix(context, &matrix, labels, queries, &ranking, &err), &err);
-    assert_ok(thr_rank_model_from_weights(context, weights, DIMS + 1, &model, &err), &err);
-    assert_ok(thr_rank_model_predict(model, ranking, scores, &err), &err);
+    expect_ok(thr_ranking_from_matrix(context, &matrix, labels, queries, &ranking, &err));
+    expect_ok(thr_rank_model_from_weights(context, weights, DIMS + 1, &model, &err));
+    expect_ok(thr_rank_model_predict(model, ranking, scores, &err));
     const thr_ranking_view view = thr_ranking_get_view(ranking);
     for (size_t r = 0; r < ROWS; r++) {
         const float *x = rows + (view.rows != NULL ? view.rows[r] : r) * DIMS;
@@ -172,21 +152,16 @@ static void scores_are_sums_of_features(void **state) {
             sum += weights[d] * (double)x[d];
         assert_case(fabs(sum - scores[r]) < 1e-12, "row %zu: %.17g is not %.17g", r, scores[r], sum);
     }
-    assert_ok(thr_rank_model_from_weights(context, weights, DIMS - 1, &narrow, &err), &err);
-    assert_error(thr_rank_model_predict(narrow, ranking, scores, &err), THR_EDIM, &err,
+    expect_ok(thr_rank_model_from_weights(context, weights, DIMS - 1, &narrow, &err));
+    expect_error(thr_rank_model_predict(narrow, ranking, scores, &err), THR_EDIM,
                  "rows of 11 features for a model of 10");
     thr_rank_model_free(model);
     thr_rank_model_free(narrow);
     thr_ranking_free(ranking);
-    free(rows);
-    free(labels);
-    free(scores);
-    free(queries);
     thr_context_free(context);
 }
 
-static void every_allocation_may_fail(void **state) {
-    (void)state;
+TEST(every_allocation_may_fail) {
     test_memory memory = {0};
     thr_context *context = test_context(1, THR_ISA_BEST, &memory);
     static const char *const paths[] = {"f.safetensors", "f.txt"};
@@ -195,7 +170,6 @@ static void every_allocation_may_fail(void **state) {
         test_oom oom = test_oom_start(&memory);
         while (test_oom_next(&oom)) {
             thr_rank_model *back = NULL;
-            thr_error err;
             test_oom_arm(&oom);
             const thr_status status = job < 2 ? thr_rank_model_save(model, paths[job], &err)
                                               : thr_rank_model_open(context, paths[job - 2], &back, &err);
@@ -220,7 +194,6 @@ static void naive_order(const uint64_t *ids, const double *scores, size_t n, siz
         taken[best] = true;
         order[place] = best;
     }
-    free(taken);
 }
 
 enum { MOST_CANDIDATES = 70, FEATURES = 11 };
@@ -232,16 +205,14 @@ static void predict(const thr_rank_model *model, thr_context *context, const flo
     uint64_t queries[MOST_CANDIDATES + 1] = {0};
     const thr_matrix rows = thr_matrix_f32(features, n, FEATURES);
     thr_ranking *ranking = NULL;
-    thr_error err;
     if (n == 0)
         return;
-    assert_ok(thr_ranking_from_matrix(context, &rows, labels, queries, &ranking, &err), &err);
-    assert_ok(thr_rank_model_predict(model, ranking, scores, &err), &err);
+    expect_ok(thr_ranking_from_matrix(context, &rows, labels, queries, &ranking, &err));
+    expect_ok(thr_rank_model_predict(model, ranking, scores, &err));
     thr_ranking_free(ranking);
 }
 
-static void candidates_come_in_the_order_of_scores_and_ids(void **state) {
-    (void)state;
+TEST(candidates_come_in_the_order_of_scores_and_ids) {
     uint64_t rng = test_seed();
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     for (size_t n = 0; n <= MOST_CANDIDATES; n++) {
@@ -251,7 +222,6 @@ static void candidates_come_in_the_order_of_scores_and_ids(void **state) {
         size_t order[MOST_CANDIDATES + 1], places[MOST_CANDIDATES + 1];
         const uint64_t n_values = n % 3 == 0 ? 1 : 3; /* many equal scores */
         thr_rank_model *model = NULL;
-        thr_error err;
         for (size_t f = 0; f < FEATURES; f++)
             weights[f] = (double)thr_rng_below(&rng, 1000) / 300 - 1.5;
         for (size_t i = 0; i < n; i++) {
@@ -259,13 +229,12 @@ static void candidates_come_in_the_order_of_scores_and_ids(void **state) {
             for (size_t f = 0; f < 2; f++)
                 features[i * FEATURES + f] = (float)thr_rng_below(&rng, n_values);
         }
-        assert_ok(thr_rank_model_from_weights(context, weights, FEATURES, &model, &err), &err);
+        expect_ok(thr_rank_model_from_weights(context, weights, FEATURES, &model, &err));
         predict(model, context, features, n, scores);
         naive_order(before, scores, n, order);
-        assert_ok(thr_rank_model_rerank(model,
+        expect_ok(thr_rank_model_rerank(model,
                                         &(thr_matrix){features, n, FEATURES, THR_DTYPE_F32, (FEATURES) * sizeof(float)},
-                                        ids, found, n % 2 == 0 ? places : NULL, &err),
-                  &err);
+                                        ids, found, n % 2 == 0 ? places : NULL, &err));
         for (size_t i = 0; i < n; i++) {
             assert_int_equal(ids[i], before[order[i]]);
             assert_true(found[i] == scores[order[i]]);
@@ -277,14 +246,12 @@ static void candidates_come_in_the_order_of_scores_and_ids(void **state) {
     thr_context_free(context);
 }
 
-static void candidates_that_cannot_be_ordered_are_refused(void **state) {
-    (void)state;
+TEST(candidates_that_cannot_be_ordered_are_refused) {
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     thr_rank_model *model = model_of(context);
     float features[2 * N] = {0};
     uint64_t ids[2] = {9, 4};
     double scores[2];
-    thr_error err;
     assert_int_equal(thr_rank_model_rerank(model,
                                            &(thr_matrix){features, 2, N - 1, THR_DTYPE_F32, (N - 1) * sizeof(float)},
                                            ids, scores, NULL, &err),
@@ -311,20 +278,17 @@ static void candidates_that_cannot_be_ordered_are_refused(void **state) {
     thr_context_free(context);
 }
 
-static void weights_that_are_no_model_are_refused(void **state) {
-    (void)state;
+TEST(weights_that_are_no_model_are_refused) {
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     const double weights[] = {1, 2, 3, 4, (double)NAN, 6};
     thr_rank_model *none = NULL;
-    thr_error err;
-    assert_error(thr_rank_model_from_weights(context, weights, 6, &none, &err), THR_ERANGE, &err, "feature 5 is nan");
-    assert_error(thr_rank_model_from_weights(context, weights, 0, &none, &err), THR_EDIM, &err, "0 features");
+    expect_error(thr_rank_model_from_weights(context, weights, 6, &none, &err), THR_ERANGE, "feature 5 is nan");
+    expect_error(thr_rank_model_from_weights(context, weights, 0, &none, &err), THR_EDIM, "0 features");
     assert_null(none);
     thr_context_free(context);
 }
 
-static void scores_that_overflow_are_refused_with_their_row(void **state) {
-    (void)state;
+TEST(scores_that_overflow_are_refused_with_their_row) {
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     enum { ROWS = 5 };
     static const float sparse_values[ROWS] = {1, 1, 1, 3e38f, 1};
@@ -336,31 +300,14 @@ static void scores_that_overflow_are_refused_with_their_row(void **state) {
     thr_ranking *rankings[2] = {NULL, NULL};
     thr_rank_model *model = NULL;
     double scores[ROWS];
-    thr_error err;
-    assert_ok(thr_rank_model_from_weights(context, weights, 1, &model, &err), &err);
-    assert_ok(thr_ranking_from_matrix(context, &matrix, labels, queries, &rankings[0], &err), &err);
-    assert_ok(thr_ranking_from_csr(context, &csr, labels, queries, &rankings[1], &err), &err);
+    expect_ok(thr_rank_model_from_weights(context, weights, 1, &model, &err));
+    expect_ok(thr_ranking_from_matrix(context, &matrix, labels, queries, &rankings[0], &err));
+    expect_ok(thr_ranking_from_csr(context, &csr, labels, queries, &rankings[1], &err));
     for (size_t i = 0; i < 2; i++) {
-        assert_error(thr_rank_model_predict(model, rankings[i], scores, &err), THR_ERANGE, &err,
+        expect_error(thr_rank_model_predict(model, rankings[i], scores, &err), THR_ERANGE,
                      "row 3 (from 0) has a score of inf");
         thr_ranking_free(rankings[i]);
     }
     thr_rank_model_free(model);
     thr_context_free(context);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(files_keep_every_bit),
-        cmocka_unit_test(texts_are_models_or_refused_with_a_reason),
-        cmocka_unit_test(damaged_tensors_are_refused),
-        cmocka_unit_test(a_model_of_a_newer_version_is_refused_as_that),
-        cmocka_unit_test(scores_are_sums_of_features),
-        cmocka_unit_test(weights_that_are_no_model_are_refused),
-        cmocka_unit_test(scores_that_overflow_are_refused_with_their_row),
-        cmocka_unit_test(candidates_come_in_the_order_of_scores_and_ids),
-        cmocka_unit_test(candidates_that_cannot_be_ordered_are_refused),
-        cmocka_unit_test(every_allocation_may_fail),
-    };
-    return test_run_group(tests);
 }

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rank_pair_tree.c - sums and counts over active pairs against going over pairs, for labels and scores of all kinds. */
-#include "support.h"
-
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
+#include "test.h"
 
 #include "rank/solver/pair_tree.h"
 
@@ -33,16 +29,16 @@ static void draw_levels(uint64_t *rng, uint32_t n, uint32_t *levels) {
 }
 
 static query make(uint64_t *rng, uint32_t n, double spread) {
-    query q = {.levels = test_array(n, sizeof(uint32_t))};
-    q.scores = test_array(n, sizeof(double));
-    q.values = test_array(n, sizeof(double));
-    q.low = test_array(n, sizeof(double));
-    q.high = test_array(n, sizeof(double));
-    q.both = test_array(n, sizeof(double));
-    q.prefixes = test_array(n + 2, sizeof(double));
-    q.rows = test_array(n, sizeof *q.rows);
-    q.spare = test_array(n, sizeof *q.spare);
-    q.counts = test_array(n, sizeof *q.counts);
+    query q = {.levels = test_new(n, sizeof(uint32_t))};
+    q.scores = test_new(n, sizeof(double));
+    q.values = test_new(n, sizeof(double));
+    q.low = test_new(n, sizeof(double));
+    q.high = test_new(n, sizeof(double));
+    q.both = test_new(n, sizeof(double));
+    q.prefixes = test_new(n + 2, sizeof(double));
+    q.rows = test_new(n, sizeof *q.rows);
+    q.spare = test_new(n, sizeof *q.spare);
+    q.counts = test_new(n, sizeof *q.counts);
     draw_levels(rng, n, q.levels);
     for (uint32_t u = 0; u < n; u++) {
         q.scores[u] = spread * (double)test_normal(rng);
@@ -52,31 +48,15 @@ static query make(uint64_t *rng, uint32_t n, double spread) {
     }
     size_t n_ranks = 0;
     const size_t n_nodes = thr_rank_pair_tree_shape(q.levels, n, NULL, &n_ranks);
-    thr_pair_node *nodes = test_array(n_nodes + 1, sizeof *nodes);
+    thr_pair_node *nodes = test_new(n_nodes + 1, sizeof *nodes);
     assert_int_equal(thr_rank_pair_tree_shape(q.levels, n, nodes, NULL), n_nodes);
     q.tree = (thr_pair_tree){.n = n,
                              .levels = q.levels,
                              .n_nodes = n_nodes,
                              .nodes = nodes,
-                             .ranks = test_array(n_ranks + 1, sizeof(uint16_t)),
-                             .masks = test_array(n, 1)};
+                             .ranks = test_new(n_ranks + 1, sizeof(uint16_t)),
+                             .masks = test_new(n, 1)};
     return q;
-}
-
-static void free_query(query *q) {
-    free((void *)(uintptr_t)q->tree.nodes);
-    free(q->tree.ranks);
-    free(q->tree.masks);
-    free(q->levels);
-    free(q->scores);
-    free(q->values);
-    free(q->low);
-    free(q->high);
-    free(q->both);
-    free(q->prefixes);
-    free(q->rows);
-    free(q->spare);
-    free(q->counts);
 }
 
 static void order(query *q, double margin) {
@@ -110,8 +90,7 @@ static void check_row(const query *q, double margin, uint32_t u) {
     assert_case(fabs(q->both[u] - (low + high)) <= 1e-14 * size, "row %u: %.17g together", u, q->both[u]);
 }
 
-static void sums_are_those_over_pairs(void **state) {
-    (void)state;
+TEST(sums_are_those_over_pairs) {
     uint64_t rng = test_seed();
     static const double spreads[] = {0, 0.2, 1, 5}, margins[] = {1, 1, 0x1p-1074};
     for (unsigned round = 0; round < ROUNDS; round++) {
@@ -122,13 +101,11 @@ static void sums_are_those_over_pairs(void **state) {
         assert_false(q.all);
         for (uint32_t u = 0; u < n; u++)
             check_row(&q, margin, u);
-        free_query(&q);
     }
 }
 
 /* Without an order, where no score is a margin above another one. */
-static void all_pairs_are_sums_by_level(void **state) {
-    (void)state;
+TEST(all_pairs_are_sums_by_level) {
     uint64_t rng = test_seed();
     for (unsigned round = 0; round < ROUNDS; round++) {
         const uint32_t n = 1 + (uint32_t)thr_rng_below(&rng, LONGEST);
@@ -140,13 +117,11 @@ static void all_pairs_are_sums_by_level(void **state) {
         thr_rank_pair_tree_sums(&q.tree, q.values, q.both, q.both, q.prefixes);
         for (uint32_t u = 0; u < n; u++)
             check_row(&q, 1, u);
-        free_query(&q);
     }
 }
 
 /* Differences of infinite scores are no numbers: which pairs there are is senseless then, and nothing worse. */
-static void infinite_scores_stay_within_bounds(void **state) {
-    (void)state;
+TEST(infinite_scores_stay_within_bounds) {
     uint64_t rng = test_seed();
     for (unsigned round = 0; round < ROUNDS; round++) {
         const uint32_t n = 1 + (uint32_t)thr_rng_below(&rng, LONGEST);
@@ -157,42 +132,27 @@ static void infinite_scores_stay_within_bounds(void **state) {
         order(&q, 1);
         for (uint32_t u = 0; u < n; u++)
             assert_true(q.counts[u].low <= u && q.counts[u].high < n - u);
-        free_query(&q);
     }
 }
 
 /* Nodes of more than 65,536 rows have wider ranks. Some rows are looked at. */
-static void long_queries_have_wide_ranks(void **state) {
-    (void)state;
+TEST(long_queries_have_wide_ranks) {
     uint64_t rng = test_seed();
     const uint32_t n = 150000;
     query q = make(&rng, n, 1);
     for (unsigned kind = 0; kind < 2; kind++) {
         if (kind == 1) { /* three levels, one of them large */
-            free(q.tree.ranks);
-            free((void *)(uintptr_t)q.tree.nodes);
             for (uint32_t u = 0; u < n; u++)
                 q.levels[u] = u < 5000 ? 0 : u < 80000 ? 1 : 2;
             size_t n_ranks = 0;
             q.tree.n_nodes = thr_rank_pair_tree_shape(q.levels, n, NULL, &n_ranks);
-            thr_pair_node *nodes = test_array(q.tree.n_nodes, sizeof *nodes);
+            thr_pair_node *nodes = test_new(q.tree.n_nodes, sizeof *nodes);
             (void)thr_rank_pair_tree_shape(q.levels, n, nodes, NULL);
             q.tree.nodes = nodes;
-            q.tree.ranks = test_array(n_ranks, sizeof(uint16_t));
+            q.tree.ranks = test_new(n_ranks, sizeof(uint16_t));
         }
         order(&q, 1);
         for (unsigned i = 0; i < 60; i++)
             check_row(&q, 1, (uint32_t)thr_rng_below(&rng, n));
     }
-    free_query(&q);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sums_are_those_over_pairs),
-        cmocka_unit_test(infinite_scores_stay_within_bounds),
-        cmocka_unit_test(all_pairs_are_sums_by_level),
-        cmocka_unit_test(long_queries_have_wide_ranks),
-    };
-    return test_run_group(tests);
 }

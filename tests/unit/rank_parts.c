@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rank_parts.c - training by parts has the bits of training the whole; wrong requests and parts are refused. */
-#include "pairs.h"
+#include "test.h"
 
-#include <stdlib.h>
-#include <string.h>
+#include "pairs.h"
 
 #include <thresher/rank.h>
 
@@ -13,16 +12,15 @@ enum { MOST_PARTS = 7 };
 static thr_ranking *open_rows(thr_context *context, const test_ranking *made, uint64_t first, uint64_t end) {
     const thr_ranking_view *view = &made->view;
     const uint64_t n = end - first;
-    uint64_t *queries = test_array(n, sizeof *queries), *starts = test_array(n + 1, sizeof *starts);
+    uint64_t *queries = test_new(n, sizeof *queries), *starts = test_new(n + 1, sizeof *starts);
     thr_ranking *ranking = NULL;
-    thr_error err;
     for (uint64_t q = 0; q < view->n_queries; q++)
         for (uint64_t r = view->offsets[q]; r < view->offsets[q + 1]; r++)
             if (r >= first && r < end)
                 queries[r - first] = q;
     if (view->dense != NULL) {
         const thr_matrix rows = thr_matrix_f32(view->dense + first * view->n_features, n, view->n_features);
-        assert_ok(thr_ranking_from_matrix(context, &rows, view->labels + first, queries, &ranking, &err), &err);
+        expect_ok(thr_ranking_from_matrix(context, &rows, view->labels + first, queries, &ranking, &err));
     } else {
         const uint64_t before = view->sparse.starts[first];
         for (uint64_t r = 0; r <= n; r++)
@@ -32,10 +30,8 @@ static thr_ranking *open_rows(thr_context *context, const test_ranking *made, ui
                               .values = view->sparse.values + before,
                               .n_rows = n,
                               .n_columns = view->n_features};
-        assert_ok(thr_ranking_from_csr(context, &rows, view->labels + first, queries, &ranking, &err), &err);
+        expect_ok(thr_ranking_from_csr(context, &rows, view->labels + first, queries, &ranking, &err));
     }
-    free(queries);
-    free(starts);
     return ranking;
 }
 
@@ -51,18 +47,18 @@ typedef struct scene {
     unsigned n_requests, stop_at; /* the request that fails; 0: none does */
 } scene;
 
-static thr_status run(void *user, const thr_rank_request *request, double *out, thr_error *err) {
+static thr_status run(void *user, const thr_rank_request *request, double *out, thr_error *error) {
     scene *s = user;
     const bool chained = request->task == THR_RANK_SCALES || request->task == THR_RANK_MATRIX;
     if (++s->n_requests == s->stop_at) {
-        *err = (thr_error){.status = THR_EIO};
+        *error = (thr_error){.status = THR_EIO};
         return THR_EIO;
     }
     for (size_t i = 0; i < s->whole.n_parts; i++) {
         thr_rank_request own = *request;
         if (own.costs != NULL)
             own.costs += s->starts[s->first_chunks[i]];
-        const thr_status status = thr_rank_part_run(s->parts[i], &own, out, err);
+        const thr_status status = thr_rank_part_run(s->parts[i], &own, out, error);
         if (status != THR_OK)
             return status;
         out += chained ? 0 : thr_rank_part_output_size(s->parts[i], request);
@@ -88,13 +84,13 @@ static void divide(scene *s, uint64_t *rng, size_t n_parts) {
 }
 
 static scene *make_scene(const test_ranking *made) {
-    scene *s = test_array(1, sizeof *s);
+    scene *s = test_new(1, sizeof *s);
     const uint64_t n = made->view.n_queries;
     memset(s, 0, sizeof *s);
     s->made = made;
-    s->values = test_array(n + 1, sizeof *s->values);
-    s->n_pairs = test_array(n, sizeof *s->n_pairs);
-    s->pair_weights = test_array(n, sizeof *s->pair_weights);
+    s->values = test_new(n + 1, sizeof *s->values);
+    s->n_pairs = test_new(n, sizeof *s->n_pairs);
+    s->pair_weights = test_new(n, sizeof *s->pair_weights);
     s->whole = (thr_rank_parts){.n_queries = n,
                                 .n_features = made->view.n_features,
                                 .offsets = made->view.offsets,
@@ -107,7 +103,7 @@ static scene *make_scene(const test_ranking *made) {
 }
 
 /* contexts: of the parts, in turns */
-static thr_status make_parts(scene *s, thr_context *const *contexts, const double *row_weights, thr_error *err) {
+static thr_status make_parts(scene *s, thr_context *const *contexts, const double *row_weights, thr_error *error) {
     const uint64_t *offsets = s->made->view.offsets;
     const size_t n_chunks = s->first_chunks[s->whole.n_parts];
     for (size_t i = 0; i < s->whole.n_parts; i++) {
@@ -117,7 +113,7 @@ static thr_status make_parts(scene *s, thr_context *const *contexts, const doubl
             s->rankings[i] = open_rows(contexts[i % 2], s->made, offsets[first], offsets[end]);
         const thr_status status =
             thr_rank_part_create(contexts[i % 2], s->rankings[i], &span,
-                                 row_weights != NULL ? row_weights + offsets[first] : NULL, &s->parts[i], err);
+                                 row_weights != NULL ? row_weights + offsets[first] : NULL, &s->parts[i], error);
         if (status != THR_OK)
             return status;
         thr_rank_part_queries(s->parts[i], s->n_pairs + first, s->pair_weights + first);
@@ -136,10 +132,6 @@ static void free_scene(scene *s) {
     free_parts(s);
     for (size_t i = 0; i < MOST_PARTS; i++)
         thr_ranking_free(s->rankings[i]);
-    free(s->values);
-    free(s->n_pairs);
-    free(s->pair_weights);
-    free(s);
 }
 
 /* Train the whole and the parts; every bit of model and report is the same, seconds apart. */
@@ -149,10 +141,9 @@ static void compare(scene *s, thr_context *context, const thr_rank_options *opti
     thr_rank_options own = *options, of_parts = *options;
     thr_rank_model *model = NULL, *by_parts = NULL;
     thr_rank_report report, reported;
-    thr_error err;
     own.row_weights = row_weights;
-    assert_ok(thr_rank_train(context, ranking, &own, &model, &report, &err), &err);
-    assert_ok(thr_rank_train_parts(context, &s->whole, &of_parts, &by_parts, &reported, &err), &err);
+    expect_ok(thr_rank_train(context, ranking, &own, &model, &report, &err));
+    expect_ok(thr_rank_train_parts(context, &s->whole, &of_parts, &by_parts, &reported, &err));
     assert_memory_equal(thr_rank_model_weights(model), thr_rank_model_weights(by_parts),
                         view->n_features * sizeof(double));
     reported.seconds = report.seconds;
@@ -166,8 +157,7 @@ static void compare(scene *s, thr_context *context, const thr_rank_options *opti
 }
 
 /* Dense and sparse rows, all methods and scales, weights, and so many queries that a part of them is solved first. */
-static void parts_have_the_bits_of_the_whole(void **state) {
-    (void)state;
+TEST(parts_have_the_bits_of_the_whole) {
     uint64_t rng = test_seed();
     thr_context *contexts[] = {test_context(1, THR_ISA_BEST, NULL), test_context(3, THR_ISA_SCALAR, NULL)};
     size_t most = 0;
@@ -175,7 +165,7 @@ static void parts_have_the_bits_of_the_whole(void **state) {
         const uint32_t n_features = round % 5 == 4 ? 60 : 2 + (uint32_t)thr_rng_below(&rng, 9);
         test_ranking *made = test_ranking_make(&rng, round % 4 == 3 ? 400 : 1 + thr_rng_below(&rng, 60), 30, n_features,
                                                TEST_LABELS_MIXED, round % 2 != 0);
-        double *weights = test_array(made->view.n_rows, sizeof *weights);
+        double *weights = test_new(made->view.n_rows, sizeof *weights);
         for (uint64_t r = 0; r < made->view.n_rows; r++)
             weights[r] = 0.25 * (double)thr_rng_below(&rng, 6);
         scene *s = make_scene(made);
@@ -184,17 +174,14 @@ static void parts_have_the_bits_of_the_whole(void **state) {
         options.method = (thr_rank_method)(round % 3);
         options.scale = (thr_rank_scale)(round / 3 % 3);
         for (size_t n_parts = 1; n_parts <= MOST_PARTS && test_pairs_count(made) > 0; n_parts += 3) {
-            thr_error err;
             divide(s, &rng, n_parts);
             most = most > s->whole.n_parts ? most : s->whole.n_parts;
-            assert_ok(make_parts(s, contexts, round % 3 == 1 ? weights : NULL, &err), &err);
+            expect_ok(make_parts(s, contexts, round % 3 == 1 ? weights : NULL, &err));
             compare(s, contexts[round % 2], &options, round % 3 == 1 ? weights : NULL);
             free_scene(s);
             s = make_scene(made);
         }
         free_scene(s);
-        free(weights);
-        test_ranking_free(made);
     }
     assert_true(most > 3);
     thr_context_free(contexts[0]);
@@ -202,16 +189,14 @@ static void parts_have_the_bits_of_the_whole(void **state) {
 }
 
 static scene *some_scene(thr_context *const *contexts, uint64_t *rng, test_ranking **made) {
-    thr_error err;
     *made = test_ranking_make(rng, 40, 12, 3, TEST_LABELS_FEW, false);
     scene *s = make_scene(*made);
     divide(s, rng, 3);
-    assert_ok(make_parts(s, contexts, NULL, &err), &err);
+    expect_ok(make_parts(s, contexts, NULL, &err));
     return s;
 }
 
-static void a_failure_of_a_part_ends_the_training(void **state) {
-    (void)state;
+TEST(a_failure_of_a_part_ends_the_training) {
     uint64_t rng = test_seed();
     thr_context *contexts[] = {test_context(1, THR_ISA_BEST, NULL), test_context(1, THR_ISA_BEST, NULL)};
     test_ranking *made;
@@ -219,7 +204,6 @@ static void a_failure_of_a_part_ends_the_training(void **state) {
     thr_status status = THR_EIO;
     for (unsigned at = 1; status == THR_EIO; at++) {
         thr_rank_model *model = NULL;
-        thr_error err;
         s->n_requests = 0;
         s->stop_at = at;
         status = thr_rank_train_parts(contexts[0], &s->whole, NULL, &model, NULL, &err);
@@ -229,53 +213,48 @@ static void a_failure_of_a_part_ends_the_training(void **state) {
     }
     assert_int_equal(status, THR_OK);
     free_scene(s);
-    test_ranking_free(made);
     thr_context_free(contexts[0]);
     thr_context_free(contexts[1]);
 }
 
-static void what_makes_no_sense_is_refused(void **state) {
-    (void)state;
+TEST(what_makes_no_sense_is_refused) {
     uint64_t rng = test_seed();
     thr_context *contexts[] = {test_context(1, THR_ISA_BEST, NULL), test_context(1, THR_ISA_BEST, NULL)};
     test_ranking *made;
     scene *s = some_scene(contexts, &rng, &made);
     thr_rank_part *part = NULL;
     thr_rank_model *model = NULL;
-    thr_error err;
     const size_t n = s->first_chunks[s->whole.n_parts];
     const thr_rank_span empty = {2, 2, n, s->starts}, beyond = {0, n + 1, n, s->starts}, other = {0, n, n, s->starts};
     double out[64], v[3] = {0};
-    assert_error(thr_rank_part_create(contexts[0], s->rankings[0], &empty, NULL, &part, &err), THR_EINVAL, &err,
+    expect_error(thr_rank_part_create(contexts[0], s->rankings[0], &empty, NULL, &part, &err), THR_EINVAL,
                  "expected first < end");
-    assert_error(thr_rank_part_create(contexts[0], s->rankings[0], &beyond, NULL, &part, &err), THR_EINVAL, &err,
+    expect_error(thr_rank_part_create(contexts[0], s->rankings[0], &beyond, NULL, &part, &err), THR_EINVAL,
                  "expected first < end");
-    assert_error(thr_rank_part_create(contexts[0], s->rankings[0], &other, NULL, &part, &err), THR_EDIM, &err,
+    expect_error(thr_rank_part_create(contexts[0], s->rankings[0], &other, NULL, &part, &err), THR_EDIM,
                  "but its chunks have 40");
     assert_null(part);
     const thr_rank_request product = {.task = THR_RANK_PRODUCT, .vector = v}, unknown = {.task = (thr_rank_task)9};
-    assert_error(thr_rank_part_run(s->parts[0], &product, out, &err), THR_EINVAL, &err, "the first request");
-    assert_error(thr_rank_part_run(s->parts[0], &unknown, out, &err), THR_EINVAL, &err, "the first request");
+    expect_error(thr_rank_part_run(s->parts[0], &product, out, &err), THR_EINVAL, "the first request");
+    expect_error(thr_rank_part_run(s->parts[0], &unknown, out, &err), THR_EINVAL, "the first request");
     thr_rank_options options;
     thr_rank_options_init(&options);
     options.row_weights = v;
-    assert_error(thr_rank_train_parts(contexts[0], &s->whole, &options, &model, NULL, &err), THR_EINVAL, &err,
+    expect_error(thr_rank_train_parts(contexts[0], &s->whole, &options, &model, NULL, &err), THR_EINVAL,
                  "give row weights to thr_rank_part_create");
     s->first_chunks[1] = 0;
-    assert_error(thr_rank_train_parts(contexts[0], &s->whole, NULL, &model, NULL, &err), THR_EINVAL, &err,
+    expect_error(thr_rank_train_parts(contexts[0], &s->whole, NULL, &model, NULL, &err), THR_EINVAL,
                  "part 0 has no chunks");
     s->whole.n_parts = 0;
-    assert_error(thr_rank_train_parts(contexts[0], &s->whole, NULL, &model, NULL, &err), THR_EINVAL, &err,
+    expect_error(thr_rank_train_parts(contexts[0], &s->whole, NULL, &model, NULL, &err), THR_EINVAL,
                  "expected at least one of each");
     assert_null(model);
     free_scene(s);
-    test_ranking_free(made);
     thr_context_free(contexts[0]);
     thr_context_free(contexts[1]);
 }
 
-static void every_allocation_may_fail(void **state) {
-    (void)state;
+TEST(every_allocation_may_fail) {
     uint64_t rng = test_seed();
     test_memory memory = {0};
     thr_context *context = test_context(1, THR_ISA_BEST, &memory), *both[] = {context, context};
@@ -285,7 +264,6 @@ static void every_allocation_may_fail(void **state) {
     test_oom oom = test_oom_start(&memory);
     while (test_oom_next(&oom)) {
         thr_rank_model *model = NULL;
-        thr_error err;
         test_oom_arm(&oom);
         thr_status status = make_parts(s, both, NULL, &err);
         if (status == THR_OK)
@@ -296,16 +274,5 @@ static void every_allocation_may_fail(void **state) {
         free_parts(s);
     }
     free_scene(s);
-    test_ranking_free(made);
     thr_context_free(context);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parts_have_the_bits_of_the_whole),
-        cmocka_unit_test(a_failure_of_a_part_ends_the_training),
-        cmocka_unit_test(what_makes_no_sense_is_refused),
-        cmocka_unit_test(every_allocation_may_fail),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

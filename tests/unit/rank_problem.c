@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rank_problem.c - RankSVM's function, gradient and products without pairs against sums over all pairs. */
-#include "pairs.h"
+#include "test.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
+#include "pairs.h"
 
 #include "rank/solver/problem.h"
 
@@ -21,7 +19,7 @@ static void assert_close(const double *a, const double *b, uint32_t n, double re
 }
 
 static double *random_vector(uint64_t *rng, uint32_t n, double scale) {
-    double *v = test_array(n, sizeof *v);
+    double *v = test_new(n, sizeof *v);
     for (uint32_t d = 0; d < n; d++)
         v[d] = scale * (double)test_normal(rng);
     return v;
@@ -38,35 +36,27 @@ typedef struct scene {
 static scene make_scene(thr_context *context, uint64_t *rng, test_labels labels, bool sparse) {
     scene s = {.n = 1 + (uint32_t)thr_rng_below(rng, 19)};
     do {
-        test_ranking_free(s.ranking);
         const uint32_t longest = 2 + (uint32_t)thr_rng_below(rng, 130);
         const uint64_t n_queries = 1 + thr_rng_below(rng, 12);
         s.ranking = test_ranking_make(rng, n_queries, longest, s.n, labels, sparse);
     } while (test_pairs_count(s.ranking) == 0);
-    thr_error err;
-    assert_ok(thr_rank_problem_create(context, &s.ranking->view, NULL, &s.problem, &err), &err);
+    expect_ok(thr_rank_problem_create(context, &s.ranking->view, NULL, &s.problem, &err));
     for (uint64_t q = 0; q < s.ranking->view.n_queries; q++)
         s.problem->costs[q] = (double)thr_rng_below(rng, 5) * 0.25;
     static const double scales[] = {0, 0.01, 0.1, 3};
     s.w = random_vector(rng, s.n, scales[thr_rng_below(rng, 4)]);
     s.v = random_vector(rng, s.n, 1);
-    s.a = test_array(s.n, sizeof(double));
-    s.b = test_array(s.n, sizeof(double));
+    s.a = test_new(s.n, sizeof(double));
+    s.b = test_new(s.n, sizeof(double));
     return s;
 }
 
 static void free_scene(scene *s) {
     thr_rank_problem_free(s->problem);
-    test_ranking_free(s->ranking);
-    free(s->w);
-    free(s->v);
-    free(s->a);
-    free(s->b);
 }
 
 static void sweep(thr_rank_problem *problem, bool on) {
-    thr_error err;
-    assert_ok(thr_rank_problem_sweep(problem, on, &err), &err);
+    expect_ok(thr_rank_problem_sweep(problem, on, &err));
 }
 
 static void check_scene(scene *s) {
@@ -90,8 +80,7 @@ static void check_scene(scene *s) {
 }
 
 /* By trees and by sweeps, which are set and unset between evaluations. */
-static void all_is_what_sums_over_pairs_are(void **state) {
-    (void)state;
+TEST(all_is_what_sums_over_pairs_are) {
     uint64_t rng = test_seed();
     thr_context *context = test_context(2, THR_ISA_BEST, NULL);
     for (unsigned round = 0; round < ROUNDS; round++) {
@@ -109,15 +98,14 @@ static void all_is_what_sums_over_pairs_are(void **state) {
 }
 
 /* Where no pair changes sides between both points: f is a parabola there, and its differences are exact. */
-static void gradients_and_products_are_differences(void **state) {
-    (void)state;
+TEST(gradients_and_products_are_differences) {
     uint64_t rng = test_seed();
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     for (unsigned round = 0; round < ROUNDS; round++) {
         scene s = make_scene(context, &rng, TEST_LABELS_MIXED, round % 2 != 0);
         const double h = 1e-6;
         double slope = 0;
-        double *there = test_array(s.n, sizeof *there);
+        double *there = test_new(s.n, sizeof *there);
         const double here = thr_rank_evaluate(s.problem, s.w, s.a, NULL);
         for (uint32_t d = 0; d < s.n; d++) {
             there[d] = s.w[d] + h * s.v[d];
@@ -133,14 +121,12 @@ static void gradients_and_products_are_differences(void **state) {
         const double rest = moved - here - h * slope - 0.5 * h * h * bend;
         assert_case(fabs(rest) <= 1e-12 * size + h * h * fabs(bend), "rest %g of slope %g, bend %g, f %g", rest, slope,
                     bend, here);
-        free(there);
         free_scene(&s);
     }
     thr_context_free(context);
 }
 
-static void threads_do_not_change_bits(void **state) {
-    (void)state;
+TEST(threads_do_not_change_bits) {
     uint64_t rng = test_seed();
     thr_context *one = test_context(1, THR_ISA_BEST, NULL), *three = test_context(3, THR_ISA_SCALAR, NULL);
     for (unsigned round = 0; round < 6; round++) {
@@ -150,8 +136,7 @@ static void threads_do_not_change_bits(void **state) {
         uint64_t n_pairs = 0, right[2];
         for (unsigned i = 0; i < 2; i++) {
             thr_rank_problem *problem;
-            thr_error err;
-            assert_ok(thr_rank_problem_create(i == 0 ? one : three, &ranking->view, NULL, &problem, &err), &err);
+            expect_ok(thr_rank_problem_create(i == 0 ? one : three, &ranking->view, NULL, &problem, &err));
             assert_true(problem->n_chunks > 8);
             sweep(problem, round >= 4);
             values[i] = thr_rank_evaluate(problem, w, gradients[i], diagonals[i]);
@@ -164,25 +149,20 @@ static void threads_do_not_change_bits(void **state) {
         assert_memory_equal(diagonals[0], diagonals[1], sizeof diagonals[0]);
         assert_memory_equal(products[0], products[1], sizeof products[0]);
         assert_int_equal(right[0], right[1]);
-        free(w);
-        free(v);
-        test_ranking_free(ranking);
     }
     thr_context_free(one);
     thr_context_free(three);
 }
 
 /* One query of 3,000 rows: deep trees, and levels of a thousand rows. */
-static void long_queries_are_summed_right(void **state) {
-    (void)state;
+TEST(long_queries_are_summed_right) {
     uint64_t rng = test_seed();
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     for (unsigned kind = TEST_LABELS_FEW; kind <= TEST_LABELS_ALL; kind++) {
         test_ranking *ranking = test_ranking_make(&rng, 1, 4500, 2, (test_labels)kind, false);
         thr_rank_problem *problem;
-        thr_error err;
         double w[2] = {0.3, 0.01}, v[2] = {1, -1}, got[2], wanted[2];
-        assert_ok(thr_rank_problem_create(context, &ranking->view, NULL, &problem, &err), &err);
+        expect_ok(thr_rank_problem_create(context, &ranking->view, NULL, &problem, &err));
         assert_true(ranking->view.n_rows > 2048);
         sweep(problem, kind == TEST_LABELS_MANY);
         const double value = thr_rank_evaluate(problem, w, got, NULL), by_pairs = test_pairs_value(ranking, NULL, w);
@@ -193,31 +173,25 @@ static void long_queries_are_summed_right(void **state) {
         test_pairs_product(ranking, NULL, w, v, wanted);
         assert_close(got, wanted, 2, 1e-10, "product");
         thr_rank_problem_free(problem);
-        test_ranking_free(ranking);
     }
     thr_context_free(context);
 }
 
-static void what_has_no_pairs_is_refused(void **state) {
-    (void)state;
+TEST(what_has_no_pairs_is_refused) {
     uint64_t rng = test_seed();
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     thr_rank_problem *problem = NULL;
-    thr_error err;
     test_ranking *equal = test_ranking_make(&rng, 3, 5, 2, TEST_LABELS_EQUAL, false);
-    assert_error(thr_rank_problem_create(context, &equal->view, NULL, &problem, &err), THR_EINVAL, &err,
+    expect_error(thr_rank_problem_create(context, &equal->view, NULL, &problem, &err), THR_EINVAL,
                  "in each of the 3 queries");
     assert_null(problem);
     test_ranking *lonely = test_ranking_make(&rng, 7, 1, 2, TEST_LABELS_ALL, false);
-    assert_error(thr_rank_problem_create(context, &lonely->view, NULL, &problem, &err), THR_EINVAL, &err,
+    expect_error(thr_rank_problem_create(context, &lonely->view, NULL, &problem, &err), THR_EINVAL,
                  "each of the 7 queries has one row");
-    test_ranking_free(equal);
-    test_ranking_free(lonely);
     thr_context_free(context);
 }
 
-static void every_allocation_may_fail(void **state) {
-    (void)state;
+TEST(every_allocation_may_fail) {
     uint64_t rng = test_seed();
     test_memory memory = {0};
     thr_context *context = test_context(2, THR_ISA_BEST, &memory);
@@ -225,7 +199,6 @@ static void every_allocation_may_fail(void **state) {
     test_oom oom = test_oom_start(&memory);
     while (test_oom_next(&oom)) {
         thr_rank_problem *problem = NULL;
-        thr_error err;
         test_oom_arm(&oom);
         thr_status status = thr_rank_problem_create(context, &ranking->view, NULL, &problem, &err);
         if (status == THR_OK)
@@ -234,15 +207,5 @@ static void every_allocation_may_fail(void **state) {
         assert_true(status == THR_OK || problem == NULL || !problem->sweeps);
         thr_rank_problem_free(problem);
     }
-    test_ranking_free(ranking);
     thr_context_free(context);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_is_what_sums_over_pairs_are), cmocka_unit_test(gradients_and_products_are_differences),
-        cmocka_unit_test(threads_do_not_change_bits),      cmocka_unit_test(long_queries_are_summed_right),
-        cmocka_unit_test(what_has_no_pairs_is_refused),    cmocka_unit_test(every_allocation_may_fail),
-    };
-    return test_run_group(tests);
 }

@@ -3,14 +3,7 @@
  * rank_ranking.c - rows of queries in any order against a naive grouping, from files, caches and arrays, dense and
  * sparse; arrays that are refused; every allocation failing.
  */
-#include "files.h"
-#include "support.h"
-
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+#include "test.h"
 
 #include <thresher/ranking.h>
 
@@ -113,12 +106,11 @@ static void write_given(const char *path, const given *g, bool queries) {
 }
 
 static int make_directory(void **state) {
-    (void)test_say_seed(state);
+    (void)state;
     return test_directory_make("rank_ranking");
 }
 
-static void rows_of_files_are_grouped_by_query(void **state) {
-    (void)state;
+TEST(rows_of_files_are_grouped_by_query) {
     uint64_t rng = test_seed();
     const char *path = test_path_of("a.svm"), *cache = test_path_of("a.svm.thr-cache");
     thr_context *context = test_context(2, THR_ISA_BEST, NULL);
@@ -134,8 +126,7 @@ static void rows_of_files_are_grouped_by_query(void **state) {
             options.without_queries = true;
             options.cache = again > 0;
             thr_ranking *ranking = NULL;
-            thr_error err;
-            assert_ok(thr_ranking_open(context, path, &options, &ranking, &err), &err);
+            expect_ok(thr_ranking_open(context, path, &options, &ranking, &err));
             check_view(ranking, &g, i % 5 != 0);
             size_t length;
             assert_null(thr_ranking_comment(ranking, g.n, &length));
@@ -148,14 +139,13 @@ static void rows_of_files_are_grouped_by_query(void **state) {
 }
 
 static thr_status from_csr(thr_context *context, const given *g, const uint64_t *queries, thr_ranking **ranking,
-                           thr_error *err) {
+                           thr_error *error) {
     const thr_csr csr = {
         .starts = g->starts, .columns = g->columns, .values = g->values, .n_rows = g->n, .n_columns = WIDTH};
-    return thr_ranking_from_csr(context, &csr, g->labels, queries, ranking, err);
+    return thr_ranking_from_csr(context, &csr, g->labels, queries, ranking, error);
 }
 
-static void rows_of_arrays_are_grouped_by_query(void **state) {
-    (void)state;
+TEST(rows_of_arrays_are_grouped_by_query) {
     uint64_t rng = test_seed() + 1;
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     for (size_t i = 0; i < 100; i++) {
@@ -164,11 +154,10 @@ static void rows_of_arrays_are_grouped_by_query(void **state) {
         const uint64_t *queries = g.queries;
         const thr_matrix matrix = thr_matrix_f32(g.dense, g.n, WIDTH);
         thr_ranking *ranking = NULL;
-        thr_error err;
         if (i % 2 != 0)
-            assert_ok(from_csr(context, &g, queries, &ranking, &err), &err);
+            expect_ok(from_csr(context, &g, queries, &ranking, &err));
         else
-            assert_ok(thr_ranking_from_matrix(context, &matrix, g.labels, queries, &ranking, &err), &err);
+            expect_ok(thr_ranking_from_matrix(context, &matrix, g.labels, queries, &ranking, &err));
         check_view(ranking, &g, true);
         thr_ranking_free(ranking);
     }
@@ -181,14 +170,12 @@ static void rows_of_arrays_are_grouped_by_query(void **state) {
     do {                                                                                                               \
         given g = right;                                                                                               \
         thr_ranking *ranking = NULL;                                                                                   \
-        thr_error err;                                                                                                 \
         (change);                                                                                                      \
-        assert_error(from_csr(context, &g, g.queries, &ranking, &err), (status), &err, (part));                        \
+        expect_error(from_csr(context, &g, g.queries, &ranking, &err), (status), (part));                              \
         assert_null(ranking);                                                                                          \
     } while (0)
 
-static void sparse_rows_that_make_no_sense_are_refused(void **state) {
-    (void)state;
+TEST(sparse_rows_that_make_no_sense_are_refused) {
     uint64_t rng = test_seed() + 2;
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     given right;
@@ -204,37 +191,34 @@ static void sparse_rows_that_make_no_sense_are_refused(void **state) {
     thr_context_free(context);
 }
 
-static void dense_rows_and_options_that_make_no_sense_are_refused(void **state) {
-    (void)state;
+TEST(dense_rows_and_options_that_make_no_sense_are_refused) {
     uint64_t rng = test_seed() + 2;
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     given g;
     make_given(&g, &rng, 100, 2, false);
     thr_ranking *ranking = NULL;
-    thr_error err;
     g.dense[2 * WIDTH + 5] = NAN;
     thr_matrix matrix = thr_matrix_f32(g.dense, 3, WIDTH);
-    assert_error(thr_ranking_from_matrix(context, &matrix, g.labels, g.queries, &ranking, &err), THR_ERANGE, &err,
+    expect_error(thr_ranking_from_matrix(context, &matrix, g.labels, g.queries, &ranking, &err), THR_ERANGE,
                  "row 2: value 5 is nan, not a finite float32");
     matrix.n_dims = 0;
-    assert_error(thr_ranking_from_matrix(context, &matrix, g.labels, g.queries, &ranking, &err), THR_EDIM, &err,
+    expect_error(thr_ranking_from_matrix(context, &matrix, g.labels, g.queries, &ranking, &err), THR_EDIM,
                  "0 features: a ranking has 1 to 2147483647");
     matrix = (thr_matrix){.data = g.dense, .n_rows = 1, .n_dims = 1, .dtype = THR_DTYPE_NONE, .stride = 4};
-    assert_error(thr_ranking_from_matrix(context, &matrix, g.labels, g.queries, &ranking, &err), THR_EINVAL, &err,
+    expect_error(thr_ranking_from_matrix(context, &matrix, g.labels, g.queries, &ranking, &err), THR_EINVAL,
                  "features of dtype none");
-    assert_error(thr_ranking_from_matrix(context, NULL, g.labels, g.queries, &ranking, &err), THR_EINVAL, &err,
+    expect_error(thr_ranking_from_matrix(context, NULL, g.labels, g.queries, &ranking, &err), THR_EINVAL,
                  "the features of a ranking are NULL");
     matrix = thr_matrix_f32(g.dense, 2, WIDTH);
-    assert_error(
-        thr_ranking_from_matrix(context, &matrix, g.labels, NULL, &ranking, &err), THR_EINVAL, &err,
+    expect_error(
+        thr_ranking_from_matrix(context, &matrix, g.labels, NULL, &ranking, &err), THR_EINVAL,
         "the queries of a ranking are NULL: pairs are of rows of one query, so give the query of each row, or the "
         "same number for all rows");
     assert_null(ranking);
     thr_context_free(context);
 }
 
-static void every_allocation_may_fail(void **state) {
-    (void)state;
+TEST(every_allocation_may_fail) {
     uint64_t rng = test_seed() + 3;
     for (int dense = 0; dense < 2; dense++) {
         test_memory memory = {0};
@@ -245,7 +229,6 @@ static void every_allocation_may_fail(void **state) {
         test_oom oom = test_oom_start(&memory);
         while (test_oom_next(&oom)) {
             thr_ranking *ranking = NULL;
-            thr_error err;
             test_oom_arm(&oom);
             const thr_status status =
                 dense != 0 ? thr_ranking_from_matrix(context, &matrix, g.labels, g.queries, &ranking, &err)
@@ -258,13 +241,4 @@ static void every_allocation_may_fail(void **state) {
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_of_files_are_grouped_by_query),
-        cmocka_unit_test(rows_of_arrays_are_grouped_by_query),
-        cmocka_unit_test(sparse_rows_that_make_no_sense_are_refused),
-        cmocka_unit_test(dense_rows_and_options_that_make_no_sense_are_refused),
-        cmocka_unit_test(every_allocation_may_fail),
-    };
-    return cmocka_run_group_tests(tests, make_directory, test_directory_remove);
-}
+TEST_GROUP(make_directory, test_directory_remove)

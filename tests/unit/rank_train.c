@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rank_train.c - RankSVM's least by both methods against a naive solver; warm starts, costs, folds. */
-#include "pairs.h"
+#include "test.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
+#include "pairs.h"
 
 #include <thresher/rank.h>
 
@@ -17,24 +15,21 @@ static const char *const METHODS[N_METHODS] = {"line search", "trust region", "s
 /* The ranking as thr_ranking_from_matrix or _csr has it. */
 static thr_ranking *open_ranking(thr_context *context, const test_ranking *made) {
     const thr_ranking_view *view = &made->view;
-    uint64_t *queries = test_array(view->n_rows, sizeof *queries);
+    uint64_t *queries = test_new(view->n_rows, sizeof *queries);
     thr_ranking *ranking = NULL;
-    thr_error err;
     for (uint64_t q = 0; q < view->n_queries; q++)
         for (uint64_t r = view->offsets[q]; r < view->offsets[q + 1]; r++)
             queries[r] = q;
     const thr_matrix dense = thr_matrix_f32(made->dense, view->n_rows, view->n_features);
-    assert_ok(view->dense != NULL ? thr_ranking_from_matrix(context, &dense, view->labels, queries, &ranking, &err)
-                                  : thr_ranking_from_csr(context, &view->sparse, view->labels, queries, &ranking, &err),
-              &err);
-    free(queries);
+    expect_ok(view->dense != NULL
+                  ? thr_ranking_from_matrix(context, &dense, view->labels, queries, &ranking, &err)
+                  : thr_ranking_from_csr(context, &view->sparse, view->labels, queries, &ranking, &err));
     return ranking;
 }
 
 static test_ranking *some_ranking(uint64_t *rng, uint32_t n_features, test_labels labels, bool sparse) {
     test_ranking *made = NULL;
     do {
-        test_ranking_free(made);
         const uint64_t n_queries = 2 + thr_rng_below(rng, 6);
         const uint32_t longest = 3 + (uint32_t)thr_rng_below(rng, 25);
         made = test_ranking_make(rng, n_queries, longest, n_features, labels, sparse);
@@ -58,13 +53,12 @@ static void check_method(const test_ranking *made, const thr_ranking *ranking, t
     thr_rank_options options;
     thr_rank_model *model = NULL;
     thr_rank_report report;
-    thr_error err;
     thr_rank_options_init(&options);
     options.c = c;
     options.epsilon = 1e-8;
     options.most_steps = 1000;
     options.method = (thr_rank_method)method;
-    assert_ok(thr_rank_train(context, ranking, &options, &model, &report, &err), &err);
+    expect_ok(thr_rank_train(context, ranking, &options, &model, &report, &err));
     assert_case(report.converged && report.gradient_norm <= 1e-8 * report.first_gradient_norm,
                 "method %u: gradient %g of %g after %u steps", method, report.gradient_norm, report.first_gradient_norm,
                 report.n_steps);
@@ -77,8 +71,7 @@ static void check_method(const test_ranking *made, const thr_ranking *ranking, t
     thr_rank_model_free(model);
 }
 
-static void the_least_is_that_of_a_naive_solver(void **state) {
-    (void)state;
+TEST(the_least_is_that_of_a_naive_solver) {
     uint64_t rng = test_seed();
     thr_context *context = test_context(2, THR_ISA_BEST, NULL);
     for (unsigned round = 0; round < ROUNDS; round++) {
@@ -86,17 +79,14 @@ static void the_least_is_that_of_a_naive_solver(void **state) {
         const test_labels labels = round % 4 == 3 ? TEST_LABELS_MIXED : (test_labels)(round % 4);
         test_ranking *made = some_ranking(&rng, n, labels, round % 2 != 0);
         thr_ranking *ranking = open_ranking(context, made);
-        double *costs = test_array(made->view.n_queries, sizeof *costs), *w = test_array(n, sizeof *w);
+        double *costs = test_new(made->view.n_queries, sizeof *costs), *w = test_new(n, sizeof *w);
         static const double cs[] = {0.001, 1, 30};
         for (uint64_t q = 0; q < made->view.n_queries; q++)
             costs[q] = cs[round % 3];
         const double least = test_pairs_solve(made, costs, w);
         for (unsigned method = 0; method < N_METHODS; method++)
             check_method(made, ranking, context, method, cs[round % 3], costs, least);
-        free(costs);
-        free(w);
         thr_ranking_free(ranking);
-        test_ranking_free(made);
     }
     thr_context_free(context);
 }
@@ -104,18 +94,16 @@ static void the_least_is_that_of_a_naive_solver(void **state) {
 static thr_rank_model *train(thr_context *context, const thr_ranking *ranking, const thr_rank_options *options,
                              thr_rank_report *report) {
     thr_rank_model *model = NULL;
-    thr_error err;
-    assert_ok(thr_rank_train(context, ranking, options, &model, report, &err), &err);
+    expect_ok(thr_rank_train(context, ranking, options, &model, report, &err));
     return model;
 }
 
 /* So many queries that a part of them is solved first; with one method, none are. */
-static void many_queries_have_the_least_of_all(void **state) {
-    (void)state;
+TEST(many_queries_have_the_least_of_all) {
     uint64_t rng = test_seed();
     thr_context *contexts[] = {test_context(1, THR_ISA_BEST, NULL), test_context(3, THR_ISA_SCALAR, NULL)};
     test_ranking *made = test_ranking_make(&rng, 900, 8, 6, TEST_LABELS_MIXED, false);
-    double *costs = test_array(made->view.n_queries, sizeof *costs), w[6] = {0};
+    double *costs = test_new(made->view.n_queries, sizeof *costs), w[6] = {0};
     thr_rank_options options;
     thr_rank_model *models[3];
     thr_rank_options_init(&options);
@@ -136,15 +124,12 @@ static void many_queries_have_the_least_of_all(void **state) {
     assert_memory_equal(thr_rank_model_weights(models[0]), thr_rank_model_weights(models[1]), 6 * sizeof(double));
     for (unsigned i = 0; i < 3; i++)
         thr_rank_model_free(models[i]);
-    free(costs);
-    test_ranking_free(made);
     thr_context_free(contexts[0]);
     thr_context_free(contexts[1]);
 }
 
 /* Features that are mixed of others on scales of their own: M has their correlations, scales alone are not enough. */
-static void features_that_go_together_take_few_products(void **state) {
-    (void)state;
+TEST(features_that_go_together_take_few_products) {
     enum { N = 24 };
     uint64_t rng = test_seed();
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
@@ -171,7 +156,6 @@ static void features_that_go_together_take_few_products(void **state) {
     assert_case(report.converged && report.n_products <= 10 * (uint64_t)report.n_steps, "%llu products in %u steps",
                 (unsigned long long)report.n_products, report.n_steps);
     thr_ranking_free(ranking);
-    test_ranking_free(made);
     thr_context_free(context);
 }
 
@@ -186,8 +170,7 @@ static void note_step(void *user, const thr_rank_step *step) {
     told->steps[told->n++] = *step;
 }
 
-static void every_step_is_reported(void **state) {
-    (void)state;
+TEST(every_step_is_reported) {
     uint64_t rng = test_seed();
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     test_ranking *made = test_ranking_make(&rng, 20, 30, 8, TEST_LABELS_FEW, false);
@@ -220,19 +203,16 @@ static void every_step_is_reported(void **state) {
         }
     }
     thr_ranking_free(ranking);
-    test_ranking_free(made);
     thr_context_free(context);
 }
 
-static void a_model_to_start_with_saves_steps(void **state) {
-    (void)state;
+TEST(a_model_to_start_with_saves_steps) {
     uint64_t rng = test_seed();
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     test_ranking *made = test_ranking_make(&rng, 20, 30, 8, TEST_LABELS_FEW, false);
     thr_ranking *ranking = open_ranking(context, made);
     thr_rank_options options;
     thr_rank_report cold, warm;
-    thr_error err;
     thr_rank_options_init(&options);
     thr_rank_model *model = train(context, ranking, &options, &cold), *again = NULL;
     assert_true(cold.n_steps > 1 && cold.n_products > cold.n_steps);
@@ -243,29 +223,27 @@ static void a_model_to_start_with_saves_steps(void **state) {
     assert_memory_equal(thr_rank_model_weights(model), thr_rank_model_weights(again), 8 * sizeof(double));
 
     thr_rank_model *narrow = NULL;
-    assert_ok(thr_rank_model_from_weights(context, thr_rank_model_weights(model), 7, &narrow, &err), &err);
+    expect_ok(thr_rank_model_from_weights(context, thr_rank_model_weights(model), 7, &narrow, &err));
     options.start = narrow;
     thr_rank_model *none = model;
-    assert_error(thr_rank_train(context, ranking, &options, &none, NULL, &err), THR_EDIM, &err,
+    expect_error(thr_rank_train(context, ranking, &options, &none, NULL, &err), THR_EDIM,
                  "the initial model has 7 features, the rows have 8");
     assert_null(none);
     thr_rank_model_free(narrow);
     thr_rank_model_free(again);
     thr_rank_model_free(model);
     thr_ranking_free(ranking);
-    test_ranking_free(made);
     thr_context_free(context);
 }
 
 /* Scales only change costs, and so do weights: a weight of 2 is a query that is there twice. */
-static void scales_and_weights_are_costs(void **state) {
-    (void)state;
+TEST(scales_and_weights_are_costs) {
     uint64_t rng = test_seed();
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     test_ranking *made = some_ranking(&rng, 5, TEST_LABELS_ALL, false);
     thr_ranking *ranking = open_ranking(context, made);
     const uint64_t n = made->view.n_queries;
-    double *costs = test_array(n, sizeof *costs), *weights = test_array(n, sizeof *weights);
+    double *costs = test_new(n, sizeof *costs), *weights = test_new(n, sizeof *weights);
     for (unsigned scale = 0; scale < 3; scale++) {
         thr_rank_options options;
         thr_rank_report report;
@@ -286,21 +264,18 @@ static void scales_and_weights_are_costs(void **state) {
         assert_least(&report, least, "a scale");
         thr_rank_model_free(model);
     }
-    free(costs);
-    free(weights);
     thr_ranking_free(ranking);
-    test_ranking_free(made);
     thr_context_free(context);
 }
 
 /* Each row of a ranking, repeated by its weight. */
 static test_ranking *repeat(const test_ranking *made, const double *weights, uint32_t n_features) {
-    test_ranking *copies = test_array(1, sizeof *copies);
+    test_ranking *copies = test_new(1, sizeof *copies);
     const thr_ranking_view *view = &made->view;
-    copies->offsets = test_array(view->n_queries + 1, sizeof(uint64_t));
-    copies->queries = test_array(view->n_queries, sizeof(uint64_t));
-    copies->labels = test_array(3 * view->n_rows, sizeof(double));
-    copies->dense = test_array(3 * view->n_rows * n_features, sizeof(float));
+    copies->offsets = test_new(view->n_queries + 1, sizeof(uint64_t));
+    copies->queries = test_new(view->n_queries, sizeof(uint64_t));
+    copies->labels = test_new(3 * view->n_rows, sizeof(double));
+    copies->dense = test_new(3 * view->n_rows * n_features, sizeof(float));
     uint64_t n = 0;
     for (uint64_t q = 0; q < view->n_queries; q++) {
         copies->offsets[q] = n;
@@ -323,7 +298,7 @@ static test_ranking *repeat(const test_ranking *made, const double *weights, uin
 /* A weight of 2 is a row that is there twice, of 0 one that is not there, whatever C is the cost of. */
 /* What a pair of each query costs where C is 2; a query without pairs costs nothing. The caller frees them. */
 static double *pair_costs(const test_ranking *ranking, thr_rank_scale scale) {
-    double *costs = test_array(ranking->view.n_queries, sizeof *costs);
+    double *costs = test_new(ranking->view.n_queries, sizeof *costs);
     for (uint64_t q = 0; q < ranking->view.n_queries; q++) {
         const thr_ranking_view one = {
             .offsets = ranking->offsets + q, .n_queries = 1, .labels = ranking->labels, .n_rows = ranking->view.n_rows};
@@ -335,8 +310,7 @@ static double *pair_costs(const test_ranking *ranking, thr_rank_scale scale) {
     return costs;
 }
 
-static void rows_weigh_as_often_as_they_are_there(void **state) {
-    (void)state;
+TEST(rows_weigh_as_often_as_they_are_there) {
     uint64_t rng = test_seed();
     thr_context *context = test_context(2, THR_ISA_BEST, NULL);
     for (unsigned round = 0; round < 12; round++) {
@@ -344,9 +318,8 @@ static void rows_weigh_as_often_as_they_are_there(void **state) {
         const thr_rank_scale scale = (thr_rank_scale)(round % 3);
         test_ranking *made = some_ranking(&rng, 4, labels, false), *copies = NULL;
         const thr_ranking_view *view = &made->view;
-        double *weights = test_array(view->n_rows, sizeof *weights), w[4] = {0};
+        double *weights = test_new(view->n_rows, sizeof *weights), w[4] = {0};
         do {
-            test_ranking_free(copies);
             for (uint64_t r = 0; r < view->n_rows; r++)
                 weights[r] = (double)thr_rng_below(&rng, 4);
             copies = repeat(made, weights, 4);
@@ -364,17 +337,12 @@ static void rows_weigh_as_often_as_they_are_there(void **state) {
         thr_rank_model_free(train(context, ranking, &options, &report));
         assert_least(&report, least, "rows with weights");
         assert_int_equal(report.n_pairs, test_pairs_count(made));
-        free(costs);
-        free(weights);
         thr_ranking_free(ranking);
-        test_ranking_free(copies);
-        test_ranking_free(made);
     }
     thr_context_free(context);
 }
 
-static void threads_and_levels_do_not_change_a_model(void **state) {
-    (void)state;
+TEST(threads_and_levels_do_not_change_a_model) {
     uint64_t rng = test_seed();
     thr_context *contexts[] = {test_context(1, THR_ISA_BEST, NULL), test_context(3, THR_ISA_SCALAR, NULL)};
     test_ranking *made = test_ranking_make(&rng, 90, 20, 11, TEST_LABELS_MIXED, false);
@@ -385,7 +353,6 @@ static void threads_and_levels_do_not_change_a_model(void **state) {
         thr_ranking_free(ranking);
     }
     assert_memory_equal(thr_rank_model_weights(models[0]), thr_rank_model_weights(models[1]), 11 * sizeof(double));
-    test_ranking_free(made);
     for (unsigned i = 0; i < 2; i++) {
         thr_rank_model_free(models[i]);
         thr_context_free(contexts[i]);
@@ -393,8 +360,7 @@ static void threads_and_levels_do_not_change_a_model(void **state) {
 }
 
 /* Features that equal the label but for noise, and others: accuracy grows with C up to some C; the seed sets folds. */
-static void folds_judge_costs(void **state) {
-    (void)state;
+TEST(folds_judge_costs) {
     uint64_t rng = test_seed();
     thr_context *context = test_context(2, THR_ISA_BEST, NULL);
     test_ranking *made = test_ranking_make(&rng, 40, 10, 6, TEST_LABELS_FEW, false);
@@ -403,27 +369,25 @@ static void folds_judge_costs(void **state) {
     thr_ranking *ranking = open_ranking(context, made);
     const double cs[] = {1e-6, 0.01, 1};
     double first[3], again[3], other[3], one[1];
-    thr_error err;
-    assert_ok(thr_rank_cross_validate(context, ranking, NULL, &(thr_rank_folds){cs, first, 3, 7, 5}, &err), &err);
-    assert_ok(thr_rank_cross_validate(context, ranking, NULL, &(thr_rank_folds){cs, again, 3, 7, 5}, &err), &err);
-    assert_ok(thr_rank_cross_validate(context, ranking, NULL, &(thr_rank_folds){cs, other, 3, 8, 5}, &err), &err);
-    assert_ok(thr_rank_cross_validate(context, ranking, NULL, &(thr_rank_folds){cs, one, 1, 7, 5}, &err), &err);
+    expect_ok(thr_rank_cross_validate(context, ranking, NULL, &(thr_rank_folds){cs, first, 3, 7, 5}, &err));
+    expect_ok(thr_rank_cross_validate(context, ranking, NULL, &(thr_rank_folds){cs, again, 3, 7, 5}, &err));
+    expect_ok(thr_rank_cross_validate(context, ranking, NULL, &(thr_rank_folds){cs, other, 3, 8, 5}, &err));
+    expect_ok(thr_rank_cross_validate(context, ranking, NULL, &(thr_rank_folds){cs, one, 1, 7, 5}, &err));
     assert_memory_equal(first, again, sizeof first);
     assert_memory_equal(first, one, sizeof one);
     assert_true(memcmp(first, other, sizeof first) != 0);
     assert_case(first[1] > 0.6 && first[1] < 1, "accuracy %g", first[1]);
 
-    assert_error(thr_rank_cross_validate(context, ranking, NULL, &(thr_rank_folds){cs, first, 3, 7, 1}, &err),
-                 THR_EINVAL, &err, "1 folds of");
-    assert_error(thr_rank_cross_validate(context, ranking, NULL, &(thr_rank_folds){cs, first, 3, 7, 41}, &err),
-                 THR_EINVAL, &err, "choose 2 to");
+    expect_error(thr_rank_cross_validate(context, ranking, NULL, &(thr_rank_folds){cs, first, 3, 7, 1}, &err),
+                 THR_EINVAL, "1 folds of");
+    expect_error(thr_rank_cross_validate(context, ranking, NULL, &(thr_rank_folds){cs, first, 3, 7, 41}, &err),
+                 THR_EINVAL, "choose 2 to");
     const double falling[] = {1, 0.1}, negative[] = {-1, 1};
-    assert_error(thr_rank_cross_validate(context, ranking, NULL, &(thr_rank_folds){falling, first, 2, 7, 5}, &err),
-                 THR_EINVAL, &err, "C 0.1 comes after 1: give values in ascending order");
-    assert_error(thr_rank_cross_validate(context, ranking, NULL, &(thr_rank_folds){negative, first, 2, 7, 5}, &err),
-                 THR_EINVAL, &err, "C is -1: choose above 0");
+    expect_error(thr_rank_cross_validate(context, ranking, NULL, &(thr_rank_folds){falling, first, 2, 7, 5}, &err),
+                 THR_EINVAL, "C 0.1 comes after 1: give values in ascending order");
+    expect_error(thr_rank_cross_validate(context, ranking, NULL, &(thr_rank_folds){negative, first, 2, 7, 5}, &err),
+                 THR_EINVAL, "C is -1: choose above 0");
     thr_ranking_free(ranking);
-    test_ranking_free(made);
     thr_context_free(context);
 }
 
@@ -432,21 +396,19 @@ static void folds_judge_costs(void **state) {
     do {                                                                                                               \
         thr_rank_options o;                                                                                            \
         thr_rank_model *model = NULL;                                                                                  \
-        thr_error err;                                                                                                 \
         thr_rank_options_init(&o);                                                                                     \
         (change);                                                                                                      \
-        assert_error(thr_rank_train(context, ranking, &o, &model, NULL, &err), THR_EINVAL, &err, (part));              \
+        expect_error(thr_rank_train(context, ranking, &o, &model, NULL, &err), THR_EINVAL, (part));                    \
         assert_null(model);                                                                                            \
     } while (0)
 
-static void options_out_of_range_are_refused(void **state) {
-    (void)state;
+TEST(options_out_of_range_are_refused) {
     uint64_t rng = test_seed();
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     test_ranking *made = test_ranking_make(&rng, 3, 6, 2, TEST_LABELS_ALL, false);
     thr_ranking *ranking = open_ranking(context, made);
     const double negative[] = {1, -1, 1}, none[] = {0, 0, 0};
-    double *weights = test_array(made->view.n_rows, sizeof *weights);
+    double *weights = test_new(made->view.n_rows, sizeof *weights);
     refuse_training(o.c = 0, "C is 0: choose above 0");
     refuse_training(o.c = -1, "C is -1");
     refuse_training(o.c = (double)NAN, "C is nan");
@@ -460,33 +422,28 @@ static void options_out_of_range_are_refused(void **state) {
     refuse_training(o.row_weights = weights, "have weights of zero");
     weights[2] = (double)NAN;
     refuse_training(o.row_weights = weights, "row 2 of ");
-    free(weights);
     thr_ranking_free(ranking);
-    test_ranking_free(made);
     thr_context_free(context);
 }
 
-static void features_that_nothing_can_be_learned_from_are_refused(void **state) {
-    (void)state;
+TEST(features_that_nothing_can_be_learned_from_are_refused) {
     uint64_t rng = test_seed();
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     test_ranking *made = test_ranking_make(&rng, 3, 6, 2, TEST_LABELS_ALL, false);
     thr_rank_model *model = NULL;
     thr_rank_options options;
-    thr_error err;
     thr_rank_options_init(&options);
     options.c = 1e300;
     for (uint64_t r = 0; r < made->view.n_rows; r++)
         made->dense[2 * r] *= 1e30f;
     thr_ranking *huge = open_ranking(context, made);
-    assert_error(thr_rank_train(context, huge, &options, &model, NULL, &err), THR_ERANGE, &err, "too large");
+    expect_error(thr_rank_train(context, huge, &options, &model, NULL, &err), THR_ERANGE, "too large");
     thr_ranking_free(huge);
     memset(made->dense, 0, made->view.n_rows * 2 * sizeof(float));
     thr_ranking *blank = open_ranking(context, made);
-    assert_error(thr_rank_train(context, blank, NULL, &model, NULL, &err), THR_EINVAL, &err, "0 is the best model");
+    expect_error(thr_rank_train(context, blank, NULL, &model, NULL, &err), THR_EINVAL, "0 is the best model");
     assert_null(model);
     thr_ranking_free(blank);
-    test_ranking_free(made);
     thr_context_free(context);
 }
 
@@ -501,33 +458,29 @@ static bool stop(void *user, const char *what, uint64_t done, uint64_t total) {
 }
 
 /* Solvers report at every step; the clock drops most reports, so the solver is called directly here. */
-static void who_is_stopped_has_the_best_so_far(void **state) {
-    (void)state;
+TEST(who_is_stopped_has_the_best_so_far) {
     uint64_t rng = test_seed();
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     test_ranking *made = test_ranking_make(&rng, 30, 40, 12, TEST_LABELS_MANY, false);
     thr_rank_problem *problem;
     thr_rank_solver solver;
-    thr_error err;
-    assert_ok(thr_rank_problem_create(context, &made->view, NULL, &problem, &err), &err);
+    expect_ok(thr_rank_problem_create(context, &made->view, NULL, &problem, &err));
     stopper stops = {.stop_at = 1};
     context->progress = stop;
     context->progress_user = &stops;
     bool converged = true;
-    assert_ok(thr_rank_solver_start(problem, &solver, &err), &err);
+    expect_ok(thr_rank_solver_start(problem, &solver, &err));
     solver.epsilon = 1e-6;
     solver.most_steps = 100;
-    assert_error(thr_rank_solver_run(&solver, THR_RANK_LINE_SEARCH, &converged, &err), THR_ECANCELED, &err, NULL);
+    expect_error(thr_rank_solver_run(&solver, THR_RANK_LINE_SEARCH, &converged, &err), THR_ECANCELED, NULL);
     assert_int_equal(solver.n_steps, 0);
     assert_false(converged);
     thr_rank_solver_end(&solver);
     thr_rank_problem_free(problem);
-    test_ranking_free(made);
     thr_context_free(context);
 }
 
-static void every_allocation_may_fail(void **state) {
-    (void)state;
+TEST(every_allocation_may_fail) {
     uint64_t rng = test_seed();
     test_memory memory = {0};
     thr_context *context = test_context(2, THR_ISA_BEST, &memory);
@@ -542,7 +495,6 @@ static void every_allocation_may_fail(void **state) {
         while (test_oom_next(&oom)) {
             thr_rank_model *model = NULL;
             double accuracies[2];
-            thr_error err;
             test_oom_arm(&oom);
             const thr_status status = job % 2 == 0
                                           ? thr_rank_train(context, ranking, &options, &model, NULL, &err)
@@ -554,18 +506,15 @@ static void every_allocation_may_fail(void **state) {
         }
     }
     thr_ranking_free(ranking);
-    test_ranking_free(made);
     thr_context_free(context);
 }
 
 /* liblinear-ranksvm's optimum of a part of MQ2007, C = 1; it has features in double, which moves it by 3e-9. */
-static void mq2007_has_the_published_least(void **state) {
-    (void)state;
+TEST(mq2007_has_the_published_least) {
     static const char *const path = THR_SOURCE_DIR "/../shared/data/letor/mq2007.partial.svm.xz";
     const char *data = getenv("THR_LETOR");
     thr_context *context = test_context(0, THR_ISA_BEST, NULL);
     thr_ranking *ranking = NULL;
-    thr_error err;
     if (thr_ranking_open(context, data != NULL ? data : path, NULL, &ranking, &err) != THR_OK) {
         print_message("skipped: %s; THR_LETOR names MQ2007's file\n", err.text);
         thr_context_free(context);
@@ -582,24 +531,4 @@ static void mq2007_has_the_published_least(void **state) {
     thr_rank_model_free(model);
     thr_ranking_free(ranking);
     thr_context_free(context);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_least_is_that_of_a_naive_solver),
-        cmocka_unit_test(many_queries_have_the_least_of_all),
-        cmocka_unit_test(features_that_go_together_take_few_products),
-        cmocka_unit_test(every_step_is_reported),
-        cmocka_unit_test(a_model_to_start_with_saves_steps),
-        cmocka_unit_test(scales_and_weights_are_costs),
-        cmocka_unit_test(rows_weigh_as_often_as_they_are_there),
-        cmocka_unit_test(threads_and_levels_do_not_change_a_model),
-        cmocka_unit_test(folds_judge_costs),
-        cmocka_unit_test(options_out_of_range_are_refused),
-        cmocka_unit_test(features_that_nothing_can_be_learned_from_are_refused),
-        cmocka_unit_test(who_is_stopped_has_the_best_so_far),
-        cmocka_unit_test(every_allocation_may_fail),
-        cmocka_unit_test(mq2007_has_the_published_least),
-    };
-    return test_run_group(tests);
 }

@@ -7,8 +7,6 @@
 #include "text_tower_support.h"
 #include "tower_device_support.h"
 
-#include <math.h>
-
 static const char pairs[] = NAME("pairs.tsv"), model[] = NAME("model"), other[] = NAME("other"),
                   checkpoint[] = NAME("other.checkpoint");
 
@@ -29,7 +27,7 @@ static thr_status train(const char *device, const thr_tower_train_options *optio
 }
 
 /* Comes first: once cuBLAS was there, it stays. */
-static void without_cublas_auto_takes_the_cpu_and_cuda_names_what_is_missing(void **state) {
+TEST(without_cublas_auto_takes_the_cpu_and_cuda_names_what_is_missing) {
     thr_tower_train_options options;
     char said[256];
     const char *there = getenv("THR_CUBLAS_LIBRARY");
@@ -48,7 +46,7 @@ static void without_cublas_auto_takes_the_cpu_and_cuda_names_what_is_missing(voi
 }
 
 /* Through floats, the change to signs, and signs. */
-static void a_training_ends_about_where_the_cpus_does(void **state) {
+TEST(a_training_ends_about_where_the_cpus_does) {
     static const char *const devices[] = {"cuda:0", "auto", "cuda"};
     thr_tower_train_options options;
     thr_tower_report wanted, got, again;
@@ -58,7 +56,7 @@ static void a_training_ends_about_where_the_cpus_does(void **state) {
     options.n_epochs = 8;
     options.float_share = 0.5f;
     wanted = tower_train(*state, pairs, model, &options);
-    for (size_t i = 0; i < sizeof devices / sizeof *devices; i++) {
+    for (size_t i = 0; i < COUNT_OF(devices); i++) {
         thr_context *context = tower_context(devices[i], NULL);
         const uint64_t before = emulator.launches();
         got = tower_train(context, pairs, i == 0 ? model : other, &options);
@@ -94,8 +92,7 @@ static void train_with_stop(const thr_tower_train_options *given, unsigned stop_
 }
 
 /* Calls of tower_stop: pairs read; of each epoch its first step and its end. */
-static void a_training_stopped_and_resumed_on_a_gpu_gives_the_same_model(void **state) {
-    (void)state;
+TEST(a_training_stopped_and_resumed_on_a_gpu_gives_the_same_model) {
     thr_tower_train_options options;
     char said[256];
     small(&options);
@@ -108,7 +105,7 @@ static void a_training_stopped_and_resumed_on_a_gpu_gives_the_same_model(void **
     }
 }
 
-static void a_checkpoint_may_be_resumed_on_the_other_kind(void **state) {
+TEST(a_checkpoint_may_be_resumed_on_the_other_kind) {
     thr_tower_train_options options;
     small(&options);
     train_with_stop(&options, 4, "cuda", "cpu");
@@ -118,7 +115,7 @@ static void a_checkpoint_may_be_resumed_on_the_other_kind(void **state) {
     assert_true(tower_same_files(model, other));
 }
 
-static void auto_takes_gpus_for_trainings_that_are_worth_it(void **state) {
+TEST(auto_takes_gpus_for_trainings_that_are_worth_it) {
     thr_tower_train_options options;
     small(&options);
     options.n_epochs = 1;
@@ -134,7 +131,7 @@ static void auto_takes_gpus_for_trainings_that_are_worth_it(void **state) {
 }
 
 /* Whatever fails before weights have moved leaves a training of the CPU. */
-static void auto_falls_back_before_the_first_step_and_reports_why(void **state) {
+TEST(auto_falls_back_before_the_first_step_and_reports_why) {
     static const char *const failures[] = {"no device", "driver missing", "alloc 1", "alloc 2", "alloc 3",
                                            "alloc 4",   "alloc 5",        "alloc 6", "copy 1",  "copy 9",
                                            "copy 11",   "launch 1",       "launch 9"};
@@ -143,7 +140,7 @@ static void auto_falls_back_before_the_first_step_and_reports_why(void **state) 
     small(&options);
     options.n_epochs = 1;
     (void)tower_train(*state, pairs, model, &options);
-    for (size_t i = 0; i < sizeof failures / sizeof *failures; i++) {
+    for (size_t i = 0; i < COUNT_OF(failures); i++) {
         small(&options);
         options.n_epochs = 1;
         emulator.let_fail(failures[i]);
@@ -154,8 +151,7 @@ static void auto_falls_back_before_the_first_step_and_reports_why(void **state) 
     }
 }
 
-static void a_gpu_that_fails_later_ends_a_training_which_can_be_resumed(void **state) {
-    (void)state;
+TEST(a_gpu_that_fails_later_ends_a_training_which_can_be_resumed) {
     static const char *const devices[] = {"auto", "cuda"};
     thr_tower_train_options options;
     char said[256];
@@ -176,8 +172,7 @@ static void a_gpu_that_fails_later_ends_a_training_which_can_be_resumed(void **s
     }
 }
 
-static void every_allocation_of_the_device_may_fail(void **state) {
-    (void)state;
+TEST(every_allocation_of_the_device_may_fail) {
     thr_tower_train_options options;
     thr_status status = THR_ENOMEM;
     char failure[32], said[256];
@@ -195,15 +190,14 @@ static void every_allocation_of_the_device_may_fail(void **state) {
     assert_true(n > 6);
 }
 
-static thr_status do_train(void *arg, thr_error *err) {
+static thr_status do_train(void *arg, thr_error *problem) {
     thr_tower_train_options options;
     small(&options);
     options.n_epochs = 1;
-    return thr_tower_train(arg, pairs, other, &options, NULL, err);
+    return thr_tower_train(arg, pairs, other, &options, NULL, problem);
 }
 
-static void every_allocation_of_the_host_may_fail(void **state) {
-    (void)state;
+TEST(every_allocation_of_the_host_may_fail) {
     test_memory memory = {0};
     thr_context_options options;
     thr_context *context = NULL;
@@ -217,8 +211,7 @@ static void every_allocation_of_the_host_may_fail(void **state) {
     assert_int_equal(atomic_load(&memory.live), 0);
 }
 
-static void too_little_memory_is_refused_with_the_numbers_and_a_remedy(void **state) {
-    (void)state;
+TEST(too_little_memory_is_refused_with_the_numbers_and_a_remedy) {
     thr_tower_train_options options;
     char said[256];
     small(&options);
@@ -228,12 +221,11 @@ static void too_little_memory_is_refused_with_the_numbers_and_a_remedy(void **st
     (void)unsetenv("THR_SIMT_MEMORY");
 }
 
-static void numbers_that_run_away_end_a_training_and_name_the_step(void **state) {
-    (void)state;
+TEST(numbers_that_run_away_end_a_training_and_name_the_step) {
     static const uint32_t bits[][2] = {{3, 2}, {1, 1}, {32, 32}};
     thr_tower_train_options options;
     char said[256];
-    for (size_t i = 0; i < sizeof bits / sizeof *bits; i++) {
+    for (size_t i = 0; i < COUNT_OF(bits); i++) {
         small(&options);
         options.config.query_bits = bits[i][0];
         options.config.item_bits = bits[i][1];
@@ -249,21 +241,5 @@ static int setup(void **state) {
     return tower_setup(state);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_cublas_auto_takes_the_cpu_and_cuda_names_what_is_missing),
-        cmocka_unit_test(a_training_ends_about_where_the_cpus_does),
-        cmocka_unit_test(a_training_stopped_and_resumed_on_a_gpu_gives_the_same_model),
-        cmocka_unit_test(a_checkpoint_may_be_resumed_on_the_other_kind),
-        cmocka_unit_test(auto_takes_gpus_for_trainings_that_are_worth_it),
-        cmocka_unit_test(auto_falls_back_before_the_first_step_and_reports_why),
-        cmocka_unit_test(a_gpu_that_fails_later_ends_a_training_which_can_be_resumed),
-        cmocka_unit_test(every_allocation_of_the_device_may_fail),
-        cmocka_unit_test(every_allocation_of_the_host_may_fail),
-        cmocka_unit_test(too_little_memory_is_refused_with_the_numbers_and_a_remedy),
-        cmocka_unit_test(numbers_that_run_away_end_a_training_and_name_the_step),
-    };
-    if (!test_emulator_take(&emulator, 2))
-        return 77;
-    return cmocka_run_group_tests(tests, setup, tower_teardown);
-}
+TEST_NEEDS(test_emulator_take(&emulator, 2))
+TEST_GROUP(setup, tower_teardown)

@@ -13,8 +13,6 @@
 #include "emulator.h"
 #include "text_tower/trainer.h"
 
-#include <math.h>
-
 static const double LOSSES = 1e-5, GRADIENTS = 1e-5;
 /* Gradients of less than this share of their array's largest may be rounding; where they are more, how far weights may
  * be from the CPU's, as a share of the rate. */
@@ -46,7 +44,6 @@ static const kind kinds[] = {
 
 static void start(thr_context *context, const kind *k, thr_text_trainer *trainer) {
     thr_tower_train_options options;
-    thr_error err;
     tower_small(&options);
     options.config.n_dims = 16;
     options.config.n_pooled = 24;
@@ -60,18 +57,15 @@ static void start(thr_context *context, const kind *k, thr_text_trainer *trainer
     options.float_share = k->floats;
     options.batch = 16;
     *trainer = (thr_text_trainer){0};
-    assert_ok(
-        thr_text_trainer_start(context, &(thr_trainer_source){.pairs_path = pairs}, model, &options, trainer, &err),
-        &err);
-    assert_ok(thr_text_trainer_choose_device(trainer, &err), &err);
+    expect_ok(
+        thr_text_trainer_start(context, &(thr_trainer_source){.pairs_path = pairs}, model, &options, trainer, &err));
+    expect_ok(thr_text_trainer_choose_device(trainer, &err));
 }
 
 static double step(thr_text_trainer *trainer) {
-    thr_error err;
     double loss = 0;
-    assert_ok(thr_training_device_step(
-                  &trainer->device, trainer->split.train + trainer->state.step * trainer->options.batch, &loss, &err),
-              &err);
+    expect_ok(thr_training_device_step(
+        &trainer->device, trainer->split.train + trainer->state.step * trainer->options.batch, &loss, &err));
     return loss;
 }
 
@@ -124,12 +118,11 @@ static void compare_all(const kind *k, const thr_text_trainer *cpu, const thr_te
         }
 }
 
-static void steps_have_the_losses_and_gradients_of_the_cpu(void **state) {
+TEST(steps_have_the_losses_and_gradients_of_the_cpu) {
     thr_context *const *contexts = *state;
     enum { STEPS = 4 };
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+    for (size_t i = 0; i < COUNT_OF(kinds); i++) {
         thr_text_trainer cpu, gpu;
-        thr_error err;
         start(contexts[0], &kinds[i], &cpu);
         start(contexts[1], &kinds[i], &gpu);
         assert_true(cpu.device.learner == NULL && gpu.device.learner != NULL);
@@ -140,7 +133,7 @@ static void steps_have_the_losses_and_gradients_of_the_cpu(void **state) {
             assert_case(fabs(got - wanted) <= LOSSES * wanted, "%s, step %d: loss %.9g, not %.9g", kinds[i].name, s,
                         got, wanted);
             if (s == 0) {
-                assert_ok(thr_training_device_fetch(&gpu.device, &err), &err);
+                expect_ok(thr_training_device_fetch(&gpu.device, &err));
                 compare_all(&kinds[i], &cpu, &gpu);
             }
         }
@@ -151,20 +144,19 @@ static void steps_have_the_losses_and_gradients_of_the_cpu(void **state) {
 }
 
 /* Fetched weights and state are complete: another learner continues with the same bits. */
-static void a_learner_can_take_anothers_place(void **state) {
+TEST(a_learner_can_take_anothers_place) {
     thr_context *const *contexts = *state;
     thr_text_trainer one, two;
-    thr_error err;
     start(contexts[1], &kinds[1], &one);
     start(contexts[1], &kinds[1], &two);
     for (int s = 0; s < 3; s++) {
         assert_true(step(&one) == step(&two));
-        assert_ok(thr_training_device_fetch(&two.device, &err), &err);
+        expect_ok(thr_training_device_fetch(&two.device, &err));
         thr_training_device_end(&two.device);
         thr_training_device_start(&two.device, contexts[1], &thr_text_steps, &two, &two.state);
-        assert_ok(thr_text_trainer_choose_device(&two, &err), &err);
+        expect_ok(thr_text_trainer_choose_device(&two, &err));
     }
-    assert_ok(thr_training_device_fetch(&one.device, &err), &err);
+    expect_ok(thr_training_device_fetch(&one.device, &err));
     assert_memory_equal(one.dense.values, two.dense.values, one.dense.n * sizeof *one.dense.values);
     assert_memory_equal(one.tables[1].values, two.tables[1].values, one.tables[0].n * sizeof(float));
     assert_memory_equal(one.tables[0].slots[1], two.tables[0].slots[1], one.tables[0].n * sizeof(float));
@@ -175,13 +167,12 @@ static void a_learner_can_take_anothers_place(void **state) {
 static int setup(void **state) {
     static thr_context *contexts[2];
     static const char *const devices[] = {"cpu", "cuda"};
-    thr_error err;
     for (size_t i = 0; i < 2; i++) {
         thr_context_options options;
         thr_context_options_init(&options);
         options.n_threads = 1;
         options.device = devices[i];
-        assert_ok(thr_context_create(&options, &contexts[i], &err), &err);
+        expect_ok(thr_context_create(&options, &contexts[i], &err));
     }
     tower_write_pairs(pairs, 0, TOWER_PAIRS);
     *state = contexts;
@@ -196,12 +187,5 @@ static int teardown(void **state) {
     return 0;
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(steps_have_the_losses_and_gradients_of_the_cpu),
-        cmocka_unit_test(a_learner_can_take_anothers_place),
-    };
-    if (!test_emulator_take(&emulator, 1))
-        return 77;
-    return cmocka_run_group_tests(tests, setup, teardown);
-}
+TEST_NEEDS(test_emulator_take(&emulator, 1))
+TEST_GROUP(setup, teardown)

@@ -3,8 +3,6 @@
 #define TOWER_TEST "encode"
 #include "text_tower_support.h"
 
-#include <math.h>
-
 #include "io/reader.h"
 
 static const char model[] = NAME("model"), lines[] = NAME("lines.txt");
@@ -22,7 +20,7 @@ typedef struct texts {
 static void make_texts(texts *t) {
     static const char *const odd[] = {"",         " ",          "\xff\xfe", "\xf0\x90", "a",
                                       "EDIT PDF", "edit, pdf!", "\xc3\x9c", "\xc3\xbc", "\xed\xa0\x80"};
-    enum { N_ODD = sizeof odd / sizeof *odd };
+    enum { N_ODD = COUNT_OF(odd) };
     memset(t, 0, sizeof *t);
     for (size_t i = 0; i < N_TEXTS; i++) {
         if (i % 7 == 0)
@@ -37,51 +35,44 @@ static void make_texts(texts *t) {
 /* All at once, in pieces, with lengths and without. */
 static void check_encode(thr_context *context, void *arg) {
     texts *t = arg;
-    thr_error err;
     thr_tower *tower = tower_open(context, model);
-    float *got = test_array(N_TEXTS * DIMS, sizeof *got);
+    float *got = test_new(N_TEXTS * DIMS, sizeof *got);
     static const size_t pieces[] = {N_TEXTS, 1, 2, 127, 128, 129};
-    for (size_t p = 0; p < sizeof pieces / sizeof *pieces; p++) {
+    for (size_t p = 0; p < COUNT_OF(pieces); p++) {
         memset(got, 0, N_TEXTS * DIMS * sizeof *got);
         for (size_t first = 0; first < N_TEXTS; first += pieces[p]) {
             const size_t n = N_TEXTS - first < pieces[p] ? N_TEXTS - first : pieces[p];
-            assert_ok(thr_tower_encode(tower, t->side, t->at + first, p % 2 == 0 ? t->lengths + first : NULL, n,
-                                       got + first * DIMS, &err),
-                      &err);
+            expect_ok(thr_tower_encode(tower, t->side, t->at + first, p % 2 == 0 ? t->lengths + first : NULL, n,
+                                       got + first * DIMS, &err));
         }
         assert_case(memcmp(got, t->wanted, N_TEXTS * DIMS * sizeof *got) == 0,
                     "%u threads, %s, side %d, %zu at once: other bits", thr_context_threads(context),
                     thr_isa_name(thr_context_isa(context)), (int)t->side, pieces[p]);
     }
-    free(got);
     thr_tower_free(tower);
 }
 
-static void bits_do_not_depend_on_neighbours_threads_or_level(void **state) {
+TEST(bits_do_not_depend_on_neighbours_threads_or_level) {
     static const uint32_t bits[][2] = {{3, 2}, {8, 1}, {32, 32}};
-    texts *t = test_array(1, sizeof *t);
-    thr_error err;
+    texts *t = test_new(1, sizeof *t);
     make_texts(t);
-    t->wanted = test_array(N_TEXTS * DIMS, sizeof(float));
+    t->wanted = test_new(N_TEXTS * DIMS, sizeof(float));
     for (size_t b = 0; b < 3; b++) {
         tower_make(model, bits[b][0], bits[b][1]);
         for (t->side = THR_SIDE_QUERY; t->side <= THR_SIDE_ITEM; t->side++) {
             thr_tower *tower = tower_open(*state, model);
-            assert_ok(thr_tower_encode(tower, t->side, t->at, NULL, N_TEXTS, t->wanted, &err), &err);
+            expect_ok(thr_tower_encode(tower, t->side, t->at, NULL, N_TEXTS, t->wanted, &err));
             thr_tower_free(tower);
             tower_each_context(check_encode, t);
         }
     }
-    free(t->wanted);
-    free(t);
 }
 
 static void encode_one(const thr_tower *tower, const char *text, size_t length, float out[DIMS]) {
-    thr_error err;
-    assert_ok(thr_tower_encode(tower, THR_SIDE_ITEM, &text, &length, 1, out, &err), &err);
+    expect_ok(thr_tower_encode(tower, THR_SIDE_ITEM, &text, &length, 1, out, &err));
 }
 
-static void only_words_count(void **state) {
+TEST(only_words_count) {
     static const char *const same[][2] = {{"edit pdf", "  EDIT -- pdf!\n"},
                                           {"", "\xff\xff ;"},
                                           {"edit pdf", "edit\xffpdf"},
@@ -92,7 +83,7 @@ static void only_words_count(void **state) {
     float a[DIMS], b[DIMS];
     tower_make(model, 3, 8);
     thr_tower *tower = tower_open(*state, model);
-    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+    for (size_t i = 0; i < COUNT_OF(same); i++) {
         encode_one(tower, same[i][0], strlen(same[i][0]), a);
         encode_one(tower, same[i][1], strlen(same[i][1]), b);
         assert_case(memcmp(a, b, sizeof a) == 0, "texts %zu differ", i);
@@ -106,10 +97,10 @@ static void only_words_count(void **state) {
     thr_tower_free(tower);
 }
 
-static void of_a_text_the_first_words_are_read(void **state) {
+TEST(of_a_text_the_first_words_are_read) {
     thr_tower_train_options options;
     float a[DIMS], b[DIMS];
-    char *text = test_array(LONG + 1, 1);
+    char *text = test_new(LONG + 1, 1);
     tower_small(&options);
     options.config.max_words = 3;
     options.n_epochs = 1;
@@ -126,18 +117,16 @@ static void of_a_text_the_first_words_are_read(void **state) {
     encode_one(tower, text, LONG, a);
     encode_one(tower, text, 64, b);
     assert_memory_equal(a, b, sizeof a);
-    free(text);
     thr_tower_free(tower);
 }
 
 /* So many words that few texts are encoded at once. */
-static void long_texts_are_no_different_from_short_ones(void **state) {
+TEST(long_texts_are_no_different_from_short_ones) {
     enum { N = 60, WORDS = 300, ROOM = WORDS * 8 };
-    char *room = test_array(N, ROOM + 1);
+    char *room = test_new(N, ROOM + 1);
     const char *at[N];
-    float *all = test_array(N * DIMS, sizeof *all), one[DIMS];
+    float *all = test_new(N * DIMS, sizeof *all), one[DIMS];
     thr_tower_train_options options;
-    thr_error err;
     tower_small(&options);
     options.config.max_words = 1000;
     options.n_epochs = 1;
@@ -149,20 +138,17 @@ static void long_texts_are_no_different_from_short_ones(void **state) {
             (void)snprintf(room + i * (ROOM + 1) + w * 8, 9, "w%06zu ", i * WORDS + w);
     }
     thr_tower *tower = tower_open(*state, model);
-    assert_ok(thr_tower_encode(tower, THR_SIDE_ITEM, at, NULL, N, all, &err), &err);
+    expect_ok(thr_tower_encode(tower, THR_SIDE_ITEM, at, NULL, N, all, &err));
     for (size_t i = 0; i < N; i++) {
         encode_one(tower, at[i], strlen(at[i]), one);
         assert_memory_equal(one, all + i * DIMS, sizeof one);
     }
     thr_tower_free(tower);
-    free(all);
-    free(room);
 }
 
-static void planes_are_the_signs_that_add_up_to_the_embedding(void **state) {
-    texts *t = test_array(1, sizeof *t);
-    thr_error err;
-    float *rows = test_array(N_TEXTS * DIMS, sizeof *rows);
+TEST(planes_are_the_signs_that_add_up_to_the_embedding) {
+    texts *t = test_new(1, sizeof *t);
+    float *rows = test_new(N_TEXTS * DIMS, sizeof *rows);
     make_texts(t);
     for (uint32_t bits = 1; bits <= 8; bits++) {
         tower_make(model, bits, 9 - bits);
@@ -170,10 +156,10 @@ static void planes_are_the_signs_that_add_up_to_the_embedding(void **state) {
         for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++) {
             const uint32_t b = side == THR_SIDE_QUERY ? bits : 9 - bits, size = thr_tower_packed_size(tower, side);
             assert_int_equal(size, b * 2);
-            unsigned char *packed = test_array(N_TEXTS + 1, size);
+            unsigned char *packed = test_new(N_TEXTS + 1, size);
             packed[N_TEXTS * size] = 0x5A;
-            assert_ok(thr_tower_encode(tower, side, t->at, t->lengths, N_TEXTS, rows, &err), &err);
-            assert_ok(thr_tower_pack(tower, side, rows, N_TEXTS, packed, &err), &err);
+            expect_ok(thr_tower_encode(tower, side, t->at, t->lengths, N_TEXTS, rows, &err));
+            expect_ok(thr_tower_pack(tower, side, rows, N_TEXTS, packed, &err));
             for (size_t i = 0; i < N_TEXTS; i++)
                 for (size_t d = 0; d < DIMS; d++) {
                     float sum = 0;
@@ -185,35 +171,30 @@ static void planes_are_the_signs_that_add_up_to_the_embedding(void **state) {
             for (size_t i = 0; i < N_TEXTS * b; i++)
                 assert_int_equal(packed[i * 2 + 1] & ~1, 0); /* after the last dimension */
             assert_int_equal(packed[N_TEXTS * size], 0x5A);
-            free(packed);
         }
         thr_tower_free(tower);
     }
-    free(rows);
-    free(t);
 }
 
-static void what_is_no_code_is_not_packed(void **state) {
-    thr_error err;
+TEST(what_is_no_code_is_not_packed) {
     unsigned char packed[8 * 2];
     const float odd[DIMS] = {NAN, INFINITY, -INFINITY, 1e30f, -1e30f, 0, 9, -9, 0.3f};
     tower_make(model, THR_FLOAT_BITS, 3);
     thr_tower *tower = tower_open(*state, model);
     assert_int_equal(thr_tower_packed_size(tower, THR_SIDE_QUERY), 0);
-    assert_error(thr_tower_pack(tower, THR_SIDE_QUERY, odd, 1, packed, &err), THR_EUNSUPPORTED, &err, "query side");
-    assert_ok(thr_tower_pack(tower, THR_SIDE_ITEM, odd, 1, packed, &err), &err); /* whatever it gives */
-    assert_ok(thr_tower_pack(tower, THR_SIDE_ITEM, odd, 0, packed, &err), &err);
+    expect_error(thr_tower_pack(tower, THR_SIDE_QUERY, odd, 1, packed, &err), THR_EUNSUPPORTED, "query side");
+    expect_ok(thr_tower_pack(tower, THR_SIDE_ITEM, odd, 1, packed, &err)); /* whatever it gives */
+    expect_ok(thr_tower_pack(tower, THR_SIDE_ITEM, odd, 0, packed, &err));
     float out[DIMS];
     const char *text = "a";
-    assert_error(thr_tower_encode(tower, (thr_side)2, &text, NULL, 1, out, &err), THR_EINVAL, &err, "side 2");
-    assert_ok(thr_tower_encode(tower, THR_SIDE_ITEM, &text, NULL, 0, out, &err), &err);
+    expect_error(thr_tower_encode(tower, (thr_side)2, &text, NULL, 1, out, &err), THR_EINVAL, "side 2");
+    expect_ok(thr_tower_encode(tower, THR_SIDE_ITEM, &text, NULL, 0, out, &err));
     thr_tower_free(tower);
 }
 
-static void lines_are_read_as_rows(void **state) {
-    texts *t = test_array(1, sizeof *t);
-    thr_error err;
-    float *wanted = test_array(N_TEXTS * DIMS, sizeof *wanted);
+TEST(lines_are_read_as_rows) {
+    texts *t = test_new(1, sizeof *t);
+    float *wanted = test_new(N_TEXTS * DIMS, sizeof *wanted);
     make_texts(t);
     tower_make(model, 3, 2);
     FILE *file = fopen(lines, "wb");
@@ -225,16 +206,16 @@ static void lines_are_read_as_rows(void **state) {
     }
     assert_int_equal(fclose(file), 0);
     thr_tower *tower = tower_open(*state, model);
-    assert_ok(thr_tower_encode(tower, THR_SIDE_ITEM, t->at, NULL, N_TEXTS, wanted, &err), &err);
+    expect_ok(thr_tower_encode(tower, THR_SIDE_ITEM, t->at, NULL, N_TEXTS, wanted, &err));
     for (uint64_t piece = 1; piece < 500; piece += 83) {
         thr_reader *text = NULL, *reader = NULL;
         thr_matrix rows;
         uint64_t n = 0;
-        assert_ok(thr_reader_open(*state, lines, &text, &err), &err);
-        assert_ok(thr_tower_reader(tower, THR_SIDE_ITEM, text, &reader, &err), &err);
+        expect_ok(thr_reader_open(*state, lines, &text, &err));
+        expect_ok(thr_tower_reader(tower, THR_SIDE_ITEM, text, &reader, &err));
         assert_int_equal(thr_reader_get_shape(reader).n_dims, DIMS);
         do {
-            assert_ok(thr_reader_next(reader, piece, &rows, &err), &err);
+            expect_ok(thr_reader_next(reader, piece, &rows, &err));
             assert_true(rows.n_rows <= piece && n + rows.n_rows <= N_TEXTS);
             assert_memory_equal(rows.data, wanted + n * DIMS, rows.n_rows * DIMS * sizeof *wanted);
             n += rows.n_rows;
@@ -244,47 +225,28 @@ static void lines_are_read_as_rows(void **state) {
         thr_reader_free(text);
     }
     thr_tower_free(tower);
-    free(wanted);
-    free(t);
 }
 
-static void numbers_are_no_texts(void **state) {
+TEST(numbers_are_no_texts) {
     static const float row[DIMS];
     const thr_matrix matrix = thr_matrix_f32(row, 1, DIMS);
     thr_reader *numbers = NULL, *reader = NULL;
-    thr_error err;
     tower_make(model, 3, 2);
     thr_tower *tower = tower_open(*state, model);
-    assert_ok(thr_reader_from_matrix(*state, &matrix, &numbers, &err), &err);
-    assert_error(thr_tower_reader(tower, THR_SIDE_ITEM, numbers, &reader, &err), THR_EINVAL, &err, "holds numbers");
+    expect_ok(thr_reader_from_matrix(*state, &matrix, &numbers, &err));
+    expect_error(thr_tower_reader(tower, THR_SIDE_ITEM, numbers, &reader, &err), THR_EINVAL, "holds numbers");
     assert_null(reader);
     thr_reader_free(numbers);
     thr_tower_free(tower);
 }
 
 /* Reading beyond the end of its map would end the process. */
-static void a_model_that_was_cut_encodes_nothing(void **state) {
+TEST(a_model_that_was_cut_encodes_nothing) {
     static const char *const text = "edit pdf";
     float out[DIMS];
-    thr_error err;
     thr_tower *tower = tower_open(*state, model);
-    assert_ok(thr_tower_encode(tower, THR_SIDE_ITEM, &text, NULL, 1, out, &err), &err);
+    expect_ok(thr_tower_encode(tower, THR_SIDE_ITEM, &text, NULL, 1, out, &err));
     assert_int_equal(truncate(model, 0), 0);
-    assert_error(thr_tower_encode(tower, THR_SIDE_ITEM, &text, NULL, 1, out, &err), THR_ECHANGED, &err, model);
+    expect_error(thr_tower_encode(tower, THR_SIDE_ITEM, &text, NULL, 1, out, &err), THR_ECHANGED, model);
     thr_tower_free(tower);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bits_do_not_depend_on_neighbours_threads_or_level),
-        cmocka_unit_test(only_words_count),
-        cmocka_unit_test(of_a_text_the_first_words_are_read),
-        cmocka_unit_test(long_texts_are_no_different_from_short_ones),
-        cmocka_unit_test(planes_are_the_signs_that_add_up_to_the_embedding),
-        cmocka_unit_test(what_is_no_code_is_not_packed),
-        cmocka_unit_test(lines_are_read_as_rows),
-        cmocka_unit_test(numbers_are_no_texts),
-        cmocka_unit_test(a_model_that_was_cut_encodes_nothing), /* the last: the others' model is gone */
-    };
-    return cmocka_run_group_tests(tests, tower_setup, tower_teardown);
 }

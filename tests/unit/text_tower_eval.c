@@ -3,8 +3,6 @@
 #define TOWER_TEST "eval"
 #include "text_tower_support.h"
 
-#include <math.h>
-
 static const char model[] = NAME("model"), pairs[] = NAME("judged.tsv");
 enum { DIMS = 9, SAMPLED = 10 };
 
@@ -16,10 +14,8 @@ typedef struct judged {
 
 /* Pairs with labels 0, 1 or 2 of an item that fits or does not, and what the model makes of them. */
 static judged write_judged(const thr_tower *tower, size_t n) {
-    judged j = {n, test_array(n * DIMS, sizeof(float)), test_array(n * DIMS, sizeof(float)),
-                test_array(n, sizeof(bool))};
+    judged j = {n, test_new(n * DIMS, sizeof(float)), test_new(n * DIMS, sizeof(float)), test_new(n, sizeof(bool))};
     uint64_t rng = test_seed();
-    thr_error err;
     FILE *file = fopen(pairs, "wb");
     assert_non_null(file);
     for (size_t i = 0; i < n; i++) {
@@ -30,17 +26,11 @@ static judged write_judged(const thr_tower *tower, size_t n) {
         tower_text(label == 0 ? thr_rng_below(&rng, 1000) : i + 6, item);
         j.good[i] = label >= 1;
         (void)fprintf(file, "%zu\t%s\t%s\t%d\n", i, item, query, (int)label);
-        assert_ok(thr_tower_encode(tower, THR_SIDE_QUERY, &q, NULL, 1, j.queries + i * DIMS, &err), &err);
-        assert_ok(thr_tower_encode(tower, THR_SIDE_ITEM, &x, NULL, 1, j.items + i * DIMS, &err), &err);
+        expect_ok(thr_tower_encode(tower, THR_SIDE_QUERY, &q, NULL, 1, j.queries + i * DIMS, &err));
+        expect_ok(thr_tower_encode(tower, THR_SIDE_ITEM, &x, NULL, 1, j.items + i * DIMS, &err));
     }
     assert_int_equal(fclose(file), 0);
     return j;
-}
-
-static void free_judged(judged *j) {
-    free(j->queries);
-    free(j->items);
-    free(j->good);
 }
 
 static double cosine(const judged *j, size_t query, size_t item) {
@@ -70,39 +60,35 @@ static double naive_auc(const double *scores, const bool *good, size_t n) {
 static const thr_pairs_format format = {.query_column = 3, .item_column = 2},
                               labelled = {.query_column = 3, .item_column = 2, .label_column = 4, .least_label = 1};
 
-static void labels_separate_good_pairs_from_bad_ones(void **state) {
-    thr_error err;
+TEST(labels_separate_good_pairs_from_bad_ones) {
     thr_tower_quality quality;
     tower_make(model, 3, 2);
     thr_tower *tower = tower_open(*state, model);
     judged j = write_judged(tower, 2500); /* more than are encoded at once */
-    double *scores = test_array(j.n, sizeof *scores);
+    double *scores = test_new(j.n, sizeof *scores);
     uint64_t n_good = 0;
     for (size_t i = 0; i < j.n; i++) {
         scores[i] = cosine(&j, i, i);
         n_good += j.good[i];
     }
-    assert_ok(thr_tower_eval(tower, pairs, &labelled, &quality, &err), &err);
+    expect_ok(thr_tower_eval(tower, pairs, &labelled, &quality, &err));
     assert_true(quality.n_good == n_good && quality.n_bad == j.n - n_good && quality.n_refused == 0);
     assert_true(isnan(quality.loss));
     assert_case(fabs(quality.auc - naive_auc(scores, j.good, j.n)) < 1e-4, "AUC %.9g, not %.9g", quality.auc,
                 naive_auc(scores, j.good, j.n));
-    free(scores);
-    free_judged(&j);
     thr_tower_free(tower);
 }
 
-static void without_labels_items_of_other_pairs_are_bad(void **state) {
+TEST(without_labels_items_of_other_pairs_are_bad) {
     static const size_t sizes[] = {2, 3, 10, 11, 12, 200};
     tower_make(model, 2, THR_FLOAT_BITS);
     thr_tower *tower = tower_open(*state, model);
-    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
-        thr_error err;
+    for (size_t s = 0; s < COUNT_OF(sizes); s++) {
         thr_tower_quality quality;
         judged j = write_judged(tower, sizes[s]);
         const size_t n = j.n, n_bad = n - 1 < SAMPLED ? n - 1 : SAMPLED, all = n * (1 + n_bad);
-        double *scores = test_array(all, sizeof *scores), loss = 0;
-        bool *good = test_array(all, sizeof *good);
+        double *scores = test_new(all, sizeof *scores), loss = 0;
+        bool *good = test_new(all, sizeof *good);
         for (size_t i = 0; i < n; i++) {
             double sum = 0;
             for (size_t b = 0; b <= n_bad; b++) {
@@ -114,22 +100,18 @@ static void without_labels_items_of_other_pairs_are_bad(void **state) {
             }
             loss += log(sum) / (double)n;
         }
-        assert_ok(thr_tower_eval(tower, pairs, &format, &quality, &err), &err);
+        expect_ok(thr_tower_eval(tower, pairs, &format, &quality, &err));
         assert_true(quality.n_good == n && quality.n_bad == n * n_bad);
         assert_case(fabs(quality.auc - naive_auc(scores, good, all)) < 1e-3, "%zu pairs: AUC %.9g, not %.9g", n,
                     quality.auc, naive_auc(scores, good, all));
         assert_case(fabs(quality.loss - loss) < 1e-4, "%zu pairs: loss %.9g, not %.9g", n, quality.loss, loss);
-        free(scores);
-        free(good);
-        free_judged(&j);
     }
     thr_tower_free(tower);
 }
 
-static void validation_is_an_evaluation(void **state) {
+TEST(validation_is_an_evaluation) {
     thr_tower_train_options options;
     thr_tower_quality quality;
-    thr_error err;
     tower_small(&options);
     options.n_negatives = 10;
     options.batch = 1024; /* one block for the loss, as in an evaluation */
@@ -139,38 +121,27 @@ static void validation_is_an_evaluation(void **state) {
     tower_write_pairs(pairs, 5000, 90);
     const thr_tower_report report = tower_train(*state, NAME("pairs.tsv"), model, &options);
     thr_tower *tower = tower_open(*state, model);
-    assert_ok(thr_tower_eval(tower, pairs, NULL, &quality, &err), &err);
+    expect_ok(thr_tower_eval(tower, pairs, NULL, &quality, &err));
     assert_true(quality.auc == report.valid_quality);
     assert_true(quality.loss == report.valid_loss);
     thr_tower_free(tower);
 }
 
-static void what_cannot_be_judged_is_refused(void **state) {
-    thr_error err;
+TEST(what_cannot_be_judged_is_refused) {
     thr_tower_quality quality;
     tower_make(model, 3, 2);
     thr_tower *tower = tower_open(*state, model);
-    assert_error(thr_tower_eval(tower, NAME("none.tsv"), NULL, &quality, &err), THR_ENOTFOUND, &err, "none.tsv");
-    assert_error(thr_tower_eval(tower, model, NULL, &quality, &err), THR_EINVAL, &err, model);
+    expect_error(thr_tower_eval(tower, NAME("none.tsv"), NULL, &quality, &err), THR_ENOTFOUND, "none.tsv");
+    expect_error(thr_tower_eval(tower, model, NULL, &quality, &err), THR_EINVAL, model);
     test_write_text(pairs, "edit\tedit pdf\n");
-    assert_error(thr_tower_eval(tower, pairs, NULL, &quality, &err), THR_EINVAL, &err, NULL);
+    expect_error(thr_tower_eval(tower, pairs, NULL, &quality, &err), THR_EINVAL, NULL);
     test_write_text(pairs, "edit\tedit pdf\t1\nplay\tchess\t1\n");
     const thr_pairs_format all_good = {1, 2, 3, 1, false}, none = {0, 2, 0, 0, false}, headed = {1, 2, 0, 0, true};
-    assert_error(thr_tower_eval(tower, pairs, &all_good, &quality, &err), THR_EINVAL, &err, NULL);
-    assert_error(thr_tower_eval(tower, pairs, &none, &quality, &err), THR_EINVAL, &err, "from 1");
-    assert_error(thr_tower_eval(tower, pairs, &headed, &quality, &err), THR_EINVAL, &err, NULL);
+    expect_error(thr_tower_eval(tower, pairs, &all_good, &quality, &err), THR_EINVAL, NULL);
+    expect_error(thr_tower_eval(tower, pairs, &none, &quality, &err), THR_EINVAL, "from 1");
+    expect_error(thr_tower_eval(tower, pairs, &headed, &quality, &err), THR_EINVAL, NULL);
     test_write_text(pairs, "edit\t\n.\tchess\nedit\tpdf\nplay\tchess\n");
-    assert_error(thr_tower_eval(tower, pairs, NULL, &quality, &err), THR_EFORMAT, &err, "2 of 4");
+    expect_error(thr_tower_eval(tower, pairs, NULL, &quality, &err), THR_EFORMAT, "2 of 4");
     assert_int_equal(quality.n_refused, 2);
     thr_tower_free(tower);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(labels_separate_good_pairs_from_bad_ones),
-        cmocka_unit_test(without_labels_items_of_other_pairs_are_bad),
-        cmocka_unit_test(validation_is_an_evaluation),
-        cmocka_unit_test(what_cannot_be_judged_is_refused),
-    };
-    return cmocka_run_group_tests(tests, tower_setup, tower_teardown);
 }

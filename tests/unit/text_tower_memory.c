@@ -11,21 +11,21 @@ typedef struct job {
     thr_tower_train_options options;
 } job;
 
-static thr_status do_train(void *arg, thr_error *err) {
+static thr_status do_train(void *arg, thr_error *error) {
     job *j = arg;
-    return thr_tower_train(j->context, pairs, model, &j->options, NULL, err);
+    return thr_tower_train(j->context, pairs, model, &j->options, NULL, error);
 }
 
-static thr_status do_open(void *arg, thr_error *err) {
+static thr_status do_open(void *arg, thr_error *error) {
     job *j = arg;
     thr_tower *tower = NULL;
-    const thr_status status = thr_tower_open(j->context, model, &tower, err);
+    const thr_status status = thr_tower_open(j->context, model, &tower, error);
     assert_true((status == THR_OK) == (tower != NULL));
     thr_tower_free(tower);
     return status;
 }
 
-static thr_status do_encode(void *arg, thr_error *err) {
+static thr_status do_encode(void *arg, thr_error *error) {
     job *j = arg;
     enum { N = 200 };
     char room[N][TOWER_TEXT_ROOM];
@@ -35,31 +35,30 @@ static thr_status do_encode(void *arg, thr_error *err) {
         tower_text(i, room[i]);
         texts[i] = room[i];
     }
-    return thr_tower_encode(j->tower, THR_SIDE_QUERY, texts, NULL, N, out, err);
+    return thr_tower_encode(j->tower, THR_SIDE_QUERY, texts, NULL, N, out, error);
 }
 
-static thr_status do_eval(void *arg, thr_error *err) {
+static thr_status do_eval(void *arg, thr_error *error) {
     job *j = arg;
     thr_tower_quality quality;
-    return thr_tower_eval(j->tower, pairs, NULL, &quality, err);
+    return thr_tower_eval(j->tower, pairs, NULL, &quality, error);
 }
 
-static thr_status do_read(void *arg, thr_error *err) {
+static thr_status do_read(void *arg, thr_error *error) {
     job *j = arg;
     thr_reader *texts = NULL, *rows = NULL;
     thr_matrix some = {.n_rows = 1};
-    thr_status status = thr_reader_open(j->context, NAME("pairs.tsv:2"), &texts, err);
+    thr_status status = thr_reader_open(j->context, NAME("pairs.tsv:2"), &texts, error);
     if (status == THR_OK)
-        status = thr_tower_reader(j->tower, THR_SIDE_ITEM, texts, &rows, err);
+        status = thr_tower_reader(j->tower, THR_SIDE_ITEM, texts, &rows, error);
     while (status == THR_OK && some.n_rows != 0)
-        status = thr_reader_next(rows, 50, &some, err);
+        status = thr_reader_next(rows, 50, &some, error);
     thr_reader_free(rows);
     thr_reader_free(texts);
     return status;
 }
 
-static void every_allocation_may_fail(void **state) {
-    (void)state;
+TEST(every_allocation_may_fail) {
     test_memory memory = {0};
     job j = {.context = test_context(2, THR_ISA_BEST, &memory)};
     tower_write_pairs(pairs, 0, TOWER_PAIRS);
@@ -89,18 +88,16 @@ static bool stop_at_fourth(void *user, const char *what, uint64_t done, uint64_t
     return ++*(int *)user != 4;
 }
 
-static thr_status do_resume(void *arg, thr_error *err) {
+static thr_status do_resume(void *arg, thr_error *error) {
     job *j = arg;
     j->options.resume = access(NAME("model.checkpoint"), F_OK) == 0; /* the end of one removes it */
-    return thr_tower_train(j->context, pairs, model, &j->options, NULL, err);
+    return thr_tower_train(j->context, pairs, model, &j->options, NULL, error);
 }
 
-static void every_allocation_may_fail_on_the_way_on(void **state) {
-    (void)state;
+TEST(every_allocation_may_fail_on_the_way_on) {
     test_memory memory = {0};
     thr_context_options context_options;
     thr_context *stopping = NULL;
-    thr_error err;
     int calls = 0;
     job j = {.context = test_context(1, THR_ISA_BEST, &memory)};
     tower_write_pairs(pairs, 0, TOWER_PAIRS);
@@ -108,19 +105,11 @@ static void every_allocation_may_fail_on_the_way_on(void **state) {
     thr_context_options_init(&context_options);
     context_options.progress = stop_at_fourth;
     context_options.progress_user = &calls;
-    assert_ok(thr_context_create(&context_options, &stopping, &err), &err);
+    expect_ok(thr_context_create(&context_options, &stopping, &err));
     assert_int_equal(thr_tower_train(stopping, pairs, model, &j.options, NULL, &err), THR_ECANCELED);
     tower_fail_allocations(&memory, do_resume, &j);
     assert_int_not_equal(access(NAME("model.checkpoint"), F_OK), 0);
     thr_context_free(stopping);
     thr_context_free(j.context);
     assert_int_equal(atomic_load(&memory.live), 0);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_allocation_may_fail),
-        cmocka_unit_test(every_allocation_may_fail_on_the_way_on),
-    };
-    return cmocka_run_group_tests(tests, tower_setup, tower_teardown);
 }

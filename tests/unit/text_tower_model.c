@@ -5,13 +5,9 @@
  * Signs have no derivative, so gradients are compared with differences of the model in which each sign is what the
  * estimator takes it for: with the straight-through estimator the identity, around the point where forward was.
  */
+#include "test.h"
+
 #include "text_tower/backward.h"
-
-#include "support.h"
-
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { N_TEXTS = 5, N_WORDS = 7, POOLED = 6, DIMS = 4 };
 
@@ -45,14 +41,14 @@ static void make_sample(sample *s, const side_shape *of, uint64_t *rng) {
         const thr_tensor_shape shape = thr_text_model_tensor_shape(config, p);
         s->n_dense += (size_t)shape.n_rows * shape.n_columns;
     }
-    s->dense = test_array(s->n_dense, sizeof(float));
+    s->dense = test_new(s->n_dense, sizeof(float));
     test_gaussian(rng, s->dense, s->n_dense);
     for (size_t p = 0; p < thr_text_model_n_tensors(config, THR_SIDE_QUERY); p++) {
         const thr_tensor_shape shape = thr_text_model_tensor_shape(config, p);
         s->model.tensors[THR_SIDE_QUERY][p] = s->dense + at;
         at += (size_t)shape.n_rows * shape.n_columns;
     }
-    s->vectors = test_array((size_t)N_WORDS * 3 * POOLED, sizeof(float));
+    s->vectors = test_new((size_t)N_WORDS * 3 * POOLED, sizeof(float));
     test_gaussian(rng, s->vectors, (size_t)N_WORDS * 3 * POOLED);
     for (size_t i = 0; i < N_TEXTS; i++) { /* the last text is empty */
         const size_t n = i + 1 == N_TEXTS ? 0 : 1 + (size_t)thr_rng_below(rng, 6);
@@ -62,11 +58,6 @@ static void make_sample(sample *s, const side_shape *of, uint64_t *rng) {
     }
     s->texts = (thr_texts){N_TEXTS, s->offsets, s->words};
     s->input = (thr_side_input){N_TEXTS, of->reads_vectors ? NULL : &s->texts, s->vectors};
-}
-
-static void free_sample(sample *s) {
-    free(s->dense);
-    free(s->vectors);
 }
 
 /* y = x W + b, by the book. */
@@ -141,18 +132,16 @@ static const side_shape shapes[] = {{.bits = THR_FLOAT_BITS},
                                     {.bits = THR_FLOAT_BITS, .reads_vectors = true},
                                     {.bits = 1, .reads_vectors = true},
                                     {.bits = 4, .reads_vectors = true}};
-enum { N_SHAPES = sizeof shapes / sizeof shapes[0] };
+enum { N_SHAPES = COUNT_OF(shapes) };
 
-static void a_side_computes_the_papers_equations(void **state) {
-    (void)state;
+TEST(a_side_computes_the_papers_equations) {
     uint64_t rng = test_seed();
     thr_context *context = test_context(2, THR_ISA_SCALAR, NULL);
     for (size_t i = 0; i < N_SHAPES; i++) {
         sample s;
         thr_pass pass = {0};
-        thr_error err;
         make_sample(&s, &shapes[i], &rng);
-        assert_ok(thr_text_pass_reserve(context, &s.model.config, THR_SIDE_QUERY, N_TEXTS, &pass, &err), &err);
+        expect_ok(thr_text_pass_reserve(context, &s.model.config, THR_SIDE_QUERY, N_TEXTS, &pass, &err));
         thr_text_side_forward(context, &s.model, THR_SIDE_QUERY, &s.input, &pass);
         const float *got = thr_pass_embedding(&s.model.config, THR_SIDE_QUERY, &pass);
         for (size_t text = 0; text < N_TEXTS; text++) {
@@ -163,7 +152,6 @@ static void a_side_computes_the_papers_equations(void **state) {
                             i, text, d, (double)got[text * DIMS + d], e[d]);
         }
         thr_text_pass_free(context, &pass);
-        free_sample(&s);
     }
     thr_context_free(context);
 }
@@ -198,8 +186,7 @@ static void check_gradient(const sample *s, double (*points)[8][DIMS], const flo
     }
 }
 
-static void gradients_are_those_of_differences(void **state) {
-    (void)state;
+TEST(gradients_are_those_of_differences) {
     uint64_t rng = test_seed();
     thr_context *context = test_context(2, THR_ISA_SCALAR, NULL);
     for (size_t i = 0; i < N_SHAPES; i++) {
@@ -208,22 +195,21 @@ static void gradients_are_those_of_differences(void **state) {
         sample s;
         thr_pass pass = {0};
         thr_text_backward_workspace workspace = {0};
-        thr_error err;
         float goal[N_TEXTS * DIMS], d_embedding[N_TEXTS * DIMS], *d_tensors[THR_TEXT_TENSORS_MAX] = {NULL};
         double points[N_TEXTS][8][DIMS];
         make_sample(&s, &shapes[i], &rng);
         test_gaussian(&rng, goal, N_TEXTS * DIMS);
         memcpy(d_embedding, goal, sizeof goal);
-        float *d_dense = test_array(s.n_dense, sizeof(float));
-        float *d_vectors = test_array((size_t)N_WORDS * 3 * POOLED, sizeof(float));
+        float *d_dense = test_new(s.n_dense, sizeof(float));
+        float *d_vectors = test_new((size_t)N_WORDS * 3 * POOLED, sizeof(float));
         for (size_t p = 0; p < thr_text_model_n_tensors(&s.model.config, THR_SIDE_QUERY); p++)
             d_tensors[p] = d_dense + (s.model.tensors[0][p] - s.dense);
         for (size_t text = 0; text < N_TEXTS; text++) {
             double e[DIMS] = {0};
             embed(&s, text, NULL, points[text], e);
         }
-        assert_ok(thr_text_pass_reserve(context, &s.model.config, THR_SIDE_QUERY, N_TEXTS, &pass, &err), &err);
-        assert_ok(thr_text_backward_reserve(context, &s.model.config, N_TEXTS, &workspace, &err), &err);
+        expect_ok(thr_text_pass_reserve(context, &s.model.config, THR_SIDE_QUERY, N_TEXTS, &pass, &err));
+        expect_ok(thr_text_backward_reserve(context, &s.model.config, N_TEXTS, &workspace, &err));
         thr_text_side_forward(context, &s.model, THR_SIDE_QUERY, &s.input, &pass);
         const thr_side_gradients to = {{THR_ESTIMATOR_STRAIGHT, 1}, d_embedding, d_tensors, d_vectors, &workspace};
         thr_text_side_backward(context, &s.model, THR_SIDE_QUERY, &s.input, &pass, &to);
@@ -232,34 +218,20 @@ static void gradients_are_those_of_differences(void **state) {
             check_gradient(&s, points, goal, s.vectors, d_vectors, (size_t)N_WORDS * 3 * POOLED, i, "word");
         thr_text_backward_free(context, &workspace);
         thr_text_pass_free(context, &pass);
-        free(d_dense);
-        free(d_vectors);
-        free_sample(&s);
     }
     thr_context_free(context);
 }
 
-static void numbers_out_of_range_are_named(void **state) {
-    (void)state;
+TEST(numbers_out_of_range_are_named) {
     thr_tower_config config;
-    thr_error err;
     thr_tower_config_init(&config);
-    assert_ok(thr_text_model_check(&config, &err), &err);
+    expect_ok(thr_text_model_check(&config, &err));
     config.query_bits = 9;
-    assert_error(thr_text_model_check(&config, &err), THR_EINVAL, &err, "9 query bits");
+    expect_error(thr_text_model_check(&config, &err), THR_EINVAL, "9 query bits");
     config.query_bits = THR_FLOAT_BITS;
     config.item_bits = 0;
-    assert_error(thr_text_model_check(&config, &err), THR_EINVAL, &err, "0 item bits");
+    expect_error(thr_text_model_check(&config, &err), THR_EINVAL, "0 item bits");
     config.item_bits = 2;
     config.n_dims = 0;
-    assert_error(thr_text_model_check(&config, &err), THR_EINVAL, &err, "0 dimensions");
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_side_computes_the_papers_equations),
-        cmocka_unit_test(gradients_are_those_of_differences),
-        cmocka_unit_test(numbers_out_of_range_are_named),
-    };
-    return test_run_group(tests);
+    expect_error(thr_text_model_check(&config, &err), THR_EINVAL, "0 dimensions");
 }

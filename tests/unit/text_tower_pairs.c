@@ -30,7 +30,7 @@ static void small(thr_tower_train_options *options) {
     options->n_epochs = 1;
 }
 
-static void rows_without_words_are_counted_and_left_out(void **state) {
+TEST(rows_without_words_are_counted_and_left_out) {
     static const row rows[] = {{"", true},
                                {"edit", true},
                                {"\t", true},
@@ -41,7 +41,7 @@ static void rows_without_words_are_counted_and_left_out(void **state) {
                                {"edit\t\xf0\x28\x8c\x28", true},
                                {"edit\tplay\tmore\tcolumns", false},
                                {"\xff\t\xff", true}};
-    enum { N = sizeof rows / sizeof *rows };
+    enum { N = COUNT_OF(rows) };
     thr_tower_train_options options;
     uint64_t n_refused = 0;
     for (size_t i = 0; i < N; i++)
@@ -55,16 +55,14 @@ static void rows_without_words_are_counted_and_left_out(void **state) {
     once = tower_read(other, &size);
     FILE *file = fopen(pairs, "ab");
     assert_true(file != NULL && fwrite(once, 1, size, file) == size && fclose(file) == 0);
-    free(once);
     const thr_tower_report report = tower_train(*state, pairs, model, &options);
     assert_int_equal(report.n_refused, n_refused);
     assert_int_equal(report.n_pairs + report.n_valid, TOWER_PAIRS + 60 + N - n_refused);
 }
 
-static void more_than_one_row_in_twenty_is_too_many(void **state) {
+TEST(more_than_one_row_in_twenty_is_too_many) {
     enum { ROWS = 400 };
     thr_tower_train_options options;
-    thr_error err;
     small(&options);
     for (unsigned n_bad = 20; n_bad <= 21; n_bad++) {
         FILE *file = fopen(pairs, "wb");
@@ -81,19 +79,19 @@ static void more_than_one_row_in_twenty_is_too_many(void **state) {
         if (n_bad == 20)
             assert_int_equal(tower_train(*state, pairs, model, &options).n_refused, 20);
         else
-            assert_error(thr_tower_train(*state, pairs, model, &options, NULL, &err), THR_EFORMAT, &err, "21 of 400");
+            expect_error(thr_tower_train(*state, pairs, model, &options, NULL, &err), THR_EFORMAT, "21 of 400");
     }
     options.format.item_column = 3;
-    assert_error(thr_tower_train(*state, pairs, model, &options, NULL, &err), THR_EFORMAT, &err, "column 3");
+    expect_error(thr_tower_train(*state, pairs, model, &options, NULL, &err), THR_EFORMAT, "column 3");
     options.format.item_column = 0;
-    assert_error(thr_tower_train(*state, pairs, model, &options, NULL, &err), THR_EINVAL, &err, "from 1");
+    expect_error(thr_tower_train(*state, pairs, model, &options, NULL, &err), THR_EINVAL, "from 1");
 }
 
-static void labels_that_are_no_numbers_are_refused_rows(void **state) {
+TEST(labels_that_are_no_numbers_are_refused_rows) {
     static const char *const labels[] = {"1", "0.5", "x", "", "nan", "1 ", " 1", "1e9", "inf", "-inf", "0x1p3"};
     static const bool good[] = {true, false, false, false, false, false, true, true, true, false, true};
     static const bool refused[] = {false, false, true, true, true, true, false, false, false, false, false};
-    enum { N = sizeof labels / sizeof *labels, REST = 200 };
+    enum { N = COUNT_OF(labels), REST = 200 };
     thr_tower_train_options options;
     uint64_t n_good = REST, n_refused = 0;
     FILE *file = fopen(pairs, "wb");
@@ -127,7 +125,7 @@ static void append_long(const char *path, size_t bytes) {
     assert_int_equal(fclose(file), 0);
 }
 
-static void lines_of_megabytes_are_cut_or_left_out(void **state) {
+TEST(lines_of_megabytes_are_cut_or_left_out) {
     thr_tower_train_options options;
     small(&options);
     tower_write_pairs(pairs, 0, TOWER_PAIRS);
@@ -140,9 +138,9 @@ static void lines_of_megabytes_are_cut_or_left_out(void **state) {
     assert_int_equal(tower_train(*state, pairs, model, &options).n_refused, 1);
 }
 
-static void a_word_of_megabytes_is_one_word(void **state) {
+TEST(a_word_of_megabytes_is_one_word) {
     thr_tower_train_options options;
-    char *word = test_array(LONG / 4 + 1, 1);
+    char *word = test_new(LONG / 4 + 1, 1);
     small(&options);
     memset(word, 'a', LONG / 4);
     FILE *file = fopen(pairs, "wb");
@@ -150,11 +148,10 @@ static void a_word_of_megabytes_is_one_word(void **state) {
     for (int i = 0; i < TOWER_PAIRS; i++)
         (void)fprintf(file, "edit %d\t%s %d\n", i, i == 5 ? word : "word", i);
     assert_int_equal(fclose(file), 0);
-    free(word);
     assert_int_equal(tower_train(*state, pairs, model, &options).n_refused, 0);
 }
 
-static void a_csv_file_and_a_header_are_no_different(void **state) {
+TEST(a_csv_file_and_a_header_are_no_different) {
     thr_tower_train_options options;
     char text[TOWER_TEXT_ROOM];
     tower_write_pairs(pairs, 0, TOWER_PAIRS);
@@ -175,36 +172,22 @@ static void a_csv_file_and_a_header_are_no_different(void **state) {
     assert_true(tower_same_files(model, other));
 }
 
-static void fewer_pairs_than_two_batches_are_too_few(void **state) {
+TEST(fewer_pairs_than_two_batches_are_too_few) {
     thr_tower_train_options options;
-    thr_error err;
     small(&options);
     options.valid_path = NAME("valid.tsv");
     tower_write_pairs(options.valid_path, 500, 5);
     tower_write_pairs(pairs, 0, 39);
     (void)unlink(model);
-    assert_error(thr_tower_train(*state, pairs, model, &options, NULL, &err), THR_EFORMAT, &err, "39 pairs");
+    expect_error(thr_tower_train(*state, pairs, model, &options, NULL, &err), THR_EFORMAT, "39 pairs");
     test_write_text(pairs, "");
     const thr_status status = thr_tower_train(*state, pairs, model, &options, NULL, &err);
     assert_true(status == THR_EFORMAT || status == THR_ECORRUPT);
     test_write_text(pairs, "\n");
-    assert_error(thr_tower_train(*state, pairs, model, &options, NULL, &err), THR_EFORMAT, &err, "1 of 1");
-    assert_error(thr_tower_train(*state, NAME("pairs.txt"), model, &options, NULL, &err), THR_EINVAL, &err, ".tsv");
-    assert_error(thr_tower_train(*state, NAME("none.tsv"), model, &options, NULL, &err), THR_ENOTFOUND, &err, "none");
+    expect_error(thr_tower_train(*state, pairs, model, &options, NULL, &err), THR_EFORMAT, "1 of 1");
+    expect_error(thr_tower_train(*state, NAME("pairs.txt"), model, &options, NULL, &err), THR_EINVAL, ".tsv");
+    expect_error(thr_tower_train(*state, NAME("none.tsv"), model, &options, NULL, &err), THR_ENOTFOUND, "none");
     assert_true(access(model, F_OK) != 0 && test_leftovers(".", model) == 0);
     tower_write_pairs(pairs, 0, 40);
     (void)tower_train(*state, pairs, model, &options);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_without_words_are_counted_and_left_out),
-        cmocka_unit_test(more_than_one_row_in_twenty_is_too_many),
-        cmocka_unit_test(labels_that_are_no_numbers_are_refused_rows),
-        cmocka_unit_test(lines_of_megabytes_are_cut_or_left_out),
-        cmocka_unit_test(a_word_of_megabytes_is_one_word),
-        cmocka_unit_test(a_csv_file_and_a_header_are_no_different),
-        cmocka_unit_test(fewer_pairs_than_two_batches_are_too_few),
-    };
-    return cmocka_run_group_tests(tests, tower_setup, tower_teardown);
 }

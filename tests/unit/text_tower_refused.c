@@ -5,7 +5,6 @@
 #include "text_tower_support.h"
 
 #include <errno.h>
-#include <math.h>
 #include <sys/stat.h>
 #if defined(__linux__)
 #include <sys/mount.h>
@@ -13,14 +12,13 @@
 
 static const char pairs[] = NAME("pairs.tsv"), model[] = NAME("model"), other[] = NAME("other");
 
-static void options_out_of_range_are_named(void **state) {
+TEST(options_out_of_range_are_named) {
     thr_tower_train_options options;
-    thr_error err;
 #define REFUSED(change, words)                                                                                         \
     do {                                                                                                               \
         tower_small(&options);                                                                                         \
         change;                                                                                                        \
-        assert_error(thr_tower_train(*state, pairs, model, &options, NULL, &err), THR_EINVAL, &err, words);            \
+        expect_error(thr_tower_train(*state, pairs, model, &options, NULL, &err), THR_EINVAL, words);                  \
     } while (0)
     REFUSED(options.config.n_dims = 0, "0 dimensions");
     REFUSED(options.config.n_dims = 1025, "1025 dimensions");
@@ -51,17 +49,15 @@ static void options_out_of_range_are_named(void **state) {
     assert_int_not_equal(access(model, F_OK), 0);
 }
 
-static void defaults_are_taken_without_options(void **state) {
-    thr_error err;
+TEST(defaults_are_taken_without_options) {
     tower_write_pairs(pairs, 0, TOWER_PAIRS);
-    assert_error(thr_tower_train(*state, pairs, other, NULL, NULL, &err), THR_EFORMAT, &err, "two batches of 512");
+    expect_error(thr_tower_train(*state, pairs, other, NULL, NULL, &err), THR_EFORMAT, "two batches of 512");
 }
 
-static void numbers_that_run_away_end_a_training_and_keep_the_best_model(void **state) {
+TEST(numbers_that_run_away_end_a_training_and_keep_the_best_model) {
     static const uint32_t bits[][2] = {{3, 2}, {1, 1}, {32, 32}};
     static const float rates[] = {1e37f, 3e38f};
     thr_tower_train_options options;
-    thr_error err;
     tower_write_pairs(pairs, 0, TOWER_PAIRS);
     tower_small(&options);
     (void)tower_train(*state, pairs, other, &options);
@@ -74,7 +70,7 @@ static void numbers_that_run_away_end_a_training_and_keep_the_best_model(void **
         (void)unlink(model);
         assert_int_equal(link(other, model), 0); /* the file that was there */
         thr_tower_report report;
-        assert_error(thr_tower_train(*state, pairs, model, &options, &report, &err), THR_ERANGE, &err, "at step ");
+        expect_error(thr_tower_train(*state, pairs, model, &options, &report, &err), THR_ERANGE, "at step ");
         if (report.best_epoch == 0) {
             assert_true(tower_same_files(model, other));
             assert_non_null(strstr(err.text, "no model was written"));
@@ -85,37 +81,34 @@ static void numbers_that_run_away_end_a_training_and_keep_the_best_model(void **
     }
 }
 
-static void a_path_that_cannot_be_written_is_refused_at_once(void **state) {
+TEST(a_path_that_cannot_be_written_is_refused_at_once) {
     thr_tower_train_options options;
-    thr_error err;
     tower_small(&options);
     tower_write_pairs(pairs, 0, TOWER_PAIRS);
-    assert_error(thr_tower_train(*state, NAME("none.tsv"), "no-such-directory/model", &options, NULL, &err),
-                 THR_ENOTFOUND, &err, "no-such-directory/model");
+    expect_error(thr_tower_train(*state, NAME("none.tsv"), "no-such-directory/model", &options, NULL, &err),
+                 THR_ENOTFOUND, "no-such-directory/model");
     assert_int_equal(mkdir(NAME("dir"), 0777), 0);
-    assert_error(thr_tower_train(*state, pairs, NAME("dir"), &options, NULL, &err), THR_EIO, &err, "is a directory");
+    expect_error(thr_tower_train(*state, pairs, NAME("dir"), &options, NULL, &err), THR_EIO, "is a directory");
     assert_int_equal(rmdir(NAME("dir")), 0);
 }
 
-static void inputs_and_files_of_another_kind_are_not_replaced(void **state) {
+TEST(inputs_and_files_of_another_kind_are_not_replaced) {
     static const char text[] = "of the user's", checkpoint[] = NAME("model.checkpoint");
     thr_tower_train_options options;
-    thr_error err;
     size_t size = 0;
     tower_small(&options);
     tower_write_pairs(pairs, 0, TOWER_PAIRS);
     options.valid_path = other;
-    assert_error(thr_tower_train(*state, pairs, pairs, &options, NULL, &err), THR_EINVAL, &err, "is also the input");
+    expect_error(thr_tower_train(*state, pairs, pairs, &options, NULL, &err), THR_EINVAL, "is also the input");
     tower_write_pairs(other, 0, TOWER_PAIRS);
-    assert_error(thr_tower_train(*state, pairs, other, &options, NULL, &err), THR_EINVAL, &err, "is also the input");
+    expect_error(thr_tower_train(*state, pairs, other, &options, NULL, &err), THR_EINVAL, "is also the input");
     options.valid_path = NULL;
-    assert_error(thr_tower_train(*state, pairs, other, &options, NULL, &err), THR_EEXIST, &err, "is not a model of");
+    expect_error(thr_tower_train(*state, pairs, other, &options, NULL, &err), THR_EEXIST, "is not a model of");
     (void)unlink(model);
     test_write_text(checkpoint, text);
-    assert_error(thr_tower_train(*state, pairs, model, &options, NULL, &err), THR_EEXIST, &err, checkpoint);
+    expect_error(thr_tower_train(*state, pairs, model, &options, NULL, &err), THR_EEXIST, checkpoint);
     char *bytes = tower_read(checkpoint, &size);
     assert_string_equal(bytes, text);
-    free(bytes);
     (void)unlink(checkpoint);
     (void)unlink(other);
     test_write_text(model, "");
@@ -139,7 +132,7 @@ static void unmount(const char *dir) {
 }
 
 /* Both a model and its checkpoint, which is three times as large, may find no room. */
-static void a_full_disk_is_enospace_and_the_old_model_stays(void **state) {
+TEST(a_full_disk_is_enospace_and_the_old_model_stays) {
     static const char disk[] = NAME("disk"), on_disk[] = NAME("disk") "/model";
     thr_tower_train_options options;
     thr_error large_err, checkpoint_err;
@@ -167,23 +160,9 @@ static void a_full_disk_is_enospace_and_the_old_model_stays(void **state) {
     (void)unlink(on_disk);
     (void)unlink(NAME("disk") "/model.checkpoint");
     unmount(disk); /* before anything is asserted */
-    free(before);
-    free(after);
     assert_int_equal(small, THR_OK);
     assert_error(large, THR_ENOSPACE, &large_err, on_disk);
     assert_true(same);
     assert_true(clean);
     assert_error(checkpoint, THR_ENOSPACE, &checkpoint_err, "model.checkpoint");
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(options_out_of_range_are_named),
-        cmocka_unit_test(defaults_are_taken_without_options),
-        cmocka_unit_test(numbers_that_run_away_end_a_training_and_keep_the_best_model),
-        cmocka_unit_test(a_path_that_cannot_be_written_is_refused_at_once),
-        cmocka_unit_test(inputs_and_files_of_another_kind_are_not_replaced),
-        cmocka_unit_test(a_full_disk_is_enospace_and_the_old_model_stays),
-    };
-    return cmocka_run_group_tests(tests, tower_setup, tower_teardown);
 }

@@ -11,12 +11,11 @@ static const char pairs[] = NAME("pairs.tsv"), model[] = NAME("model"), stopped[
 static thr_context *stoppable(tower_stopper *s, uint32_t n_threads) {
     thr_context_options options;
     thr_context *context = NULL;
-    thr_error err;
     thr_context_options_init(&options);
     options.n_threads = n_threads;
     options.progress = tower_stop;
     options.progress_user = s;
-    assert_ok(thr_context_create(&options, &context, &err), &err);
+    expect_ok(thr_context_create(&options, &context, &err));
     return context;
 }
 
@@ -37,7 +36,6 @@ static void remove_files(void) {
 /* Train, stopped at this call (of every attempt, if again), resumed until it is done. */
 static void train_with_stops(const thr_tower_train_options *given, unsigned stop_at, bool slow, bool again) {
     thr_tower_train_options options = *given;
-    thr_error err;
     thr_status status = THR_ECANCELED;
     unsigned attempts = 0;
     remove_files();
@@ -49,15 +47,15 @@ static void train_with_stops(const thr_tower_train_options *given, unsigned stop
         thr_context_free(context);
         assert_true(++attempts < 100);
         if (status == THR_ECANCELED && stop_at > 1)
-            assert_error(status, THR_ECANCELED, &err, "a checkpoint was written");
+            expect_error(status, THR_ECANCELED, "a checkpoint was written");
     }
-    assert_ok(status, &err);
+    expect_ok(status);
     assert_true(attempts > 1);
     assert_case(tower_same_files(model, stopped), "stopped at call %u: another model", stop_at);
     assert_int_equal(access(checkpoint, F_OK), -1);
 }
 
-static void a_training_stopped_anywhere_and_resumed_gives_the_same_model(void **state) {
+TEST(a_training_stopped_anywhere_and_resumed_gives_the_same_model) {
     thr_tower_train_options options;
     small(&options);
     tower_write_pairs(pairs, 0, TOWER_PAIRS);
@@ -68,7 +66,7 @@ static void a_training_stopped_anywhere_and_resumed_gives_the_same_model(void **
         train_with_stops(&options, at, false, true);
 }
 
-static void the_middle_of_an_epoch_is_no_different(void **state) {
+TEST(the_middle_of_an_epoch_is_no_different) {
     thr_tower_train_options options;
     small(&options);
     options.estimator = THR_ESTIMATOR_TANH;
@@ -79,19 +77,18 @@ static void the_middle_of_an_epoch_is_no_different(void **state) {
         train_with_stops(&options, at, true, false);
 }
 
-static void stopped_while_reading_nothing_is_left(void **state) {
+TEST(stopped_while_reading_nothing_is_left) {
     thr_tower_train_options options;
     tower_stopper s = {.stop_at = 1};
-    thr_error err;
     (void)state;
     small(&options);
     tower_write_pairs(pairs, 0, 3000); /* more than are read between reports */
     thr_context *context = stoppable(&s, 1);
     remove_files();
-    assert_error(thr_tower_train(context, pairs, stopped, &options, NULL, &err), THR_ECANCELED, &err, "reading pairs");
+    expect_error(thr_tower_train(context, pairs, stopped, &options, NULL, &err), THR_ECANCELED, "reading pairs");
     assert_true(access(checkpoint, F_OK) != 0 && access(stopped, F_OK) != 0 && test_leftovers(".", stopped) == 0);
     options.resume = true;
-    assert_error(thr_tower_train(context, pairs, stopped, &options, NULL, &err), THR_ENOTFOUND, &err,
+    expect_error(thr_tower_train(context, pairs, stopped, &options, NULL, &err), THR_ENOTFOUND,
                  "no checkpoint to resume from");
     thr_context_free(context);
 }
@@ -99,7 +96,6 @@ static void stopped_while_reading_nothing_is_left(void **state) {
 /* Leaves a checkpoint of a training with these options that was stopped in its third epoch, and a model. */
 static void make_checkpoint(const thr_tower_train_options *options) {
     tower_stopper s = {.stop_at = 6};
-    thr_error err;
     thr_context *context = stoppable(&s, 2);
     remove_files();
     assert_int_equal(thr_tower_train(context, pairs, stopped, options, NULL, &err), THR_ECANCELED);
@@ -109,12 +105,11 @@ static void make_checkpoint(const thr_tower_train_options *options) {
 /* Resumes with these options: refused, with these words. */
 static void refused(thr_context *context, const thr_tower_train_options *given, thr_status status, const char *words) {
     thr_tower_train_options options = *given;
-    thr_error err;
     options.resume = true;
-    assert_error(thr_tower_train(context, pairs, stopped, &options, NULL, &err), status, &err, words);
+    expect_error(thr_tower_train(context, pairs, stopped, &options, NULL, &err), status, words);
 }
 
-static void a_checkpoint_of_another_training_is_refused(void **state) {
+TEST(a_checkpoint_of_another_training_is_refused) {
     thr_tower_train_options options, changed;
     small(&options);
     tower_write_pairs(pairs, 0, TOWER_PAIRS);
@@ -150,7 +145,7 @@ static void a_checkpoint_of_another_training_is_refused(void **state) {
     REFUSED((void)0, "other pairs");
 }
 
-static void another_patience_is_no_other_training(void **state) {
+TEST(another_patience_is_no_other_training) {
     thr_tower_train_options options, changed;
     small(&options);
     tower_write_pairs(pairs, 0, TOWER_PAIRS);
@@ -163,7 +158,7 @@ static void another_patience_is_no_other_training(void **state) {
     assert_true(tower_same_files(model, stopped));
 }
 
-static void other_words_of_the_same_trigrams_are_other_pairs(void **state) {
+TEST(other_words_of_the_same_trigrams_are_other_pairs) {
     thr_tower_train_options options;
     FILE *file;
     small(&options);
@@ -181,7 +176,7 @@ static void other_words_of_the_same_trigrams_are_other_pairs(void **state) {
     }
 }
 
-static void other_pairs_to_validate_with_are_refused(void **state) {
+TEST(other_pairs_to_validate_with_are_refused) {
     thr_tower_train_options options;
     small(&options);
     options.valid_path = NAME("valid.tsv");
@@ -195,7 +190,7 @@ static void other_pairs_to_validate_with_are_refused(void **state) {
     (void)tower_train(*state, pairs, stopped, &options);
 }
 
-static void the_best_model_must_still_be_there(void **state) {
+TEST(the_best_model_must_still_be_there) {
     thr_tower_train_options options;
     small(&options);
     tower_write_pairs(pairs, 0, TOWER_PAIRS);
@@ -204,9 +199,8 @@ static void the_best_model_must_still_be_there(void **state) {
     refused(*state, &options, THR_ENOTFOUND, "the best model so far");
 }
 
-static void a_damaged_checkpoint_is_refused(void **state) {
+TEST(a_damaged_checkpoint_is_refused) {
     thr_tower_train_options options;
-    thr_error err;
     size_t size = 0;
     small(&options);
     options.config.n_dims = options.config.n_pooled = 2;
@@ -234,25 +228,8 @@ static void a_damaged_checkpoint_is_refused(void **state) {
                     cut ? "and all after it gone" : "changed", thr_status_name(status));
         bytes[at] = kept;
     }
-    free(bytes);
     /* a model is no checkpoint */
     bytes = tower_read(stopped, &size);
     test_write_file(checkpoint, bytes, size);
     refused(*state, &options, THR_EFORMAT, "not a checkpoint");
-    free(bytes);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_training_stopped_anywhere_and_resumed_gives_the_same_model),
-        cmocka_unit_test(the_middle_of_an_epoch_is_no_different),
-        cmocka_unit_test(stopped_while_reading_nothing_is_left),
-        cmocka_unit_test(a_checkpoint_of_another_training_is_refused),
-        cmocka_unit_test(another_patience_is_no_other_training),
-        cmocka_unit_test(other_words_of_the_same_trigrams_are_other_pairs),
-        cmocka_unit_test(other_pairs_to_validate_with_are_refused),
-        cmocka_unit_test(the_best_model_must_still_be_there),
-        cmocka_unit_test(a_damaged_checkpoint_is_refused),
-    };
-    return cmocka_run_group_tests(tests, tower_setup, tower_teardown);
 }

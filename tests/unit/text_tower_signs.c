@@ -5,18 +5,14 @@
 
 #include "text_tower/trainer.h"
 
-#include <math.h>
-
 static const char pairs[] = NAME("pairs.tsv"), model[] = NAME("model");
 enum { BATCH = 40 };
 
 /* A training of which the epochs as floats are over, without having learned anything. */
 static thr_text_trainer *start(thr_context *context, const thr_tower_train_options *options) {
-    thr_text_trainer *trainer = test_array(1, sizeof *trainer);
-    thr_error err;
-    assert_ok(
-        thr_text_trainer_start(context, &(thr_trainer_source){.pairs_path = pairs}, model, options, trainer, &err),
-        &err);
+    thr_text_trainer *trainer = test_new(1, sizeof *trainer);
+    expect_ok(
+        thr_text_trainer_start(context, &(thr_trainer_source){.pairs_path = pairs}, model, options, trainer, &err));
     assert_true(thr_text_trainer_float_epochs(trainer) == 1);
     return trainer;
 }
@@ -34,12 +30,11 @@ static double error_of_planes(const float *x, const float *e, const float *befor
 }
 
 /* The error of planes that quantise normal numbers, as a share of their square (Max 1960); a limit twice as large. */
-static void planes_are_a_quantiser_of_the_floats(void **state) {
+TEST(planes_are_a_quantiser_of_the_floats) {
     static const double errors[] = {0, 0.363, 0.119, 0.0374, 0.0115};
     for (uint32_t bits = 1; bits <= 4; bits++) {
         for (int shared = 0; shared < 2; shared++) {
             thr_tower_train_options options;
-            thr_error err;
             tower_small(&options);
             options.config.n_dims = 16;
             options.config.n_pooled = 64;
@@ -49,61 +44,54 @@ static void planes_are_a_quantiser_of_the_floats(void **state) {
             options.n_epochs = 2;
             thr_text_trainer *trainer = start(*state, &options);
             const size_t n = (size_t)BATCH * options.config.n_dims;
-            float *x = test_array(n, sizeof *x);
+            float *x = test_new(n, sizeof *x);
             const thr_batch_mode mode = {0};
-            assert_ok(thr_text_trainer_forward(trainer, thr_trainer_model(trainer), &trainer->pairs,
-                                               trainer->split.train, BATCH, &mode, &err),
-                      &err);
+            expect_ok(thr_text_trainer_forward(trainer, thr_trainer_model(trainer), &trainer->pairs,
+                                               trainer->split.train, BATCH, &mode, &err));
             memcpy(x, trainer->scratch.passes[THR_SIDE_ITEM].before[0], n * sizeof *x);
-            assert_ok(thr_text_trainer_init_planes(trainer, &err), &err);
+            expect_ok(thr_text_trainer_init_planes(trainer, &err));
             trainer->state.epoch++;
-            assert_ok(thr_text_trainer_forward(trainer, thr_trainer_model(trainer), &trainer->pairs,
-                                               trainer->split.train, BATCH, &mode, &err),
-                      &err);
+            expect_ok(thr_text_trainer_forward(trainer, thr_trainer_model(trainer), &trainer->pairs,
+                                               trainer->split.train, BATCH, &mode, &err));
             const thr_pass *pass = &trainer->scratch.passes[THR_SIDE_ITEM];
             const float *e = thr_pass_embedding(&trainer->model.config, THR_SIDE_ITEM, pass);
             const double error = error_of_planes(x, e, pass->before[0], n);
             assert_case(error < 2 * errors[bits], "%u bits, %s steps: an error of %g, %g is to be had", bits,
                         shared == 1 ? "the same" : "other", error, errors[bits]);
-            free(x);
             thr_text_trainer_free(trainer);
-            free(trainer);
         }
     }
 }
 
 /* Adam's moments begin anew, and so does their correction: the first step is the rate, a tenth for dense layers. */
-static void the_first_step_with_signs_is_as_long_as_the_rate(void **state) {
+TEST(the_first_step_with_signs_is_as_long_as_the_rate) {
     thr_tower_train_options options;
-    thr_error err;
     double loss = 0;
     tower_small(&options);
     options.batch = BATCH;
     options.n_epochs = 2;
     thr_text_trainer *trainer = start(*state, &options);
     const size_t n_steps = trainer->split.n_train / BATCH;
-    float *before = test_array(trainer->dense.n, sizeof *before);
+    float *before = test_new(trainer->dense.n, sizeof *before);
     for (size_t i = 0; i < n_steps; i++)
-        assert_ok(thr_training_device_step(&trainer->device, trainer->split.train + i * BATCH, &loss, &err), &err);
-    assert_ok(thr_text_trainer_init_planes(trainer, &err), &err);
+        expect_ok(thr_training_device_step(&trainer->device, trainer->split.train + i * BATCH, &loss, &err));
+    expect_ok(thr_text_trainer_init_planes(trainer, &err));
     trainer->state.epoch++;
     const float rate = thr_text_trainer_dense_optimiser(trainer).rate;
     assert_true(rate == 0.1f * thr_text_trainer_optimiser(trainer).rate);
     memcpy(before, trainer->dense.values, trainer->dense.n * sizeof *before);
-    assert_ok(thr_training_device_step(&trainer->device, trainer->split.train, &loss, &err), &err);
+    expect_ok(thr_training_device_step(&trainer->device, trainer->split.train, &loss, &err));
     float most = 0;
     for (size_t i = 0; i < trainer->dense.n; i++)
         most = fmaxf(most, fabsf(trainer->dense.values[i] - before[i]));
     assert_case(most > 0.99f * rate && most < 1.01f * rate, "a weight moved by %g at a rate of %g", (double)most,
                 (double)rate);
-    free(before);
     thr_text_trainer_free(trainer);
-    free(trainer);
 }
 
-static void shapes_that_cannot_be_inverted_do_no_harm(void **state) {
+TEST(shapes_that_cannot_be_inverted_do_no_harm) {
     static const uint32_t shapes[][2] = {{32, 24}, {32, 25}, {33, 3}, {50, 1}, {2, 64}, {1, 1}};
-    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+    for (size_t i = 0; i < COUNT_OF(shapes); i++) {
         for (uint32_t bits = 2; bits <= 8; bits += 3) {
             thr_tower_train_options options;
             tower_small(&options);
@@ -118,9 +106,9 @@ static void shapes_that_cannot_be_inverted_do_no_harm(void **state) {
     }
 }
 
-static void one_epoch_at_least_has_signs(void **state) {
+TEST(one_epoch_at_least_has_signs) {
     static const float shares[] = {0, 0.5f, 0.9f, 0.99999994f};
-    for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
+    for (size_t i = 0; i < COUNT_OF(shares); i++) {
         for (uint32_t n_epochs = 1; n_epochs <= 3; n_epochs++) {
             thr_tower_train_options options;
             tower_small(&options);
@@ -142,7 +130,7 @@ static void count_epochs(void *user, const thr_tower_epoch *epoch) {
     *(epoch->as_floats ? &seen->as_floats : &seen->as_signs) += 1;
 }
 
-static void floats_come_first_and_are_not_kept(void **state) {
+TEST(floats_come_first_and_are_not_kept) {
     thr_tower_train_options options;
     seen_epochs seen = {0};
     tower_small(&options);
@@ -163,13 +151,4 @@ static int setup(void **state) {
     return tower_setup(state);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(planes_are_a_quantiser_of_the_floats),
-        cmocka_unit_test(the_first_step_with_signs_is_as_long_as_the_rate),
-        cmocka_unit_test(shapes_that_cannot_be_inverted_do_no_harm),
-        cmocka_unit_test(one_epoch_at_least_has_signs),
-        cmocka_unit_test(floats_come_first_and_are_not_kept),
-    };
-    return cmocka_run_group_tests(tests, setup, tower_teardown);
-}
+TEST_GROUP(setup, tower_teardown)

@@ -7,20 +7,15 @@
  */
 #pragma once
 
-#include <thresher/tower.h>
+#include "test.h"
 
-#include "files.h"
-#include "support.h"
+#include <thresher/tower.h>
 
 #include "kernel/kernel.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include <glob.h>
-#include <unistd.h>
 
 #define NAME(rest) "tower-" TOWER_TEST "-" rest
 enum { TOWER_TEXT_ROOM = 80, TOWER_PAIRS = 120 };
@@ -66,15 +61,13 @@ static inline void tower_small(thr_tower_train_options *options) {
 
 /* The bytes of a file, followed by a NUL; NULL when there is none. The caller frees them. */
 static inline char *tower_read(const char *path, size_t *size) {
-    return test_exists(path) ? (char *)test_read_file(path, size) : NULL;
+    return test_exists(path) ? (char *)test_bytes_of(path, size) : NULL;
 }
 
 static inline bool tower_same_files(const char *a, const char *b) {
     size_t a_size = 0, b_size = 0;
     char *a_bytes = tower_read(a, &a_size), *b_bytes = tower_read(b, &b_size);
     const bool same = a_bytes != NULL && b_bytes != NULL && a_size == b_size && memcmp(a_bytes, b_bytes, a_size) == 0;
-    free(a_bytes);
-    free(b_bytes);
     return same;
 }
 
@@ -82,8 +75,7 @@ static inline bool tower_same_files(const char *a, const char *b) {
 static inline thr_tower_report tower_train(thr_context *context, const char *pairs, const char *path,
                                            const thr_tower_train_options *options) {
     thr_tower_report report;
-    thr_error err;
-    assert_ok(thr_tower_train(context, pairs, path, options, &report, &err), &err);
+    expect_ok(thr_tower_train(context, pairs, path, options, &report, &err));
     assert_int_equal(access(path, F_OK), 0);
     return report;
 }
@@ -119,15 +111,14 @@ static inline void tower_make(const char *path, uint32_t query_bits, uint32_t it
 
 static inline thr_tower *tower_open(thr_context *context, const char *path) {
     thr_tower *tower = NULL;
-    thr_error err;
-    assert_ok(thr_tower_open(context, path, &tower, &err), &err);
+    expect_ok(thr_tower_open(context, path, &tower, &err));
     return tower;
 }
 
 /* Of a group of tests: *state is a context of three threads; files of NAME(...) go. */
 static inline int tower_setup(void **state) {
     *state = test_context(3, THR_ISA_BEST, NULL);
-    return test_say_seed(state);
+    return 0;
 }
 static inline int tower_teardown(void **state) {
     glob_t found = {0};
@@ -138,11 +129,12 @@ static inline int tower_teardown(void **state) {
     globfree(&found);
     return 0;
 }
+TEST_GROUP(tower_setup, tower_teardown)
 
 /* Calls check with contexts of 1, 2, 3 and 7 threads at the best level, and of one at every other level. */
 static inline void tower_each_context(void (*check)(thr_context *context, void *arg), void *arg) {
     static const uint32_t threads[] = {1, 2, 3, 7};
-    for (size_t i = 0; i < sizeof threads / sizeof *threads; i++) {
+    for (size_t i = 0; i < COUNT_OF(threads); i++) {
         thr_context *context = test_context(threads[i], THR_ISA_BEST, NULL);
         check(context, arg);
         thr_context_free(context);
@@ -157,17 +149,17 @@ static inline void tower_each_context(void (*check)(thr_context *context, void *
 }
 
 /* Runs work with each of its allocations failing in turn, alone and with all that follow, until it succeeds. */
-static inline void tower_fail_allocations(test_memory *memory, thr_status (*work)(void *arg, thr_error *err),
+static inline void tower_fail_allocations(test_memory *memory, thr_status (*work)(void *arg, thr_error *error),
                                           void *arg) {
     for (int all = 0; all < 2; all++) {
         test_oom oom = test_oom_start(memory);
         oom.follow = all == 1;
         oom.tolerant = true; /* a finished training goes on when it cannot delete its checkpoint */
         while (test_oom_next(&oom)) {
-            thr_error err = {.status = THR_OK};
+            thr_error error = {.status = THR_OK};
             test_oom_arm(&oom);
-            const thr_status status = work(arg, &err);
-            (void)test_oom_check(&oom, status, &err, NULL);
+            const thr_status status = work(arg, &error);
+            (void)test_oom_check(&oom, status, &error, NULL);
         }
         assert_true(oom.n_failed > 2);
     }

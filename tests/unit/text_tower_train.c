@@ -3,8 +3,6 @@
 #define TOWER_TEST "train"
 #include "text_tower_support.h"
 
-#include <math.h>
-
 static const char pairs[] = NAME("pairs.tsv"), model[] = NAME("model"), other[] = NAME("other");
 
 static void check_same_file(thr_context *context, void *arg) {
@@ -16,8 +14,7 @@ static void check_same_file(thr_context *context, void *arg) {
                 options->config.item_bits, (int)options->estimator);
 }
 
-static void a_model_is_the_same_for_any_threads_and_level(void **state) {
-    (void)state;
+TEST(a_model_is_the_same_for_any_threads_and_level) {
     static const struct {
         uint32_t query_bits, item_bits;
         thr_estimator estimator;
@@ -29,7 +26,7 @@ static void a_model_is_the_same_for_any_threads_and_level(void **state) {
                  {8, 1, THR_ESTIMATOR_TANH, true, false, false, 0.5f, 0.7f},
                  {4, 3, THR_ESTIMATOR_STRAIGHT, false, true, true, 0.2f, 0}};
     tower_write_pairs(pairs, 0, TOWER_PAIRS);
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+    for (size_t i = 0; i < COUNT_OF(kinds); i++) {
         thr_tower_train_options options;
         tower_small(&options);
         options.config.query_bits = kinds[i].query_bits;
@@ -47,8 +44,7 @@ static void a_model_is_the_same_for_any_threads_and_level(void **state) {
     }
 }
 
-static void a_larger_model_is_the_same_too(void **state) {
-    (void)state;
+TEST(a_larger_model_is_the_same_too) {
     thr_tower_train_options options;
     tower_small(&options);
     options.config.n_dims = 40; /* more than a vector, and no multiple of one */
@@ -64,7 +60,7 @@ static void a_larger_model_is_the_same_too(void **state) {
     tower_each_context(check_same_file, &options);
 }
 
-static void a_seed_gives_a_model_and_another_seed_another(void **state) {
+TEST(a_seed_gives_a_model_and_another_seed_another) {
     thr_tower_train_options options;
     tower_small(&options);
     tower_write_pairs(pairs, 0, TOWER_PAIRS);
@@ -94,7 +90,7 @@ static void note_epoch(void *user, const thr_tower_epoch *epoch) {
         seen->best = epoch->epoch;
 }
 
-static void the_best_epoch_is_kept_and_patience_ends_a_training(void **state) {
+TEST(the_best_epoch_is_kept_and_patience_ends_a_training) {
     thr_tower_train_options options;
     epochs seen = {0};
     tower_small(&options);
@@ -129,7 +125,7 @@ static void the_best_epoch_is_kept_and_patience_ends_a_training(void **state) {
     assert_int_equal(seen.n, 8);
 }
 
-static void learning_makes_validation_better(void **state) {
+TEST(learning_makes_validation_better) {
     thr_tower_train_options options;
     epochs seen = {0};
     tower_small(&options);
@@ -146,7 +142,7 @@ static void learning_makes_validation_better(void **state) {
     assert_true(seen.n_pairs == 12 * (report.n_pairs / options.batch) * options.batch);
 }
 
-static void pairs_to_validate_with_may_have_a_file_of_their_own(void **state) {
+TEST(pairs_to_validate_with_may_have_a_file_of_their_own) {
     thr_tower_train_options options;
     tower_small(&options);
     options.valid_path = NAME("valid.tsv");
@@ -156,15 +152,14 @@ static void pairs_to_validate_with_may_have_a_file_of_their_own(void **state) {
     const thr_tower_report report = tower_train(*state, pairs, model, &options);
     assert_int_equal(report.n_pairs, TOWER_PAIRS);
     assert_int_equal(report.n_valid, 33);
-    thr_error err;
     options.valid_path = NAME("none.tsv");
-    assert_error(thr_tower_train(*state, pairs, other, &options, NULL, &err), THR_ENOTFOUND, &err, "none.tsv");
+    expect_error(thr_tower_train(*state, pairs, other, &options, NULL, &err), THR_ENOTFOUND, "none.tsv");
     test_write_text(NAME("valid.tsv"), "edit\tedit\n");
     options.valid_path = NAME("valid.tsv");
-    assert_error(thr_tower_train(*state, pairs, other, &options, NULL, &err), THR_EFORMAT, &err, "two pairs");
+    expect_error(thr_tower_train(*state, pairs, other, &options, NULL, &err), THR_EFORMAT, "two pairs");
 }
 
-static void queries_are_on_one_side_of_the_split(void **state) {
+TEST(queries_are_on_one_side_of_the_split) {
     thr_tower_train_options options;
     FILE *file = fopen(pairs, "wb");
     assert_non_null(file);
@@ -178,7 +173,7 @@ static void queries_are_on_one_side_of_the_split(void **state) {
     assert_true(report.n_valid % 40 == 0 && report.n_valid != 0 && report.n_pairs + report.n_valid == 400);
 }
 
-static void bad_pairs_are_not_learned_from(void **state) {
+TEST(bad_pairs_are_not_learned_from) {
     thr_tower_train_options options;
     char text[TOWER_TEXT_ROOM];
     FILE *good = fopen(pairs, "wb"), *labelled = fopen(NAME("labelled.csv"), "wb");
@@ -200,9 +195,8 @@ static void bad_pairs_are_not_learned_from(void **state) {
     assert_true(tower_same_files(model, other));
 }
 
-static void the_smallest_numbers_train_a_model_that_opens(void **state) {
+TEST(the_smallest_numbers_train_a_model_that_opens) {
     thr_tower_train_options options;
-    thr_error err;
     tower_small(&options);
     options.config.n_dims = options.config.n_pooled = options.config.max_grams = options.config.max_words = 1;
     options.batch = 2;
@@ -214,22 +208,7 @@ static void the_smallest_numbers_train_a_model_that_opens(void **state) {
     const char *text = "edit";
     float code = 0;
     assert_true(info.n_grams == 1 && info.config.n_dims == 1 && info.config.max_words == 1);
-    assert_ok(thr_tower_encode(tower, THR_SIDE_ITEM, &text, NULL, 1, &code, &err), &err);
+    expect_ok(thr_tower_encode(tower, THR_SIDE_ITEM, &text, NULL, 1, &code, &err));
     assert_true(fabsf(code) == 1.5f || fabsf(code) == 0.5f);
     thr_tower_free(tower);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_model_is_the_same_for_any_threads_and_level),
-        cmocka_unit_test(a_larger_model_is_the_same_too),
-        cmocka_unit_test(a_seed_gives_a_model_and_another_seed_another),
-        cmocka_unit_test(the_best_epoch_is_kept_and_patience_ends_a_training),
-        cmocka_unit_test(learning_makes_validation_better),
-        cmocka_unit_test(pairs_to_validate_with_may_have_a_file_of_their_own),
-        cmocka_unit_test(queries_are_on_one_side_of_the_split),
-        cmocka_unit_test(bad_pairs_are_not_learned_from),
-        cmocka_unit_test(the_smallest_numbers_train_a_model_that_opens),
-    };
-    return cmocka_run_group_tests(tests, tower_setup, tower_teardown);
 }

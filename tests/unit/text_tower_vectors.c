@@ -3,12 +3,10 @@
 #define TOWER_TEST "vectors"
 #include "text_tower_support.h"
 
-#include <math.h>
-
 enum { N = 150, DIMS = 10 };
 
 static float *make_rows(uint64_t seed) {
-    float *rows = test_array((size_t)N * DIMS, sizeof *rows);
+    float *rows = test_new((size_t)N * DIMS, sizeof *rows);
     test_gaussian(&seed, rows, (size_t)N * DIMS);
     return rows;
 }
@@ -25,15 +23,15 @@ static void small(thr_tower_train_options *options, bool items_alone) {
 
 /* queries NULL: items alone. */
 static thr_status train_rows(thr_context *context, const float *queries, const float *items, const char *path,
-                             const thr_tower_train_options *options, thr_error *err) {
+                             const thr_tower_train_options *options, thr_error *error) {
     const thr_matrix views[2] = {thr_matrix_f32(queries, N, DIMS), thr_matrix_f32(items, N, DIMS)};
     thr_reader *readers[2] = {NULL, NULL};
     thr_tower_report report;
-    thr_status status = thr_reader_from_matrix(context, &views[1], &readers[1], err);
+    thr_status status = thr_reader_from_matrix(context, &views[1], &readers[1], error);
     if (status == THR_OK && queries != NULL)
-        status = thr_reader_from_matrix(context, &views[0], &readers[0], err);
+        status = thr_reader_from_matrix(context, &views[0], &readers[0], error);
     if (status == THR_OK)
-        status = thr_tower_train_vectors(context, readers[0], readers[1], path, options, &report, err);
+        status = thr_tower_train_vectors(context, readers[0], readers[1], path, options, &report, error);
     thr_reader_free(readers[0]);
     thr_reader_free(readers[1]);
     return status;
@@ -47,43 +45,37 @@ typedef struct job {
 
 static void train_the_same(thr_context *context, void *arg) {
     const job *j = arg;
-    thr_error err;
-    assert_ok(train_rows(context, j->queries, j->items, j->path, &j->options, &err), &err);
+    expect_ok(train_rows(context, j->queries, j->items, j->path, &j->options, &err));
     assert_true(tower_same_files(j->path, j->same_as));
 }
 
-static void the_same_vectors_give_the_same_model(void **state) {
+TEST(the_same_vectors_give_the_same_model) {
     float *items = make_rows(1), *queries = make_rows(2);
     for (int alone = 0; alone < 2; alone++) {
-        thr_error err;
         job j = {.queries = alone ? NULL : queries, .items = items, .path = NAME("b"), .same_as = NAME("a")};
         small(&j.options, alone == 1);
         j.options.float_share = alone ? 0 : 0.4f;
-        assert_ok(train_rows(*state, j.queries, items, NAME("a"), &j.options, &err), &err);
+        expect_ok(train_rows(*state, j.queries, items, NAME("a"), &j.options, &err));
         tower_each_context(train_the_same, &j);
     }
-    free(items);
-    free(queries);
 }
 
 static thr_context *stopping_context(tower_stopper *stopper) {
     thr_context_options options;
     thr_context *context = NULL;
-    thr_error err;
     thr_context_options_init(&options);
     options.n_threads = 2;
     options.progress = tower_stop;
     options.progress_user = stopper;
-    assert_ok(thr_context_create(&options, &context, &err), &err);
+    expect_ok(thr_context_create(&options, &context, &err));
     return context;
 }
 
-static void a_stopped_training_resumes_to_the_same_model(void **state) {
+TEST(a_stopped_training_resumes_to_the_same_model) {
     float *items = make_rows(1);
-    thr_error err;
     thr_tower_train_options options;
     small(&options, true);
-    assert_ok(train_rows(*state, NULL, items, NAME("a"), &options, &err), &err);
+    expect_ok(train_rows(*state, NULL, items, NAME("a"), &options, &err));
     unsigned n_stops = 0;
     for (unsigned stop = 3; stop < 40; stop++) {
         tower_stopper stopper = {.stop_at = stop};
@@ -100,33 +92,31 @@ static void a_stopped_training_resumes_to_the_same_model(void **state) {
         options.resume = true;
         float kept = items[3];
         items[3] += 1;
-        assert_error(train_rows(*state, NULL, items, NAME("b"), &options, &err), THR_EMISMATCH, &err, "pairs");
+        expect_error(train_rows(*state, NULL, items, NAME("b"), &options, &err), THR_EMISMATCH, "pairs");
         items[3] = kept;
-        assert_ok(train_rows(*state, NULL, items, NAME("b"), &options, &err), &err);
+        expect_ok(train_rows(*state, NULL, items, NAME("b"), &options, &err));
         assert_true(tower_same_files(NAME("a"), NAME("b")));
     }
     assert_true(n_stops > 0);
-    free(items);
 }
 
 /* Codes of a model keep the order of the vectors' own cosines better than chance. */
-static void codes_find_the_vector_they_were_made_of(void **state) {
+TEST(codes_find_the_vector_they_were_made_of) {
     float *items = make_rows(1), codes[N * 16], queries[N * 16];
     unsigned char packed[N * 2 * 2];
-    thr_error err;
     thr_tower_train_options options;
     small(&options, true);
     options.config.query_bits = THR_FLOAT_BITS;
     options.n_epochs = 20;
-    assert_ok(train_rows(*state, NULL, items, NAME("a"), &options, &err), &err);
+    expect_ok(train_rows(*state, NULL, items, NAME("a"), &options, &err));
     thr_tower *tower = tower_open(*state, NAME("a"));
     const thr_tower_info info = thr_tower_get_info(tower);
     assert_int_equal(info.config.n_inputs, DIMS);
     assert_int_equal(info.n_parameters, 2 * (DIMS + DIMS * 16 + 16) + 16 * DIMS + DIMS + DIMS * 16 + 16);
     const thr_matrix rows = thr_matrix_f32(items, N, DIMS);
-    assert_ok(thr_tower_encode_vectors(tower, THR_SIDE_ITEM, &rows, codes, &err), &err);
-    assert_ok(thr_tower_encode_vectors(tower, THR_SIDE_QUERY, &rows, queries, &err), &err);
-    assert_ok(thr_tower_pack(tower, THR_SIDE_ITEM, codes, N, packed, &err), &err);
+    expect_ok(thr_tower_encode_vectors(tower, THR_SIDE_ITEM, &rows, codes, &err));
+    expect_ok(thr_tower_encode_vectors(tower, THR_SIDE_QUERY, &rows, queries, &err));
+    expect_ok(thr_tower_pack(tower, THR_SIDE_ITEM, codes, N, packed, &err));
     size_t n_found = 0;
     for (size_t q = 0; q < N; q++) {
         size_t best = 0;
@@ -146,41 +136,38 @@ static void codes_find_the_vector_they_were_made_of(void **state) {
     }
     assert_case(n_found > N * 9 / 10, "only %zu of %d vectors found", n_found, N);
     thr_tower_free(tower);
-    free(items);
 }
 
 /* The reader returns what thr_tower_encode_vectors does, whatever the lengths of the vectors. */
-static void a_reader_encodes_rows(void **state) {
+TEST(a_reader_encodes_rows) {
     float *items = make_rows(1), want[N * 16];
-    thr_error err;
     thr_tower_train_options options;
     small(&options, true);
-    assert_ok(train_rows(*state, NULL, items, NAME("a"), &options, &err), &err);
+    expect_ok(train_rows(*state, NULL, items, NAME("a"), &options, &err));
     thr_tower *tower = tower_open(*state, NAME("a"));
     const thr_matrix view = thr_matrix_f32(items, N, DIMS);
-    assert_ok(thr_tower_encode_vectors(tower, THR_SIDE_ITEM, &view, want, &err), &err);
+    expect_ok(thr_tower_encode_vectors(tower, THR_SIDE_ITEM, &view, want, &err));
     for (size_t i = 0; i < (size_t)N * DIMS; i++)
         items[i] *= 4;
     thr_reader *given = NULL, *reader = NULL;
-    assert_ok(thr_reader_from_matrix(*state, &view, &given, &err), &err);
-    assert_ok(thr_tower_reader(tower, THR_SIDE_ITEM, given, &reader, &err), &err);
+    expect_ok(thr_reader_from_matrix(*state, &view, &given, &err));
+    expect_ok(thr_tower_reader(tower, THR_SIDE_ITEM, given, &reader, &err));
     assert_true(thr_reader_get_shape(reader).n_rows == N && thr_reader_get_shape(reader).seekable);
     for (int pass = 0; pass < 2; pass++) {
         thr_matrix rows;
         uint64_t n = 0;
         do {
-            assert_ok(thr_reader_next(reader, 64, &rows, &err), &err);
+            expect_ok(thr_reader_next(reader, 64, &rows, &err));
             if (rows.n_rows != 0)
                 assert_memory_equal(rows.data, want + n * 16, (size_t)rows.n_rows * 16 * sizeof(float));
             n += rows.n_rows;
         } while (rows.n_rows != 0);
         assert_int_equal(n, N);
-        assert_ok(thr_reader_seek(reader, 0, &err), &err);
+        expect_ok(thr_reader_seek(reader, 0, &err));
     }
     thr_reader_free(reader);
     thr_reader_free(given);
     thr_tower_free(tower);
-    free(items);
 }
 
 /* An epoch reports the recall that a naive search finds with the model; files are validated unchanged. */
@@ -209,9 +196,8 @@ static bool is_best(const float *query, const float *items, size_t n_dims, size_
     return n_before < 10;
 }
 
-static void recall_is_that_of_a_naive_search_of_the_validation_file(void **state) {
+TEST(recall_is_that_of_a_naive_search_of_the_validation_file) {
     float *items = make_rows(1), *others = make_rows(3), codes[N * 16], queries[N * 16];
-    thr_error err;
     thr_tower_train_options options;
     last_epoch last = {.recall = -1};
     small(&options, true);
@@ -228,56 +214,49 @@ static void recall_is_that_of_a_naive_search_of_the_validation_file(void **state
                     fwrite(others + i * DIMS, sizeof(float), DIMS, file) == DIMS);
     }
     (void)fclose(file);
-    assert_ok(train_rows(*state, NULL, items, NAME("a"), &options, &err), &err);
+    expect_ok(train_rows(*state, NULL, items, NAME("a"), &options, &err));
     thr_tower *tower = tower_open(*state, NAME("a"));
     const thr_matrix rows = thr_matrix_f32(others, N, DIMS);
-    assert_ok(thr_tower_encode_vectors(tower, THR_SIDE_ITEM, &rows, codes, &err), &err);
-    assert_ok(thr_tower_encode_vectors(tower, THR_SIDE_QUERY, &rows, queries, &err), &err);
+    expect_ok(thr_tower_encode_vectors(tower, THR_SIDE_ITEM, &rows, codes, &err));
+    expect_ok(thr_tower_encode_vectors(tower, THR_SIDE_QUERY, &rows, queries, &err));
     size_t n_found = 0;
     for (size_t q = 0; q < N; q++)
         for (size_t i = 0; i < N; i++)
             n_found += is_best(others + q * DIMS, others, DIMS, i) && is_best(queries + q * 16, codes, 16, i);
     const double want = (double)n_found / (10 * N);
     assert_case(fabs(last.recall - want) < 0.005, "recall %g, not %g", last.recall, want);
-    assert_error(train_rows(*state, others, items, NAME("c"), &options, &err), THR_EUNSUPPORTED, &err, "items alone");
+    expect_error(train_rows(*state, others, items, NAME("c"), &options, &err), THR_EUNSUPPORTED, "items alone");
     thr_tower_free(tower);
-    free(items);
-    free(others);
 }
 
-static void bad_vectors_are_named(void **state) {
+TEST(bad_vectors_are_named) {
     thr_context *context = *state;
     float *items = make_rows(1), *queries = make_rows(2);
-    thr_error err;
     thr_tower_train_options options;
     small(&options, true);
     items[4 * DIMS + 2] = NAN;
-    assert_error(train_rows(context, NULL, items, NAME("c"), &options, &err), THR_ERANGE, &err, "row 4, dimension 2");
+    expect_error(train_rows(context, NULL, items, NAME("c"), &options, &err), THR_ERANGE, "row 4, dimension 2");
     memset(items + 4 * DIMS, 0, DIMS * sizeof *items);
-    assert_error(train_rows(context, queries, items, NAME("c"), &options, &err), THR_ERANGE, &err,
-                 "row 4 is a zero vector");
+    expect_error(train_rows(context, queries, items, NAME("c"), &options, &err), THR_ERANGE, "row 4 is a zero vector");
     items[4 * DIMS] = 1;
     options.batch = 100;
-    assert_error(train_rows(context, NULL, items, NAME("c"), &options, &err), THR_EFORMAT, &err, "two batches of 100");
+    expect_error(train_rows(context, NULL, items, NAME("c"), &options, &err), THR_EFORMAT, "two batches of 100");
     small(&options, true);
     options.config.n_dims = 8 * DIMS + 1;
-    assert_error(train_rows(context, NULL, items, NAME("c"), &options, &err), THR_EDIM, &err,
+    expect_error(train_rows(context, NULL, items, NAME("c"), &options, &err), THR_EDIM,
                  "81 dimensions for codes of vectors of 10");
     options.config.n_dims = 16;
     options.teacher_share = 2;
-    assert_error(train_rows(context, NULL, items, NAME("c"), &options, &err), THR_EINVAL, &err, "a share of 2");
+    expect_error(train_rows(context, NULL, items, NAME("c"), &options, &err), THR_EINVAL, "a share of 2");
     small(&options, true);
     options.valid_path = "pairs.tsv";
-    assert_error(train_rows(context, NULL, items, NAME("c"), &options, &err), THR_ENOTFOUND, &err, "pairs.tsv");
+    expect_error(train_rows(context, NULL, items, NAME("c"), &options, &err), THR_ENOTFOUND, "pairs.tsv");
     assert_false(test_exists(NAME("c")));
-    free(items);
-    free(queries);
 }
 
-static void sides_must_have_one_shape(void **state) {
+TEST(sides_must_have_one_shape) {
     thr_context *context = *state;
     float *items = make_rows(1), *queries = make_rows(2);
-    thr_error err;
     thr_tower_train_options options;
     small(&options, true);
     const thr_matrix some = thr_matrix_f32(queries, N - 1, DIMS), narrow = thr_matrix_f32(queries, N, DIMS - 1),
@@ -288,48 +267,43 @@ static void sides_must_have_one_shape(void **state) {
     } cases[] = {{&some, "149 vectors"}, {&narrow, "of 9 dimensions"}};
     for (size_t i = 0; i < 2; i++) {
         thr_reader *given = NULL, *others = NULL;
-        assert_ok(thr_reader_from_matrix(context, cases[i].queries, &given, &err), &err);
-        assert_ok(thr_reader_from_matrix(context, &all, &others, &err), &err);
-        assert_error(thr_tower_train_vectors(context, given, others, NAME("c"), &options, NULL, &err), THR_EDIM, &err,
+        expect_ok(thr_reader_from_matrix(context, cases[i].queries, &given, &err));
+        expect_ok(thr_reader_from_matrix(context, &all, &others, &err));
+        expect_error(thr_tower_train_vectors(context, given, others, NAME("c"), &options, NULL, &err), THR_EDIM,
                      cases[i].message);
         thr_reader_free(given);
         thr_reader_free(others);
     }
     assert_false(test_exists(NAME("c")));
-    free(items);
-    free(queries);
 }
 
-static void models_of_texts_and_of_vectors_refuse_the_others_input(void **state) {
+TEST(models_of_texts_and_of_vectors_refuse_the_others_input) {
     float *items = make_rows(1), out[N * 16];
-    thr_error err;
     thr_tower_train_options options;
     const char *const texts[] = {"edit pdf"};
     const thr_matrix rows = thr_matrix_f32(items, N, DIMS), narrow = thr_matrix_f32(items, N, DIMS - 1);
     small(&options, true);
-    assert_ok(train_rows(*state, NULL, items, NAME("a"), &options, &err), &err);
+    expect_ok(train_rows(*state, NULL, items, NAME("a"), &options, &err));
     tower_make(NAME("texts"), 3, 2);
     thr_tower *of_vectors = tower_open(*state, NAME("a")), *of_texts = tower_open(*state, NAME("texts"));
     thr_tower_quality quality;
     thr_reader *reader = NULL, *given = NULL;
-    assert_error(thr_tower_encode(of_vectors, THR_SIDE_ITEM, texts, NULL, 1, out, &err), THR_EUNSUPPORTED, &err,
+    expect_error(thr_tower_encode(of_vectors, THR_SIDE_ITEM, texts, NULL, 1, out, &err), THR_EUNSUPPORTED,
                  "cannot encode texts");
-    assert_error(thr_tower_encode_vectors(of_texts, THR_SIDE_ITEM, &rows, out, &err), THR_EUNSUPPORTED, &err,
+    expect_error(thr_tower_encode_vectors(of_texts, THR_SIDE_ITEM, &rows, out, &err), THR_EUNSUPPORTED,
                  "cannot encode vectors");
-    assert_error(thr_tower_encode_vectors(of_vectors, THR_SIDE_ITEM, &narrow, out, &err), THR_EDIM, &err,
-                 "of 9 dimensions");
-    assert_error(thr_tower_eval(of_vectors, NAME("pairs.tsv"), NULL, &quality, &err), THR_EUNSUPPORTED, &err, "pairs");
-    assert_ok(thr_reader_open(*state, NAME("pairs.tsv"), &given, &err), &err);
-    assert_error(thr_tower_reader(of_vectors, THR_SIDE_ITEM, given, &reader, &err), THR_EINVAL, &err, "is a text");
-    assert_error(thr_tower_train_vectors(*state, NULL, given, NAME("c"), &options, NULL, &err), THR_EINVAL, &err,
+    expect_error(thr_tower_encode_vectors(of_vectors, THR_SIDE_ITEM, &narrow, out, &err), THR_EDIM, "of 9 dimensions");
+    expect_error(thr_tower_eval(of_vectors, NAME("pairs.tsv"), NULL, &quality, &err), THR_EUNSUPPORTED, "pairs");
+    expect_ok(thr_reader_open(*state, NAME("pairs.tsv"), &given, &err));
+    expect_error(thr_tower_reader(of_vectors, THR_SIDE_ITEM, given, &reader, &err), THR_EINVAL, "is a text");
+    expect_error(thr_tower_train_vectors(*state, NULL, given, NAME("c"), &options, NULL, &err), THR_EINVAL,
                  "a text holds no vectors");
     thr_reader_free(given);
     items[5] = INFINITY;
-    assert_error(thr_tower_encode_vectors(of_vectors, THR_SIDE_ITEM, &rows, out, &err), THR_ERANGE, &err,
+    expect_error(thr_tower_encode_vectors(of_vectors, THR_SIDE_ITEM, &rows, out, &err), THR_ERANGE,
                  "row 0, dimension 5");
     thr_tower_free(of_vectors);
     thr_tower_free(of_texts);
-    free(items);
 }
 
 static void write_pairs(void) {
@@ -343,22 +317,18 @@ static void write_pairs(void) {
 }
 
 /* Items in reverse, found by their ids, give the model of items row by row. */
-static void pairs_by_id_are_those_row_by_row(void **state) {
+TEST(pairs_by_id_are_those_row_by_row) {
     float *items = make_rows(1), *queries = make_rows(2), *reversed = make_rows(1);
-    thr_error err;
     thr_tower_train_options options;
     small(&options, false);
     for (size_t i = 0; i < N; i++)
         memcpy(reversed + i * DIMS, items + (N - 1 - i) * DIMS, DIMS * sizeof *items);
     write_pairs();
-    assert_ok(train_rows(*state, queries, items, NAME("a"), &options, &err), &err);
+    expect_ok(train_rows(*state, queries, items, NAME("a"), &options, &err));
     options.pairs_path = NAME("ids.tsv");
     options.item_ids_path = NAME("ids.txt");
-    assert_ok(train_rows(*state, queries, reversed, NAME("b"), &options, &err), &err);
+    expect_ok(train_rows(*state, queries, reversed, NAME("b"), &options, &err));
     assert_true(tower_same_files(NAME("a"), NAME("b")));
-    free(items);
-    free(queries);
-    free(reversed);
 }
 
 typedef struct memory_job {
@@ -366,7 +336,7 @@ typedef struct memory_job {
     const float *items;
 } memory_job;
 
-static thr_status train_and_encode(void *arg, thr_error *err) {
+static thr_status train_and_encode(void *arg, thr_error *error) {
     const memory_job *j = arg;
     thr_tower_train_options options;
     float out[N * 16];
@@ -376,38 +346,20 @@ static thr_status train_and_encode(void *arg, thr_error *err) {
     options.n_epochs = 1;
     options.pairs_path = NAME("ids.tsv");
     options.item_ids_path = NAME("ids.txt");
-    thr_status status = train_rows(j->context, j->items, j->items, NAME("m"), &options, err);
+    thr_status status = train_rows(j->context, j->items, j->items, NAME("m"), &options, error);
     if (status == THR_OK)
-        status = thr_tower_open(j->context, NAME("m"), &tower, err);
+        status = thr_tower_open(j->context, NAME("m"), &tower, error);
     if (status == THR_OK)
-        status = thr_tower_encode_vectors(tower, THR_SIDE_ITEM, &rows, out, err);
+        status = thr_tower_encode_vectors(tower, THR_SIDE_ITEM, &rows, out, error);
     thr_tower_free(tower);
     return status;
 }
 
-static void every_failed_allocation_is_an_error(void **state) {
-    (void)state;
+TEST(every_failed_allocation_is_an_error) {
     float *items = make_rows(1);
     test_memory memory = {0};
     write_pairs();
     memory_job j = {test_context(1, THR_ISA_BEST, &memory), items};
     tower_fail_allocations(&memory, train_and_encode, &j);
     thr_context_free(j.context);
-    free(items);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_same_vectors_give_the_same_model),
-        cmocka_unit_test(a_stopped_training_resumes_to_the_same_model),
-        cmocka_unit_test(codes_find_the_vector_they_were_made_of),
-        cmocka_unit_test(a_reader_encodes_rows),
-        cmocka_unit_test(recall_is_that_of_a_naive_search_of_the_validation_file),
-        cmocka_unit_test(bad_vectors_are_named),
-        cmocka_unit_test(sides_must_have_one_shape),
-        cmocka_unit_test(models_of_texts_and_of_vectors_refuse_the_others_input),
-        cmocka_unit_test(pairs_by_id_are_those_row_by_row),
-        cmocka_unit_test(every_failed_allocation_is_an_error),
-    };
-    return cmocka_run_group_tests(tests, tower_setup, tower_teardown);
 }

@@ -2,6 +2,8 @@
 /* tower_device_support.h - contexts of trainings on emulated GPUs; include it after the tower's own support. */
 #pragma once
 
+#include "test.h"
+
 #include "device/gpus.h"
 #include "emulator.h"
 

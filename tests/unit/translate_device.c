@@ -3,13 +3,11 @@
  * translate_device.c - texts translated in contexts that use GPUs, which are emulated: the CPU's states and
  * translations to the bit, by models with attention and without, and fallbacks where a GPU fails.
  */
-#include <unistd.h>
 
 #include <thresher/translate.h>
 
 #include "device/gpus.h"
 #include "emulator.h"
-#include "files.h"
 #include "translate_support.h"
 
 static const char PATH[] = "unit-translate-device.safetensors";
@@ -26,11 +24,10 @@ static const model_shape SHAPES[] = {{9, 12, 5, 3, 10, 7, 1, THR_DTYPE_F32, fals
 static thr_context *make_context(const char *device) {
     thr_context_options options;
     thr_context *context = NULL;
-    thr_error err;
     thr_context_options_init(&options);
     options.n_threads = 1;
     options.device = device;
-    assert_ok(thr_context_create(&options, &context, &err), &err);
+    expect_ok(thr_context_create(&options, &context, &err));
     if (context->gpus != NULL)
         context->gpus->wake_up = -1;
     return context;
@@ -62,7 +59,7 @@ static void draw_texts(char texts[TEXTS][TEXT_MOST], const char *at[TEXTS], uint
 }
 
 static thr_status translate(thr_context *context, const char *const texts[TEXTS], bool replace_unk, answer *a,
-                            thr_error *err) {
+                            thr_error *error) {
     thr_translator_options o;
     thr_translator *t = NULL;
     thr_translations r;
@@ -77,8 +74,8 @@ static thr_status translate(thr_context *context, const char *const texts[TEXTS]
     o.on_states_user = a;
     a->n_states = 0;
     a->text[0] = '\0';
-    assert_ok(thr_translator_open(context, PATH, &o, &t, err), err);
-    const thr_status status = thr_translator_translate(t, texts, NULL, TEXTS, &r, err);
+    assert_ok(thr_translator_open(context, PATH, &o, &t, error), error);
+    const thr_status status = thr_translator_translate(t, texts, NULL, TEXTS, &r, error);
     for (uint64_t i = 0; status == THR_OK && i < r.first_of[TEXTS]; i++)
         used += (size_t)snprintf(a->text + used, sizeof a->text - used, "%s %a %a\n", r.translations[i].text,
                                  r.translations[i].log_prob, r.translations[i].score);
@@ -86,45 +83,42 @@ static thr_status translate(thr_context *context, const char *const texts[TEXTS]
     return status;
 }
 
-static void states_and_translations_are_the_cpus(void **state) {
+TEST(states_and_translations_are_the_cpus) {
     uint64_t rng = test_seed();
     static answer right, got;
-    for (size_t s = 0; s < sizeof SHAPES / sizeof *SHAPES; s++) {
+    for (size_t s = 0; s < COUNT_OF(SHAPES); s++) {
         char texts[TEXTS][TEXT_MOST];
         const char *at[TEXTS];
-        thr_error err;
         model *m = model_make(&SHAPES[s]);
         model_write(*state, m, PATH, NO_SKIP);
         draw_texts(texts, at, SHAPES[s].n_source + 2, &rng);
-        assert_ok(translate(*state, at, !SHAPES[s].plain, &right, &err), &err);
+        expect_ok(translate(*state, at, !SHAPES[s].plain, &right, &err));
         thr_context *context = make_context(s % 2 == 0 ? "cuda" : "auto");
         const uint64_t before = emulator.launches();
-        assert_ok(translate(context, at, !SHAPES[s].plain, &got, &err), &err);
+        expect_ok(translate(context, at, !SHAPES[s].plain, &got, &err));
         assert_true(emulator.launches() > before);
         assert_true(strncmp(thr_context_device(context), "cuda:0", 6) == 0);
         assert_int_equal(got.n_states, right.n_states);
         assert_memory_equal(got.states, right.states, right.n_states * sizeof *right.states);
         assert_string_equal(got.text, right.text);
         thr_context_free(context);
-        model_free(m);
         assert_int_equal(emulator.allocated(), 0);
         assert_int_equal(emulator.pinned(), 0);
     }
 }
 
 /* Every allocation, copy and launch of the first ones in turn: "cuda" fails, "auto" has the CPU's translations. */
-static void a_failing_gpu_is_an_error_or_the_cpus_work(void **state) {
+TEST(a_failing_gpu_is_an_error_or_the_cpus_work) {
     static const char *const kinds[] = {"alloc", "copy", "launch"};
     static answer right, got;
     uint64_t rng = test_seed() + 1;
     char texts[TEXTS][TEXT_MOST];
     const char *at[TEXTS];
-    thr_error err;
     model *m = model_make(&SHAPES[0]);
     model_write(*state, m, PATH, NO_SKIP);
     draw_texts(texts, at, SHAPES[0].n_source + 2, &rng);
-    assert_ok(translate(*state, at, true, &right, &err), &err);
-    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+    expect_ok(translate(*state, at, true, &right, &err));
+    for (size_t k = 0; k < COUNT_OF(kinds); k++)
         for (unsigned n = 1; n < 60; n += 11) {
             char what[32];
             for (int automatic = 0; automatic < 2; automatic++) {
@@ -133,7 +127,7 @@ static void a_failing_gpu_is_an_error_or_the_cpus_work(void **state) {
                 emulator.let_fail(what);
                 const thr_status status = translate(context, at, true, &got, &err);
                 if (automatic)
-                    assert_ok(status, &err);
+                    expect_ok(status);
                 else
                     assert_true(status == THR_OK || status == THR_EDEVICE || status == THR_ENOMEM);
                 if (status == THR_OK)
@@ -144,11 +138,9 @@ static void a_failing_gpu_is_an_error_or_the_cpus_work(void **state) {
                 assert_int_equal(emulator.pinned(), 0);
             }
         }
-    model_free(m);
 }
 
 static int open_group(void **state) {
-    (void)test_say_seed(state);
     *state = test_context(1, THR_ISA_BEST, NULL);
     return 0;
 }
@@ -158,10 +150,5 @@ static int close_group(void **state) {
     return unlink(PATH);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(states_and_translations_are_the_cpus),
-        cmocka_unit_test(a_failing_gpu_is_an_error_or_the_cpus_work),
-    };
-    return test_emulator_take(&emulator, 1) ? cmocka_run_group_tests(tests, open_group, close_group) : 77;
-}
+TEST_NEEDS(test_emulator_take(&emulator, 1))
+TEST_GROUP(open_group, close_group)

@@ -27,12 +27,12 @@ typedef struct loaded {
     float *bias;
 } loaded;
 
-static thr_status load(thr_context *context, loaded *l, thr_error *err) {
+static thr_status load(thr_context *context, loaded *l, thr_error *error) {
     *l = (loaded){.context = context};
-    const thr_status status = thr_tensors_open(context, PATH, &l->tensors, err);
+    const thr_status status = thr_tensors_open(context, PATH, &l->tensors, error);
     return status != THR_OK
                ? status
-               : thr_translate_seq2seq_read(context, l->tensors, PATH, &l->model, &l->weights, &l->bias, err);
+               : thr_translate_seq2seq_read(context, l->tensors, PATH, &l->model, &l->weights, &l->bias, error);
 }
 
 static void unload(loaded *l) {
@@ -64,32 +64,29 @@ static task draw_task(model *m, uint64_t *rng) {
 /* States of every sentence's forced words, all sentences together. */
 static void force(thr_seq2seq_work *work, const task *t, float *states, uint32_t *attended) {
     const size_t d = (size_t)t->m->shape.n_dims;
-    thr_error err;
-    assert_ok(thr_translate_seq2seq_encode(work, t->words, t->starts, SENTENCES, &err), &err);
-    assert_ok(thr_translate_seq2seq_begin(work, NULL, SENTENCES, &err), &err);
+    expect_ok(thr_translate_seq2seq_encode(work, t->words, t->starts, SENTENCES, &err));
+    expect_ok(thr_translate_seq2seq_begin(work, NULL, SENTENCES, &err));
     for (size_t s = 0; s < STEPS; s++) {
         uint32_t words[SENTENCES];
         for (size_t i = 0; i < SENTENCES; i++)
             words[i] = t->forced[i][s];
-        assert_ok(thr_translate_seq2seq_step(work, words, states + s * SENTENCES * d, attended + s * SENTENCES, &err),
-                  &err);
+        expect_ok(thr_translate_seq2seq_step(work, words, states + s * SENTENCES * d, attended + s * SENTENCES, &err));
     }
 }
 
 /* ------------------------------------------------------------------------------------------------ numbers */
 
-static void states_are_those_of_a_model_in_double(void **state) {
+TEST(states_are_those_of_a_model_in_double) {
     uint64_t rng = test_seed();
-    for (size_t i = 0; i < sizeof SHAPES / sizeof *SHAPES; i++) {
+    for (size_t i = 0; i < COUNT_OF(SHAPES); i++) {
         model *m = model_make(&SHAPES[i]);
         const size_t d = (size_t)m->shape.n_dims;
         loaded l;
-        thr_error err;
         model_write(*state, m, PATH, NO_SKIP);
-        assert_ok(load(*state, &l, &err), &err);
+        expect_ok(load(*state, &l, &err));
         thr_seq2seq_work work = {.context = *state, .model = &l.model};
         const task t = draw_task(m, &rng);
-        float *states = test_array(STEPS * SENTENCES * d, sizeof *states);
+        float *states = test_new(STEPS * SENTENCES * d, sizeof *states);
         uint32_t attended[STEPS * SENTENCES];
         force(&work, &t, states, attended);
         const double bound = m->shape.dtype == THR_DTYPE_F32 ? 2e-5 : m->shape.dtype == THR_DTYPE_F16 ? 2e-3 : 2e-2;
@@ -109,10 +106,8 @@ static void states_are_those_of_a_model_in_double(void **state) {
                     assert_int_equal(attended[s * SENTENCES + k], place);
             }
         }
-        free(states);
         thr_translate_seq2seq_work_free(&work);
         unload(&l);
-        model_free(m);
     }
 }
 
@@ -126,27 +121,25 @@ static const float torch_states[4][3] = {{0.070154734f, -0.105744891f, -0.027629
                                          {0.113904379f, -0.215441748f, -0.0595492087f},
                                          {0.120446861f, -0.231318265f, -0.0642248094f}};
 
-static void states_are_those_of_pytorch(void **state) {
+TEST(states_are_those_of_pytorch) {
     static const model_shape shape = {6, 7, 3, 4, 4, 3, 2, THR_DTYPE_F32, false};
     static const uint32_t words[] = {4, 3, 0, 5, THR_WORD_END}, forced[] = {THR_WORD_START, 3, 6, 4};
     static const size_t starts[] = {0, 5};
     model *m = model_make(&shape);
     loaded l;
-    thr_error err;
     float got[3];
     model_write(*state, m, PATH, NO_SKIP);
-    assert_ok(load(*state, &l, &err), &err);
+    expect_ok(load(*state, &l, &err));
     thr_seq2seq_work work = {.context = *state, .model = &l.model};
-    assert_ok(thr_translate_seq2seq_encode(&work, words, starts, 1, &err), &err);
-    assert_ok(thr_translate_seq2seq_begin(&work, NULL, 1, &err), &err);
+    expect_ok(thr_translate_seq2seq_encode(&work, words, starts, 1, &err));
+    expect_ok(thr_translate_seq2seq_begin(&work, NULL, 1, &err));
     for (size_t s = 0; s < 4; s++) {
-        assert_ok(thr_translate_seq2seq_step(&work, &forced[s], got, NULL, &err), &err);
+        expect_ok(thr_translate_seq2seq_step(&work, &forced[s], got, NULL, &err));
         for (size_t j = 0; j < 3; j++)
             assert_true(fabsf(got[j] - torch_states[s][j]) < 1e-5f);
     }
     thr_translate_seq2seq_work_free(&work);
     unload(&l);
-    model_free(m);
 }
 
 /* ------------------------------------------------------------------------------------------------ the same bits */
@@ -161,63 +154,57 @@ static void check_bits(thr_context *context, void *arg) {
     const right *r = arg;
     const task *t = r->t;
     const size_t d = (size_t)t->m->shape.n_dims;
-    float *states = test_array(STEPS * SENTENCES * d, sizeof *states);
+    float *states = test_new(STEPS * SENTENCES * d, sizeof *states);
     uint32_t attended[STEPS * SENTENCES];
-    thr_error err;
     loaded l;
-    assert_ok(load(context, &l, &err), &err);
+    expect_ok(load(context, &l, &err));
     thr_seq2seq_work work = {.context = context, .model = &l.model};
     force(&work, t, states, attended);
     assert_same_floats(states, r->states, STEPS * SENTENCES * d, "all sentences together");
     assert_memory_equal(attended, r->attended, sizeof attended);
     for (size_t i = 0; i < SENTENCES; i++) {
-        assert_ok(thr_translate_seq2seq_encode(&work, t->words, t->starts + i, 1, &err), &err);
-        assert_ok(thr_translate_seq2seq_begin(&work, NULL, 1, &err), &err);
+        expect_ok(thr_translate_seq2seq_encode(&work, t->words, t->starts + i, 1, &err));
+        expect_ok(thr_translate_seq2seq_begin(&work, NULL, 1, &err));
         for (size_t s = 0; s < STEPS; s++) {
-            assert_ok(thr_translate_seq2seq_step(&work, &t->forced[i][s], states, NULL, &err), &err);
+            expect_ok(thr_translate_seq2seq_step(&work, &t->forced[i][s], states, NULL, &err));
             assert_same_floats(states, r->states + (s * SENTENCES + i) * d, d, "a sentence by itself");
         }
     }
     /* the last sentence's rows thrice and the second's once, put in another order at every step */
     static const uint32_t begin[] = {1, 4, 4, 4}, order[] = {0, 3, 1, 2};
-    assert_ok(thr_translate_seq2seq_encode(&work, t->words, t->starts, SENTENCES, &err), &err);
-    assert_ok(thr_translate_seq2seq_begin(&work, begin, 4, &err), &err);
+    expect_ok(thr_translate_seq2seq_encode(&work, t->words, t->starts, SENTENCES, &err));
+    expect_ok(thr_translate_seq2seq_begin(&work, begin, 4, &err));
     for (size_t s = 0; s < STEPS; s++) {
         const uint32_t words[] = {t->forced[1][s], t->forced[4][s], t->forced[4][s], t->forced[4][s]};
-        assert_ok(thr_translate_seq2seq_step(&work, words, states, NULL, &err), &err);
+        expect_ok(thr_translate_seq2seq_step(&work, words, states, NULL, &err));
         for (size_t i = 0; i < 4; i++)
             assert_same_floats(states + i * d, r->states + (s * SENTENCES + begin[i]) * d, d, "rows in order");
-        assert_ok(thr_translate_seq2seq_reorder(&work, order, 4, &err), &err);
+        expect_ok(thr_translate_seq2seq_reorder(&work, order, 4, &err));
     }
-    free(states);
     thr_translate_seq2seq_work_free(&work);
     unload(&l);
 }
 
-static void bits_depend_on_neither_batch_nor_threads_nor_cpu(void **state) {
+TEST(bits_depend_on_neither_batch_nor_threads_nor_cpu) {
     uint64_t rng = test_seed() + 3;
     model *m = model_make(&SHAPES[1]);
     model_write(*state, m, PATH, NO_SKIP);
     const task t = draw_task(m, &rng);
-    float *states = test_array(STEPS * SENTENCES * m->shape.n_dims, sizeof *states);
+    float *states = test_new(STEPS * SENTENCES * m->shape.n_dims, sizeof *states);
     uint32_t attended[STEPS * SENTENCES];
     loaded l;
-    thr_error err;
-    assert_ok(load(*state, &l, &err), &err);
+    expect_ok(load(*state, &l, &err));
     thr_seq2seq_work work = {.context = *state, .model = &l.model};
     force(&work, &t, states, attended);
     right r = {&t, states, attended};
     nn_each_context(check_bits, &r);
     thr_translate_seq2seq_work_free(&work);
     unload(&l);
-    free(states);
-    model_free(m);
 }
 
 /* ------------------------------------------------------------------------------------------------ memory */
 
-static void a_step_like_one_before_allocates_nothing(void **state) {
-    (void)state;
+TEST(a_step_like_one_before_allocates_nothing) {
     test_memory memory = {0};
     thr_context *context = test_context(2, THR_ISA_BEST, &memory);
     uint64_t rng = 1;
@@ -228,26 +215,23 @@ static void a_step_like_one_before_allocates_nothing(void **state) {
     uint32_t attended[STEPS * SENTENCES];
     static const uint32_t order[] = {0, 1, 2, 3, 4};
     loaded l;
-    thr_error err;
-    assert_ok(load(context, &l, &err), &err);
+    expect_ok(load(context, &l, &err));
     thr_seq2seq_work work = {.context = context, .model = &l.model};
     size_t before = 0;
     for (int round = 0; round < 2; round++) {
         before = memory.calls;
         force(&work, &t, states, attended);
-        assert_ok(thr_translate_seq2seq_reorder(&work, order, SENTENCES, &err), &err);
-        assert_ok(thr_translate_seq2seq_reorder(&work, order, SENTENCES, &err), &err);
+        expect_ok(thr_translate_seq2seq_reorder(&work, order, SENTENCES, &err));
+        expect_ok(thr_translate_seq2seq_reorder(&work, order, SENTENCES, &err));
     }
     assert_int_equal(memory.calls, before);
     thr_translate_seq2seq_work_free(&work);
     unload(&l);
-    model_free(m);
     thr_context_free(context);
     assert_int_equal(memory.live, 0);
 }
 
-static void every_allocation_may_fail(void **state) {
-    (void)state;
+TEST(every_allocation_may_fail) {
     test_memory memory = {0};
     uint64_t rng = 1;
     model *m = model_make(&SHAPES[2]);
@@ -259,7 +243,6 @@ static void every_allocation_may_fail(void **state) {
     while (test_oom_next(&oom)) {
         loaded l;
         float states[SENTENCES];
-        thr_error err;
         test_oom_arm(&oom);
         thr_status status = load(context, &l, &err);
         thr_seq2seq_work work = {.context = context, .model = &l.model};
@@ -276,31 +259,28 @@ static void every_allocation_may_fail(void **state) {
         unload(&l);
     }
     thr_context_free(context);
-    model_free(m);
 }
 
 /* -------------------------------------------------------------------------------------------------- refusals */
 
 static void refused(thr_context *context, const model *m, size_t skip, thr_status wanted, const char *part) {
     loaded l;
-    thr_error err;
     model_write(context, m, PATH, skip);
-    assert_error(load(context, &l, &err), wanted, &err, part);
+    expect_error(load(context, &l, &err), wanted, part);
     assert_non_null(strstr(err.text, PATH));
     unload(&l);
 }
 
-static void a_missing_tensor_is_named(void **state) {
+TEST(a_missing_tensor_is_named) {
     model *m = model_make(&SHAPES[0]);
     for (size_t i = 0; i < m->n; i++) {
         char part[MODEL_NAME + 32];
         (void)snprintf(part, sizeof part, "has no tensor '%s'", m->names[i]);
         refused(*state, m, i, THR_EFORMAT, part);
     }
-    model_free(m);
 }
 
-static void another_shape_is_named(void **state) {
+TEST(another_shape_is_named) {
     for (size_t axis = 0; axis < 2; axis++) {
         model *m = model_make(&SHAPES[0]);
         for (size_t i = 0; i < m->n; i++) {
@@ -311,13 +291,11 @@ static void another_shape_is_named(void **state) {
             const uint64_t before = t->shape[axis];
             t->shape[axis]--;
             loaded l;
-            thr_error err;
             model_write(*state, m, PATH, NO_SKIP);
-            assert_error(load(*state, &l, &err), THR_EFORMAT, &err, NULL);
+            expect_error(load(*state, &l, &err), THR_EFORMAT, NULL);
             unload(&l);
             t->shape[axis] = before;
         }
-        model_free(m);
     }
     model *m = model_make(&SHAPES[0]);
     model_tensor(m, "combine.weight")->shape[0] = 6;
@@ -326,10 +304,9 @@ static void another_shape_is_named(void **state) {
     model_tensor(m, "output.bias")->n_axes = 2;
     model_tensor(m, "output.bias")->shape[1] = 1;
     refused(*state, m, NO_SKIP, THR_EFORMAT, "tensor 'output.bias' has 2 axes, expected 1");
-    model_free(m);
 }
 
-static void numbers_that_are_none_are_named(void **state) {
+TEST(numbers_that_are_none_are_named) {
     model *m = model_make(&SHAPES[0]);
     for (size_t i = 0; i < m->n; i++) {
         if (m->tensors[i].dtype == THR_DTYPE_U8)
@@ -342,10 +319,9 @@ static void numbers_that_are_none_are_named(void **state) {
         refused(*state, m, NO_SKIP, THR_ERANGE, part);
         values[0] = before;
     }
-    model_free(m);
 }
 
-static void words_that_are_none_are_refused(void **state) {
+TEST(words_that_are_none_are_refused) {
     static const struct {
         const char *text, *part;
     } cases[] = {
@@ -362,9 +338,8 @@ static void words_that_are_none_are_refused(void **state) {
     model *m = model_make(&SHAPES[0]);
     thr_tensor *words = model_tensor(m, "source.words");
     const thr_tensor before = *words;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         loaded l;
-        thr_error err;
         words->data = cases[i].text;
         words->shape[0] = strlen(cases[i].text);
         if (cases[i].part != NULL) {
@@ -372,14 +347,13 @@ static void words_that_are_none_are_refused(void **state) {
             continue;
         }
         model_write(*state, m, PATH, NO_SKIP);
-        assert_ok(load(*state, &l, &err), &err);
+        expect_ok(load(*state, &l, &err));
         unload(&l);
     }
     *words = before;
-    model_free(m);
 }
 
-static void other_files_are_no_models(void **state) {
+TEST(other_files_are_no_models) {
     model *m = model_make(&SHAPES[0]);
     m->format = "pt";
     refused(*state, m, NO_SKIP, THR_EFORMAT, "is no model of translations: the format of its metadata is not");
@@ -389,34 +363,29 @@ static void other_files_are_no_models(void **state) {
     m->version = "1";
     model_tensor(m, "attention.weight")->dtype = THR_DTYPE_I32;
     refused(*state, m, NO_SKIP, THR_EFORMAT, "tensor 'attention.weight' is not of F32, F16 or BF16");
-    model_free(m);
 }
 
-static void attention_has_two_tensors_or_none(void **state) {
+TEST(attention_has_two_tensors_or_none) {
     static const char *const parts[] = {"attention.weight", "combine.weight"};
-    thr_error err;
     for (size_t i = 0; i < 2; i++) {
         model *m = model_make(&SHAPES[0]);
         (void)snprintf(m->names[model_tensor(m, parts[i]) - m->tensors], MODEL_NAME, "other");
         refused(*state, m, NO_SKIP, THR_EFORMAT, parts[i]);
-        model_free(m);
     }
     const model_shape odd = {9, 8, 5, 3, 7, 7, 1, THR_DTYPE_F32, true};
     model *m = model_make(&odd);
     refused(*state, m, NO_SKIP, THR_EFORMAT, "tensor 'output.weight' has rows of 7: the length must be even");
-    model_free(m);
     m = model_make(&SHAPES[PLAIN]);
     loaded l;
     model_write(*state, m, PATH, NO_SKIP);
-    assert_ok(load(*state, &l, &err), &err);
+    expect_ok(load(*state, &l, &err));
     assert_true(l.model.attention == NULL && l.model.n_units == 10 && l.model.n_dims == 10);
     unload(&l);
-    model_free(m);
 }
 
 static int set_up(void **state) {
     *state = test_context(2, THR_ISA_BEST, NULL);
-    return test_say_seed(state);
+    return 0;
 }
 
 static int tear_down(void **state) {
@@ -425,19 +394,4 @@ static int tear_down(void **state) {
     return 0;
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(states_are_those_of_a_model_in_double),
-        cmocka_unit_test(states_are_those_of_pytorch),
-        cmocka_unit_test(bits_depend_on_neither_batch_nor_threads_nor_cpu),
-        cmocka_unit_test(a_step_like_one_before_allocates_nothing),
-        cmocka_unit_test(every_allocation_may_fail),
-        cmocka_unit_test(a_missing_tensor_is_named),
-        cmocka_unit_test(another_shape_is_named),
-        cmocka_unit_test(numbers_that_are_none_are_named),
-        cmocka_unit_test(words_that_are_none_are_refused),
-        cmocka_unit_test(attention_has_two_tensors_or_none),
-        cmocka_unit_test(other_files_are_no_models),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TEST_GROUP(set_up, tear_down)

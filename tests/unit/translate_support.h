@@ -5,12 +5,7 @@
  */
 #pragma once
 
-#include "support.h"
-
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "test.h"
 
 #include "base/half.h"
 #include "translate/workspace.h"
@@ -39,7 +34,7 @@ static inline float model_drawn(size_t i, size_t salt) {
 /* n_columns 0: a vector. The numbers are drawn, salt the tensor's number from 1, and halved. */
 static inline void model_add(model *m, const char *name, uint64_t n_rows, uint64_t n_columns) {
     const size_t n = (size_t)(n_rows * (n_columns > 0 ? n_columns : 1));
-    float *values = test_array(n, sizeof *values);
+    float *values = test_new(n, sizeof *values);
     for (size_t i = 0; i < n; i++)
         values[i] = 0.5f * model_drawn(i, m->n + 1);
     (void)snprintf(m->names[m->n], MODEL_NAME, "%s", name);
@@ -63,7 +58,7 @@ static inline void model_add_lstm(model *m, const char *side, uint64_t layer, co
 
 /* The special words, then those given, or w3, w4, ... */
 static inline void model_add_words(model *m, const char *name, uint64_t n, const char *const *given) {
-    char *text = test_array((size_t)n * 32, 1);
+    char *text = test_new((size_t)n * 32, 1);
     size_t used = (size_t)sprintf(text, "<unk>\n<s>\n</s>\n");
     for (uint64_t i = 3; i < n; i++)
         used += given != NULL ? (size_t)sprintf(text + used, "%s\n", given[i - 3])
@@ -75,7 +70,7 @@ static inline void model_add_words(model *m, const char *name, uint64_t n, const
 }
 
 static inline model *model_make(const model_shape *shape) {
-    model *m = test_array(1, sizeof *m);
+    model *m = test_new(1, sizeof *m);
     m->shape = *shape;
     m->format = "thresher.seq2seq";
     m->version = "1";
@@ -99,12 +94,6 @@ static inline model *model_make(const model_shape *shape) {
     return m;
 }
 
-static inline void model_free(model *m) {
-    for (size_t i = 0; i < m->n; i++)
-        free((void *)(uintptr_t)m->tensors[i].data);
-    free(m);
-}
-
 static inline thr_tensor *model_tensor(model *m, const char *name) {
     for (size_t i = 0; i < m->n; i++)
         if (strcmp(m->names[i], name) == 0)
@@ -122,7 +111,6 @@ static inline void model_write(thr_context *context, const model *m, const char 
     const char *const metadata[][2] = {{"format", m->format}, {"version", m->version}};
     thr_tensor tensors[MODEL_TENSORS];
     size_t n = 0;
-    thr_error err;
     for (size_t i = 0; i < m->n; i++) {
         if (i == skip)
             continue;
@@ -132,7 +120,7 @@ static inline void model_write(thr_context *context, const model *m, const char 
         for (uint32_t a = 0; a < t->n_axes; a++)
             n_values *= (size_t)t->shape[a];
         t->n_bytes = n_values * thr_dtype_size(t->dtype);
-        uint8_t *copy = test_array(t->n_bytes, 1);
+        uint8_t *copy = test_new(t->n_bytes, 1);
         const bool is_half = t->dtype == THR_DTYPE_F16 || t->dtype == THR_DTYPE_BF16;
         for (size_t v = 0; is_half && v < n_values; v++) {
             const float x = ((const float *)m->tensors[i].data)[v];
@@ -144,9 +132,7 @@ static inline void model_write(thr_context *context, const model *m, const char 
         t->data = copy;
     }
     const thr_tensors_image image = {tensors, n, metadata, 2};
-    assert_ok(thr_tensors_write(context, path, &image, &err), &err);
-    for (size_t i = 0; i < n; i++)
-        free((void *)(uintptr_t)tensors[i].data);
+    expect_ok(thr_tensors_write(context, path, &image, &err));
 }
 
 /* ------------------------------------------------------------------------------------------------ a dictionary */
@@ -182,8 +168,6 @@ static inline model *model_dictionary(void) {
         const size_t n = (size_t)(m->tensors[i].shape[0] * (m->tensors[i].n_axes == 2 ? m->tensors[i].shape[1] : 1));
         memset(values, 0, n * sizeof *values);
     }
-    free((void *)(uintptr_t)m->tensors[m->n - 1].data);
-    free((void *)(uintptr_t)m->tensors[m->n - 2].data);
     m->n -= 2;
     model_add_words(m, "source.words", V, source);
     model_add_words(m, "target.words", V, target);

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* translate_words.c - text to words and back: the contract of words.h, a naive model, and random texts. */
+#include "test.h"
+
 #include <thresher/words.h>
-
-#include "support.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/text/utf8.h"
 #include "words/letters.h"
@@ -51,7 +48,7 @@ static const struct {
      "\xE6\x97\xA5\xE6\x9C\xAC\xE3\x80\x82"},
     {"\xF0\x9F\x98\x80!", "\xF0\x9F\x98\x80 +!", "\xF0\x9F\x98\x80!"},
 };
-enum { N_CASES = sizeof cases / sizeof *cases };
+enum { N_CASES = COUNT_OF(cases) };
 
 /* With the joiner for +, which no case's text has. */
 static void spell(const char *words, char *out) {
@@ -63,8 +60,7 @@ static void spell(const char *words, char *out) {
     *out = '\0';
 }
 
-static void words_are_those_that_are_promised(void **state) {
-    (void)state;
+TEST(words_are_those_that_are_promised) {
     for (size_t i = 0; i < N_CASES; i++) {
         char words[WORDS_MOST], want[WORDS_MOST], text[WORDS_MOST];
         spell(cases[i].words, want);
@@ -75,13 +71,12 @@ static void words_are_those_that_are_promised(void **state) {
     }
 }
 
-static void words_no_text_has_are_joined_too(void **state) {
-    (void)state;
+TEST(words_no_text_has_are_joined_too) {
     static const struct {
         const char *words, *text;
     } odd[] = {{"  a   b ", "a b"}, {"a + b", "ab"}, {"a ++ b", "ab"}, {"+", ""},           {"+a b+", "a b"},
                {"a+ +b", "ab"},     {"a+ b", "ab"},  {"a +b", "ab"},   {"a +.+ +b", "a.b"}, {"", ""}};
-    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) {
+    for (size_t i = 0; i < COUNT_OF(odd); i++) {
         char words[WORDS_MOST], text[WORDS_MOST];
         spell(odd[i].words, words);
         assert_int_equal(thr_words_join(words, strlen(words), text, sizeof text), strlen(odd[i].text));
@@ -89,8 +84,7 @@ static void words_no_text_has_are_joined_too(void **state) {
     }
 }
 
-static void what_there_is_no_room_for_is_counted(void **state) {
-    (void)state;
+TEST(what_there_is_no_room_for_is_counted) {
     static const char text[] = "ab, (c)";
     char whole[64], cut[64];
     const size_t n = thr_words_split(text, strlen(text), whole, sizeof whole);
@@ -121,7 +115,7 @@ static bool is_white(uint32_t c) {
     static const uint32_t white[] = {9,      10,     11,     12,     13,     32,     0x85,   0xA0,   0x1680,
                                      0x2000, 0x2001, 0x2002, 0x2003, 0x2004, 0x2005, 0x2006, 0x2007, 0x2008,
                                      0x2009, 0x200A, 0x2028, 0x2029, 0x202F, 0x205F, 0x3000, 0xFFED};
-    for (size_t i = 0; i < sizeof white / sizeof *white; i++)
+    for (size_t i = 0; i < COUNT_OF(white); i++)
         if (white[i] == c)
             return true;
     return false;
@@ -160,8 +154,7 @@ static void model(const char *text, size_t length, char *out) {
     *out = '\0';
 }
 
-static void random_texts_are_split_as_the_model_does_and_put_together_again(void **state) {
-    (void)state;
+TEST(random_texts_are_split_as_the_model_does_and_put_together_again) {
     static const char *const pieces[] = {
         "a",   "B", "7",  "\xC3\x89",     "\xCC\x81",         " ",    " ",    "\n", "\xE2\x80\xAF",
         ".",   "(", "\"", "\xE2\x80\x9C", "\xF0\x9F\x98\x80", "\x80", "\xF0", JOIN, "\xC2\xA0",
@@ -171,7 +164,7 @@ static void random_texts_are_split_as_the_model_does_and_put_together_again(void
         char text[TEXT_MOST], words[WORDS_MOST], want[WORDS_MOST], joined[WORDS_MOST], again[10 * WORDS_MOST];
         size_t length = 0;
         for (size_t n = (size_t)(thr_rng_next(&rng) % 14); n > 0; n--) {
-            const char *piece = pieces[thr_rng_next(&rng) % (sizeof pieces / sizeof *pieces)];
+            const char *piece = pieces[thr_rng_next(&rng) % (COUNT_OF(pieces))];
             memcpy(text + length, piece, strlen(piece));
             length += strlen(piece);
         }
@@ -185,14 +178,4 @@ static void random_texts_are_split_as_the_model_does_and_put_together_again(void
         assert_case(strcmp(again, words) == 0, "seed %llu, round %zu: \"%s\" after \"%s\"",
                     (unsigned long long)test_seed(), round, again, words);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(words_are_those_that_are_promised),
-        cmocka_unit_test(words_no_text_has_are_joined_too),
-        cmocka_unit_test(what_there_is_no_room_for_is_counted),
-        cmocka_unit_test(random_texts_are_split_as_the_model_does_and_put_together_again),
-    };
-    return test_run_group(tests);
 }

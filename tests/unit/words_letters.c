@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* words_letters.c - texts become words: folded, split at punctuation and invalid UTF-8, cut if too long. */
+#include "test.h"
+
 #include "words/letters.h"
-
-#include "support.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* The words of a text, each followed by "|", ASCII as it is and the rest as <hex>. */
 static void words_of(const char *text, size_t length, char *out, size_t size) {
@@ -21,8 +17,7 @@ static void words_of(const char *text, size_t length, char *out, size_t size) {
     }
 }
 
-static void words_are_folded_and_parted(void **state) {
-    (void)state;
+TEST(words_are_folded_and_parted) {
     static const struct {
         const char *text, *words;
     } cases[] = {
@@ -50,7 +45,7 @@ static void words_are_folded_and_parted(void **state) {
          "a|b|"},            /* past the last code point */
         {"a\xe6\x97", "a|"}, /* cut short */
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         char words[256];
         words_of(cases[i].text, strlen(cases[i].text), words, sizeof words);
         assert_string_equal(words, cases[i].words);
@@ -58,8 +53,7 @@ static void words_are_folded_and_parted(void **state) {
 }
 
 /* Every code point below the surrogates, encoded, is read as itself: one word of one letter, or none. */
-static void every_code_point_is_read_back(void **state) {
-    (void)state;
+TEST(every_code_point_is_read_back) {
     for (uint32_t c = 0x80; c < 0xD800; c++) {
         char text[3], expected[32], words[64];
         size_t n = 0;
@@ -77,14 +71,12 @@ static void every_code_point_is_read_back(void **state) {
     }
 }
 
-static void folding_is_done_once(void **state) {
-    (void)state;
+TEST(folding_is_done_once) {
     for (uint32_t c = 0; c < 0x20000; c++)
         assert_int_equal(thr_words_fold_case(thr_words_fold_case(c)), thr_words_fold_case(c));
 }
 
-static void a_long_word_is_cut(void **state) {
-    (void)state;
+TEST(a_long_word_is_cut) {
     char text[300];
     uint32_t word[THR_WORD_LETTERS];
     memset(text, 'a', sizeof text);
@@ -96,8 +88,7 @@ static void a_long_word_is_cut(void **state) {
     assert_int_equal(thr_words_letters_next_word(&letters, word), 0);
 }
 
-static void a_word_of_n_letters_has_n_trigrams(void **state) {
-    (void)state;
+TEST(a_word_of_n_letters_has_n_trigrams) {
     const uint32_t word[] = {'c', 'a', 't'};
     assert_true(thr_word_gram(word, 3, 0) == thr_gram('#', 'c', 'a'));
     assert_true(thr_word_gram(word, 3, 1) == thr_gram('c', 'a', 't'));
@@ -106,13 +97,12 @@ static void a_word_of_n_letters_has_n_trigrams(void **state) {
 }
 
 /* Bytes of any kind end, and give words of folded letters only. */
-static void any_bytes_are_read(void **state) {
-    (void)state;
+TEST(any_bytes_are_read) {
     uint64_t rng = test_seed();
     for (int trial = 0; trial < 2000; trial++) {
         unsigned char bytes[64];
         const size_t size = (size_t)thr_rng_below(&rng, sizeof bytes + 1);
-        unsigned char *exact = test_array(size + 1, 1); /* so that a sanitizer sees the end */
+        unsigned char *exact = test_new(size + 1, 1); /* so that a sanitizer sees the end */
         for (size_t i = 0; i < size; i++)
             bytes[i] = (unsigned char)thr_rng_next(&rng);
         memcpy(exact, bytes, size);
@@ -122,18 +112,5 @@ static void any_bytes_are_read(void **state) {
             for (size_t i = 0; i < n; i++)
                 assert_case(thr_words_is_letter(word[i]) && thr_words_fold_case(word[i]) == word[i],
                             "seed %llu trial %d: letter %x", (unsigned long long)test_seed(), trial, word[i]);
-        free(exact);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(words_are_folded_and_parted),
-        cmocka_unit_test(every_code_point_is_read_back),
-        cmocka_unit_test(folding_is_done_once),
-        cmocka_unit_test(a_long_word_is_cut),
-        cmocka_unit_test(a_word_of_n_letters_has_n_trigrams),
-        cmocka_unit_test(any_bytes_are_read),
-    };
-    return test_run_group(tests);
 }
