@@ -1,24 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cells.c - centroids, the order of items, the numbers of cells, and the models of scores, against naive models. */
-#include "support.h"
+#include "test.h"
 
-#include "base/rng.h"
 #include "cells/cell_order.h"
 #include "cells/centroids.h"
 #include "cells/kmeans.h"
 #include "cells/choice/score_model.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum { ROWS = 3000, DIMS = 12, GROUPS = 10, TRIALS = 8 };
-
-static thr_error error;
 
 /* Rows about GROUPS far centres; *group gets each row's. */
 static float *grouped_rows(uint64_t *rng, uint32_t *group) {
-    float centres[GROUPS * DIMS], *rows = test_array((size_t)ROWS * DIMS, sizeof *rows);
+    float centres[GROUPS * DIMS], *rows = test_new((size_t)ROWS * DIMS, sizeof *rows);
     test_gaussian(rng, centres, (size_t)GROUPS * DIMS);
     test_gaussian(rng, rows, (size_t)ROWS * DIMS);
     for (uint32_t i = 0; i < ROWS; i++) {
@@ -32,11 +25,11 @@ static float *grouped_rows(uint64_t *rng, uint32_t *group) {
 /* Find n centroids of rows, which the caller frees, and the nearest one of each row. */
 static float *train(thr_context *context, const float *rows, uint32_t n_rows, uint32_t n, uint32_t *nearest) {
     const thr_kmeans_sample sample = {rows, n_rows, DIMS};
-    float *found = test_array((size_t)n * DIMS, sizeof *found);
+    float *found = test_new((size_t)n * DIMS, sizeof *found);
     thr_centroids centroids;
-    assert_ok(thr_cells_kmeans(context, &sample, n, found, &error), &error);
-    assert_ok(thr_cells_centroids_make(context, found, n, DIMS, &centroids, &error), &error);
-    assert_ok(thr_cells_centroids_nearest(&centroids, rows, n_rows, nearest, &error), &error);
+    expect_ok(thr_cells_kmeans(context, &sample, n, found, &err));
+    expect_ok(thr_cells_centroids_make(context, found, n, DIMS, &centroids, &err));
+    expect_ok(thr_cells_centroids_nearest(&centroids, rows, n_rows, nearest, &err));
     thr_cells_centroids_free(&centroids);
     return found;
 }
@@ -56,8 +49,7 @@ static double least_distance(const float *row, const float *centroids, uint32_t 
     return least;
 }
 
-static void rows_belong_to_the_nearest_centroid(void **state) {
-    (void)state;
+TEST(rows_belong_to_the_nearest_centroid) {
     uint64_t rng = test_seed();
     uint32_t group[ROWS], nearest[ROWS];
     float *rows = grouped_rows(&rng, group);
@@ -69,16 +61,13 @@ static void rows_belong_to_the_nearest_centroid(void **state) {
         assert_true(distance <= least + 0.1); /* of squares of some 100,000 */
     }
     thr_context_free(context);
-    free(centroids);
-    free(rows);
 }
 
 /*
  * Random rows leave some clusters without a centroid, and Lloyd's algorithm would not move one there. With other seeds
  * one trial in some hundred ends with two clusters that share a centroid.
  */
-static void each_cluster_gets_a_centroid(void **state) {
-    (void)state;
+TEST(each_cluster_gets_a_centroid) {
     uint64_t rng = 5;
     uint32_t group[ROWS], nearest[ROWS];
     thr_context *context = test_context(2, THR_ISA_BEST, NULL);
@@ -87,19 +76,17 @@ static void each_cluster_gets_a_centroid(void **state) {
         float *centroids = train(context, rows, ROWS, GROUPS, nearest);
         for (uint32_t i = 0; i < ROWS; i++)
             assert_true(least_distance(rows + (size_t)i * DIMS, centroids, GROUPS) < 100); /* the mean is DIMS */
-        free(centroids);
-        free(rows);
     }
     thr_context_free(context);
 }
 
 /* Most rows belong to the nearest of many centroids, the others to one that is hardly farther. */
-static void many_centroids_are_searched_in_groups(void **state) {
+TEST(many_centroids_are_searched_in_groups) {
     enum { MANY = THR_CENTROIDS_GROUPED + 88 };
     (void)state;
     uint64_t rng = test_seed();
     uint32_t nearest[ROWS], n_nearest = 0;
-    float *rows = test_array((size_t)ROWS * DIMS, sizeof *rows);
+    float *rows = test_new((size_t)ROWS * DIMS, sizeof *rows);
     double sum = 0, least_sum = 0;
     test_gaussian(&rng, rows, (size_t)ROWS * DIMS);
     thr_context *context = test_context(2, THR_ISA_BEST, NULL);
@@ -114,34 +101,29 @@ static void many_centroids_are_searched_in_groups(void **state) {
     assert_true(n_nearest > ROWS * 0.9);
     assert_true(sum < least_sum * 1.02);
     thr_context_free(context);
-    free(centroids);
-    free(rows);
 }
 
 /* Equal centroids are one group, and the other groups are empty: each row belongs to the first one. */
-static void equal_centroids_are_as_near(void **state) {
-    (void)state;
+TEST(equal_centroids_are_as_near) {
     uint64_t rng = test_seed();
     uint32_t nearest[100];
-    float *rows = test_array((size_t)100 * DIMS, sizeof *rows);
-    float *equal = test_array((size_t)THR_CENTROIDS_GROUPED * DIMS, sizeof *equal);
+    float *rows = test_new((size_t)100 * DIMS, sizeof *rows);
+    float *equal = test_new((size_t)THR_CENTROIDS_GROUPED * DIMS, sizeof *equal);
     thr_centroids centroids;
     test_gaussian(&rng, rows, (size_t)100 * DIMS);
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
-    assert_ok(thr_cells_centroids_make(context, equal, THR_CENTROIDS_GROUPED, DIMS, &centroids, &error), &error);
+    expect_ok(thr_cells_centroids_make(context, equal, THR_CENTROIDS_GROUPED, DIMS, &centroids, &err));
     assert_true(centroids.n_groups > 1);
     memset(nearest, 0xff, sizeof nearest);
-    assert_ok(thr_cells_centroids_nearest(&centroids, rows, 100, nearest, &error), &error);
+    expect_ok(thr_cells_centroids_nearest(&centroids, rows, 100, nearest, &err));
     for (uint32_t i = 0; i < 100; i++)
         assert_int_equal(nearest[i], 0);
     thr_cells_centroids_free(&centroids);
     thr_context_free(context);
-    free(equal);
-    free(rows);
 }
 
 /* With few centroids, and with groups of them. */
-static void centroids_have_the_same_bits_everywhere(void **state) {
+TEST(centroids_have_the_same_bits_everywhere) {
     static const thr_isa levels[] = {THR_ISA_SCALAR, THR_ISA_BEST};
     static const uint32_t sizes[] = {30, THR_CENTROIDS_GROUPED};
     (void)state;
@@ -157,13 +139,10 @@ static void centroids_have_the_same_bits_everywhere(void **state) {
             assert_memory_equal(first, centroids, sizes[s] * DIMS * sizeof *first);
             if (i > 0) {
                 assert_memory_equal(first_nearest, nearest, sizeof nearest);
-                free(centroids);
             }
             thr_context_free(context);
         }
-        free(first);
     }
-    free(rows);
 }
 
 static void read_row(const void *object, uint32_t item, float *vector) {
@@ -185,7 +164,7 @@ static void check_ends(const float *row, const float *centroid, const thr_cell_e
 
 /* Every item has one place, no cell is empty or above 8 means, and no item is outside its cell's radius. */
 static void check_order(const float *rows, uint32_t n, const thr_cell_order *order) {
-    bool *seen = test_array(n, sizeof *seen);
+    bool *seen = test_new(n, sizeof *seen);
     uint32_t wrong;
     assert_true(thr_cells_are_valid(&order->table, &wrong));
     for (uint32_t c = 0; c < order->table.n; c++) {
@@ -207,22 +186,18 @@ static void check_order(const float *rows, uint32_t n, const thr_cell_order *ord
     }
     for (uint32_t i = 0; i < n; i++)
         assert_true(seen[i]);
-    free(seen);
 }
 
 static void make_order(thr_context *context, const float *rows, uint32_t n, uint32_t n_cells) {
     const thr_cell_items items = {rows, read_row, n, DIMS};
-    uint32_t *numbers = test_array(n, sizeof *numbers);
+    uint32_t *numbers = test_new(n, sizeof *numbers);
     thr_cell_order order;
-    free(train(context, rows, n, n_cells, numbers));
-    assert_ok(thr_cells_order_make(context, &items, numbers, n_cells, &order, &error), &error);
+    expect_ok(thr_cells_order_make(context, &items, numbers, n_cells, &order, &err));
     check_order(rows, n, &order);
     thr_cells_order_free(&order);
-    free(numbers);
 }
 
-static void every_item_has_a_place_in_a_cell_of_bounded_size(void **state) {
-    (void)state;
+TEST(every_item_has_a_place_in_a_cell_of_bounded_size) {
     uint64_t rng = test_seed();
     uint32_t group[ROWS];
     float *rows = grouped_rows(&rng, group);
@@ -236,11 +211,9 @@ static void every_item_has_a_place_in_a_cell_of_bounded_size(void **state) {
     memset(rows, 0, (size_t)ROWS * DIMS * sizeof *rows); /* all items equal */
     make_order(context, rows, ROWS, 25);
     thr_context_free(context);
-    free(rows);
 }
 
-static void impossible_cells_are_refused(void **state) {
-    (void)state;
+TEST(impossible_cells_are_refused) {
     const thr_cell good[3] = {{0, 1, 1, 0}, {5, 0, 0, 0}, {6, 1, 1, 0}};
     thr_cell cells[3];
     thr_cell_ends ends[3] = {{0, {0, 0}, {0, 0}}, {1, {-1, 0}, {2, 1}}, {1, {1, 1}, {1, 1}}};
@@ -272,8 +245,7 @@ static void impossible_cells_are_refused(void **state) {
     assert_int_equal(wrong, 1);
 }
 
-static void shares_are_those_of_a_normal_distribution(void **state) {
-    (void)state;
+TEST(shares_are_those_of_a_normal_distribution) {
     const thr_cell_score_model models = {
         .n = 1000, .mean = 2, .slope = 3, .deviation = 4}; /* with spread 1 a standard deviation of 5 */
     for (double z = -6; z < 6; z += 0.25) {
@@ -284,15 +256,13 @@ static void shares_are_those_of_a_normal_distribution(void **state) {
     assert_true(thr_cells_share_above(&point, 1, 1) == 1 && thr_cells_share_above(&point, 1, 3) == 0);
 }
 
-static void an_infinite_mean_gives_nan(void **state) {
-    (void)state;
+TEST(an_infinite_mean_gives_nan) {
     const thr_cell_score_model infinite = {.n = 1, .mean = -INFINITY, .slope = 1};
     assert_true(isnan(thr_cells_expected_above(&infinite, 1, 1)));
 }
 
 /* A cell far below the score whose end reaches it: one item is expected, as much of it as may be found. */
-static void the_item_at_the_end_is_expected(void **state) {
-    (void)state;
+TEST(the_item_at_the_end_is_expected) {
     thr_cell_score_model model = {.n = 1000, .mean = -9, .slope = 1, .end = {.n = 1, .mean = 0, .slope = 0.1}};
     assert_true(thr_cells_expected_above(&model, 1, -1) > 0.999 && thr_cells_expected_above(&model, 1, -1) <= 1);
     assert_true(fabs(thr_cells_expected_above(&model, 1, 0) - 0.5) < 0.03);
@@ -313,8 +283,7 @@ static double spread_of(double near, double far, double score) {
     return thr_cells_fit_spread(cells, 3, score, 64);
 }
 
-static void the_spread_is_the_one_that_expects_what_was_found(void **state) {
-    (void)state;
+TEST(the_spread_is_the_one_that_expects_what_was_found) {
     for (double found = 1; found <= 100; found *= 3) {
         const double spread = spread_of(found, 0, 1);
         double expected = 0;
@@ -326,8 +295,7 @@ static void the_spread_is_the_one_that_expects_what_was_found(void **state) {
 }
 
 /* Ten rows, five of them in a far cell, which widen the largest spread only. */
-static void the_mean_spread_expects_what_was_found_in_all_cells(void **state) {
-    (void)state;
+TEST(the_mean_spread_expects_what_was_found_in_all_cells) {
     thr_cell_visited cells[3];
     memcpy(cells, visited, sizeof cells);
     cells[0].found = 5;
@@ -342,8 +310,7 @@ static void the_mean_spread_expects_what_was_found_in_all_cells(void **state) {
     assert_true(fabs(thr_cells_fit_mean_spread(cells, 3, 1, 64) - 0.2 / 8) < 1e-12);
 }
 
-static void more_found_far_away_than_expected_widens_the_spread(void **state) {
-    (void)state;
+TEST(more_found_far_away_than_expected_widens_the_spread) {
     const double near = spread_of(10, 0, 1), far = spread_of(8, 2, 1);
     assert_true(far > 1.2 * near);
     double expected = 0; /* in the two cells with low means, where 2 were found */
@@ -353,22 +320,9 @@ static void more_found_far_away_than_expected_widens_the_spread(void **state) {
     assert_true(spread_of(10, 0.01, 1) < 1.01 * near);
 }
 
-int main(void) {
+static int prepare(void **state) {
+    (void)state;
     thr_normal_prepare();
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_belong_to_the_nearest_centroid),
-        cmocka_unit_test(each_cluster_gets_a_centroid),
-        cmocka_unit_test(many_centroids_are_searched_in_groups),
-        cmocka_unit_test(equal_centroids_are_as_near),
-        cmocka_unit_test(centroids_have_the_same_bits_everywhere),
-        cmocka_unit_test(every_item_has_a_place_in_a_cell_of_bounded_size),
-        cmocka_unit_test(impossible_cells_are_refused),
-        cmocka_unit_test(shares_are_those_of_a_normal_distribution),
-        cmocka_unit_test(an_infinite_mean_gives_nan),
-        cmocka_unit_test(the_spread_is_the_one_that_expects_what_was_found),
-        cmocka_unit_test(the_item_at_the_end_is_expected),
-        cmocka_unit_test(the_mean_spread_expects_what_was_found_in_all_cells),
-        cmocka_unit_test(more_found_far_away_than_expected_widens_the_spread),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return 0;
 }
+TEST_GROUP(prepare, NULL)

@@ -8,7 +8,6 @@
 #include "cells/bounded/bounds.h"
 #include "index/impl.h"
 
-static thr_error error;
 static const char DIR_A[] = "cells-bounds";
 
 enum { N = 400, QUERIES = 24, MOST_DIMS = 300 };
@@ -47,7 +46,6 @@ static float *make_rows(shape of, thr_metric metric, thr_dtype keep, uint32_t n_
                 *x = centres[d] * (float)(i + 1);
             *x *= length_of(of, metric, keep, i);
         }
-    free(centres);
     return rows;
 }
 
@@ -72,7 +70,7 @@ static void score_rows(thr_index *index, const thr_matrix *query, float *scores)
     thr_search_options options;
     thr_search_options_init(&options);
     options.exact = true;
-    expect_ok(thr_index_search(index, query, N, &options, ids, found, &error));
+    expect_ok(thr_index_search(index, query, N, &options, ids, found, &err));
     for (uint64_t i = 0; i < N; i++) {
         uint64_t row;
         assert_true(thr_index_row(index, ids[i], &row));
@@ -129,22 +127,20 @@ static double check(thr_context *context, shape of, thr_metric metric, thr_dtype
                    (int)keep, (int)n_dims, (int)cells);
     options.cells = cells;
     test_remove_directory(DIR_A);
-    expect_ok(build_rows(context, DIR_A, rows, N, n_dims, &options, &error));
-    expect_ok(thr_index_open(context, DIR_A, &index, &error));
+    expect_ok(build_rows(context, DIR_A, rows, N, n_dims, &options, &err));
+    expect_ok(thr_index_open(context, DIR_A, &index, &err));
     assert_int_equal(index->n_segments, 1);
     const double widest = expect_bounds(context, index, queries, n_dims, what);
     thr_index_free(index);
-    free(rows);
-    free(queries);
     return widest;
 }
 
 static const thr_metric metrics[] = {THR_METRIC_COSINE, THR_METRIC_IP, THR_METRIC_L2};
 static const thr_dtype kinds[] = {THR_DTYPE_F32, THR_DTYPE_F16, THR_DTYPE_I8};
 
-static void no_row_scores_more_than_its_cells_bound(void **state) {
+TEST(no_row_scores_more_than_its_cells_bound) {
     static const uint32_t dims[] = {24, 1, 3, MOST_DIMS};
-    for (size_t d = 0; d < sizeof dims / sizeof *dims; d++)
+    for (size_t d = 0; d < COUNT_OF(dims); d++)
         for (size_t i = 0; i < (size_t)N_SHAPES * 9; i++) {
             const thr_metric metric = metrics[i % 3];
             const thr_dtype keep = kinds[i / 3 % 3];
@@ -156,7 +152,7 @@ static void no_row_scores_more_than_its_cells_bound(void **state) {
 }
 
 /* If each cell has one item, the bound is its score up to rounding. */
-static void bounds_of_single_items_are_tight(void **state) {
+TEST(bounds_of_single_items_are_tight) {
     for (size_t m = 0; m < 3; m++)
         for (size_t k = 0; k < 3; k++) {
             thr_index_build_options options = build_options(metrics[m], kinds[k], 2);
@@ -170,7 +166,7 @@ static void bounds_of_single_items_are_tight(void **state) {
 }
 
 /* Centroids of NaN, and centroids without direction, give no useful bound, but no NaN either. */
-static void bounds_are_never_nan(void **state) {
+TEST(bounds_are_never_nan) {
     const thr_kernels *kernels = ((thr_context *)*state)->kernels;
     const float zeros[3] = {0}, wrong[3] = {NAN, 1, 2};
     const float *const centroids[] = {zeros, wrong};
@@ -189,11 +185,4 @@ static void bounds_are_never_nan(void **state) {
         }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_row_scores_more_than_its_cells_bound),
-        cmocka_unit_test(bounds_of_single_items_are_tight),
-        cmocka_unit_test(bounds_are_never_nan),
-    };
-    return test_run_in_directory(tests, 2, DIR_A);
-}
+TEST_IN_CONTEXT(2, DIR_A)

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cells_chooser.c - the order of cells, and when a query may leave out the others. */
-#include "support.h"
+#include "test.h"
 
 #include "cells/choice/chooser.h"
 #include "cells/choice/order_model.h"
 #include "select/bitmap.h"
 
-#include <math.h>
-#include <string.h>
-
 enum { CELLS = 40, VISITED = 16, DIMS = 64, K = 10, FOUND = 20, ROWS = 100 /* of a cell */ };
-
-static thr_error error;
 
 /* An index of cells whose centroids are multiples of the first axis, which is also the query. */
 typedef struct fixture {
@@ -43,7 +38,7 @@ static void begin(fixture *f, thr_metric metric, uint32_t n_rows) {
     f->context = test_context(1, THR_ISA_SCALAR, NULL);
     f->quantiser.n_dims = DIMS;
     f->scan = (thr_scan_corpus){.metric = metric, .quantiser = &f->quantiser};
-    assert_ok(thr_cells_columns_reserve(f->context, CELLS, &f->columns, &error), &error);
+    expect_ok(thr_cells_columns_reserve(f->context, CELLS, &f->columns, &err));
     for (uint32_t c = 0, row = 0; c < CELLS; c++) {
         f->cells[c] = (thr_cell){.first = row, .radius = 1, .mean_square = 1};
         const uint32_t first = row;
@@ -62,7 +57,7 @@ static void begin(fixture *f, thr_metric metric, uint32_t n_rows) {
                                .allowed_misses = 0.5,
                                .order_share = 0.05};
     f->centroids[0] = f->query[0] = 1;
-    assert_ok(thr_cells_chooser_reserve(f->context, DIMS, CELLS, &f->chooser, &error), &error);
+    expect_ok(thr_cells_chooser_reserve(f->context, DIMS, CELLS, &f->chooser, &err));
 }
 
 static void end(fixture *f) {
@@ -97,13 +92,12 @@ static bool chooses_more(fixture *f, size_t n) {
     return thr_cells_chooser_next(&f->plan, &f->found, (double)f->found.items[K - 1].score, &f->chooser);
 }
 
-static void near_centroids_with_large_residuals_are_visited_first(void **state) {
-    (void)state;
+TEST(near_centroids_with_large_residuals_are_visited_first) {
     static const struct {
         thr_metric metric;
         float centroids[2], mean_squares[2];
     } cases[] = {{THR_METRIC_L2, {0, -0.4F}, {4, 0.1F}}, {THR_METRIC_COSINE, {0.4F, 0.6F}, {0.8F, 0.2F}}};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         fixture f;
         begin(&f, cases[i].metric, ROWS);
         for (size_t c = 0; c < CELLS; c++) {
@@ -129,24 +123,20 @@ static bool goes_on(thr_metric metric, uint32_t n_rows, double allowed) {
 }
 
 /* The order ends it: the model by scores, whose spread grows, still expects one of the best rows elsewhere. */
-static void a_search_ends_when_the_last_cells_had_no_rows(void **state) {
-    (void)state;
+TEST(a_search_ends_when_the_last_cells_had_no_rows) {
     assert_false(goes_on(THR_METRIC_COSINE, ROWS, 0.5));
 }
 
-static void by_inner_product_the_order_ends_no_search(void **state) {
-    (void)state;
+TEST(by_inner_product_the_order_ends_no_search) {
     assert_true(goes_on(THR_METRIC_IP, ROWS, 0.5));
 }
 
 /* The model by scores expects some of the best rows in cells of a million, though the last cells visited had none. */
-static void a_search_goes_on_when_scores_contradict_the_order(void **state) {
-    (void)state;
+TEST(a_search_goes_on_when_scores_contradict_the_order) {
     assert_true(goes_on(THR_METRIC_COSINE, 1000 * 1000, 0.5));
 }
 
-static void a_search_reads_one_row_in_20_before_the_order_ends_it(void **state) {
-    (void)state;
+TEST(a_search_reads_one_row_in_20_before_the_order_ends_it) {
     assert_false(goes_on(THR_METRIC_COSINE, 1000, 1)); /* 1,600 of 25,600 */
     fixture f;
     begin(&f, THR_METRIC_COSINE, 2000);
@@ -156,8 +146,7 @@ static void a_search_reads_one_row_in_20_before_the_order_ends_it(void **state) 
     end(&f);
 }
 
-static void a_search_goes_on_in_the_order_when_the_last_cells_had_rows(void **state) {
-    (void)state;
+TEST(a_search_goes_on_in_the_order_when_the_last_cells_had_rows) {
     fixture f;
     begin(&f, THR_METRIC_COSINE, ROWS);
     assert_true(chooses_more(&f, 3));
@@ -167,8 +156,7 @@ static void a_search_goes_on_in_the_order_when_the_last_cells_had_rows(void **st
     end(&f);
 }
 
-static void a_pass_for_the_best_rows_has_as_many_as_asked_for(void **state) {
-    (void)state;
+TEST(a_pass_for_the_best_rows_has_as_many_as_asked_for) {
     fixture f;
     begin(&f, THR_METRIC_COSINE, ROWS);
     begin_query(&f);
@@ -190,8 +178,7 @@ static double least_allowed(uint32_t n_rows) {
 }
 
 /* The first 16 cells have 1,600 of 25,600 rows, or of 289,600: then .35 of the usual 1/64, so .35^2 are allowed. */
-static void a_search_of_few_rows_needs_more_proof(void **state) {
-    (void)state;
+TEST(a_search_of_few_rows_needs_more_proof) {
     const double times = least_allowed(12000) / least_allowed(1000);
     assert_true(times > 8); /* without more proof it would be 4: 12 times the rows, and a smaller spread */
 }
@@ -209,11 +196,10 @@ static void assert_sorted(thr_cells_queue *queue, uint32_t n) {
     assert_int_equal(queue->n, 0);
 }
 
-static void a_queue_sorts_cells_with_any_bound(void **state) {
-    (void)state;
+TEST(a_queue_sorts_cells_with_any_bound) {
     enum { N = 300, LEFT_OUT = 3 };
     static const double bounds[] = {-INFINITY, -1, 0.25, 0.5, 0.9, 2, INFINITY, NAN};
-    for (size_t b = 0; b < sizeof bounds / sizeof *bounds; b++) {
+    for (size_t b = 0; b < COUNT_OF(bounds); b++) {
         uint32_t cells[N];
         double keys[N];
         uint64_t seed = 3;
@@ -228,8 +214,7 @@ static void a_queue_sorts_cells_with_any_bound(void **state) {
     }
 }
 
-static void a_queue_sorts_listed_cells(void **state) {
-    (void)state;
+TEST(a_queue_sorts_listed_cells) {
     enum { N = 300 };
     uint32_t heap[N], cells[N];
     double keys[2 * N];
@@ -243,8 +228,7 @@ static void a_queue_sorts_listed_cells(void **state) {
 }
 
 /* Damaged centroids: NaN is neither below nor above any number, and all cells are visited. */
-static void a_search_ends_where_scores_of_centroids_are_not_numbers(void **state) {
-    (void)state;
+TEST(a_search_ends_where_scores_of_centroids_are_not_numbers) {
     fixture f;
     begin(&f, THR_METRIC_COSINE, ROWS);
     for (size_t i = 1; i < CELLS; i++)
@@ -275,10 +259,9 @@ static void begin_various(fixture *f, thr_metric metric, uint64_t *filter) {
     begin_query(f);
 }
 
-static void likely_cells_are_all_cells_with_expected_rows(void **state) {
-    (void)state;
+TEST(likely_cells_are_all_cells_with_expected_rows) {
     static const thr_metric metrics[] = {THR_METRIC_IP, THR_METRIC_L2, THR_METRIC_COSINE};
-    for (size_t m = 0; m < sizeof metrics / sizeof *metrics; m++) {
+    for (size_t m = 0; m < COUNT_OF(metrics); m++) {
         fixture f;
         uint64_t filter[ROWS * CELLS / 64 + 1] = {0};
         begin_various(&f, metrics[m], filter);
@@ -301,8 +284,7 @@ static void likely_cells_are_all_cells_with_expected_rows(void **state) {
 }
 
 /* Where the likeliest cells are proven to have too many rows, choosing them fails; most failures are proven. */
-static void choosing_fails_where_likely_cells_are_too_large(void **state) {
-    (void)state;
+TEST(choosing_fails_where_likely_cells_are_too_large) {
     fixture f;
     uint64_t filter[ROWS * CELLS / 64 + 1] = {0};
     size_t n_failed = 0, n_proven = 0;
@@ -325,8 +307,7 @@ static void choosing_fails_where_likely_cells_are_too_large(void **state) {
 }
 
 /* Rows at 1000 / 1, 1000 / 2, ... of the order: 1000 / u of them are behind u. */
-static void rows_behind_are_expected_by_the_law_of_the_order(void **state) {
-    (void)state;
+TEST(rows_behind_are_expected_by_the_law_of_the_order) {
     for (double read = 2; read < 500; read *= 1.5)
         for (size_t i = 0; i < THR_CELLS_INTERVALS; i++) {
             const double width = thr_cells_widths[i];
@@ -338,24 +319,4 @@ static void rows_behind_are_expected_by_the_law_of_the_order(void **state) {
                 assert_true(fabs(expected - 1000 / read) <= 1.5 / (width - 1));
         }
     assert_true(thr_cells_expected_behind(0, 4) > thr_cells_expected_behind(0, 16)); /* more was read without a row */
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(near_centroids_with_large_residuals_are_visited_first),
-        cmocka_unit_test(a_search_ends_when_the_last_cells_had_no_rows),
-        cmocka_unit_test(a_search_reads_one_row_in_20_before_the_order_ends_it),
-        cmocka_unit_test(a_search_goes_on_in_the_order_when_the_last_cells_had_rows),
-        cmocka_unit_test(by_inner_product_the_order_ends_no_search),
-        cmocka_unit_test(a_search_ends_where_scores_of_centroids_are_not_numbers),
-        cmocka_unit_test(a_search_goes_on_when_scores_contradict_the_order),
-        cmocka_unit_test(a_pass_for_the_best_rows_has_as_many_as_asked_for),
-        cmocka_unit_test(a_search_of_few_rows_needs_more_proof),
-        cmocka_unit_test(a_queue_sorts_cells_with_any_bound),
-        cmocka_unit_test(a_queue_sorts_listed_cells),
-        cmocka_unit_test(likely_cells_are_all_cells_with_expected_rows),
-        cmocka_unit_test(choosing_fails_where_likely_cells_are_too_large),
-        cmocka_unit_test(rows_behind_are_expected_by_the_law_of_the_order),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

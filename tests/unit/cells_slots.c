@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cells_slots.c - the slots of a search of cells take about 256 MiB, by the memory that a slot allocates. */
-#include "support.h"
+#include "test.h"
 
 #include "cells/workspace.h"
-
-#include <stdlib.h>
-
-static thr_error error;
 
 static const double ERROR = 0.25; /* the largest relative error of the estimated memory of a slot */
 
@@ -27,12 +23,12 @@ static size_t bytes_of_slot(const thr_cells_plan *plan) {
     thr_context context = {.allocator = {count_bytes, release, &n_bytes}};
     thr_cells_visitor visitor = {.found.n = 0};
     const thr_cells_capacity capacity = thr_cells_capacity_of(plan);
-    assert_ok(thr_cells_visitor_reserve(&context, &capacity, &visitor, &error), &error);
+    expect_ok(thr_cells_visitor_reserve(&context, &capacity, &visitor, &err));
     thr_cells_visitor_free(&context, &visitor);
     return n_bytes + sizeof(thr_cells_visitor) + sizeof(thr_cells_visit) + sizeof(thr_cells_pass);
 }
 
-static void slots_take_about_256_MiB(void **state) {
+TEST(slots_take_about_256_MiB) {
     static const struct {
         uint32_t n_dims;
         size_t n_cells, n_segments;
@@ -41,7 +37,7 @@ static void slots_take_about_256_MiB(void **state) {
                  {100, 20000, 1, 1000000, 20},   {24, 100, 5, 20000, 100000}, {4096, 1, 1, 10, 20},
                  {64, 100000, 100, 2000000, 50}, {64, 64, 3000, 200000, 1000}};
     (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         thr_context context = {.n_threads = 1};
         thr_quantiser quantiser = {.n_dims = cases[i].n_dims};
         const thr_scan_corpus scan = {.quantiser = &quantiser, .n_segments = cases[i].n_segments};
@@ -56,9 +52,4 @@ static void slots_take_about_256_MiB(void **state) {
         assert_case(mib > 256 * (1 - ERROR) && mib < 256 * (1 + ERROR), "case %d: %d slots take %.0f MiB", (int)i,
                     (int)n, mib);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(slots_take_about_256_MiB)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

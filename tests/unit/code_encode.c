@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* code_encode.c - encoding against the recursion of XFBQ 3.2, the block layout of codes.h, and refusals. */
+#include "test.h"
+
 #include "code/encode.h"
 
 #include "base/half.h"
 #include "code/rotate.h"
 #include "kernel/kernel.h"
-#include "support.h"
-
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { MOST_DIMS = 80 };
 
@@ -27,8 +24,7 @@ static void encode_by_the_paper(double x, uint32_t bits, unsigned planes[], doub
     }
 }
 
-static void codes_are_those_of_the_papers_recursion(void **state) {
-    (void)state;
+TEST(codes_are_those_of_the_papers_recursion) {
     uint64_t rng = test_seed();
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     size_t compared = 0, near = 0;
@@ -40,9 +36,8 @@ static void codes_are_those_of_the_papers_recursion(void **state) {
             float rows[ROWS * MOST_DIMS], norms[ROWS];
             test_gaussian(&rng, rows, (size_t)ROWS * n_dims);
             const thr_matrix matrix = thr_matrix_f32(rows, ROWS, n_dims);
-            uint8_t *codes = test_array(thr_codes_size(&quantiser, ROWS), 1);
-            thr_error err;
-            assert_ok(thr_quantiser_encode(context, &quantiser, &matrix, codes, norms, &err), &err);
+            uint8_t *codes = test_new(thr_codes_size(&quantiser, ROWS), 1);
+            expect_ok(thr_quantiser_encode(context, &quantiser, &matrix, codes, norms, &err));
             for (uint32_t r = 0; r < ROWS; r++) {
                 double square = 0;
                 for (uint32_t d = 0; d < n_dims; d++)
@@ -61,14 +56,12 @@ static void codes_are_those_of_the_papers_recursion(void **state) {
                                     (unsigned long long)test_seed(), bits, n_dims, r, d, p, x, planes[p]);
                 }
             }
-            free(codes);
         }
     assert_case(near * 1000 < compared, "%zu of %zu values too near a border to judge", near, compared);
     thr_context_free(context);
 }
 
-static void bytes_follow_the_layout(void **state) {
-    (void)state;
+TEST(bytes_follow_the_layout) {
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     /* Two planes of nine dimensions: cells 0 1 2 3 are 00 01 10 11. Lengths 1, range 1/2: 3 is x >= 1/4. */
     const thr_quantiser quantiser = {.n_dims = 9, .item_bits = 2, .ranges = {1, 0.5f}};
@@ -85,8 +78,7 @@ static void bytes_follow_the_layout(void **state) {
     assert_int_equal(thr_codes_size(&quantiser, 0), 0);
     uint8_t codes[512];
     memset(codes, 0xee, sizeof codes);
-    thr_error err;
-    assert_ok(thr_quantiser_encode(context, &quantiser, &matrix, codes, NULL, &err), &err);
+    expect_ok(thr_quantiser_encode(context, &quantiser, &matrix, codes, NULL, &err));
     /* Item 65 is place 1 of block 1; cells by dimension: 3 0 2 1 3 1 2 3 | 0. */
     uint8_t wanted[512] = {0};
     wanted[256 + 0 * 64 + 1] = 0xd5; /* row 0, plane 0: dimensions 0 2 4 6 7 */
@@ -95,8 +87,7 @@ static void bytes_follow_the_layout(void **state) {
     thr_context_free(context);
 }
 
-static void zero_rows_get_the_all_minus_code_and_norm_zero(void **state) {
-    (void)state;
+TEST(zero_rows_get_the_all_minus_code_and_norm_zero) {
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     const thr_quantiser quantiser = {.n_dims = 3, .item_bits = 3, .ranges = {1, 1, 1, 1, 1, 1, 1, 1}};
     const float small = 0x1p-99f;
@@ -105,10 +96,8 @@ static void zero_rows_get_the_all_minus_code_and_norm_zero(void **state) {
     uint8_t codes[3 * 64];
     float norms[4];
     uint32_t squares[4];
-    thr_error err;
-    assert_ok(thr_code_encode_blocks(context, &quantiser, &matrix, 0, codes,
-                                     &(const thr_measures){.norms = norms, .code_squares = squares}, &err),
-              &err);
+    expect_ok(thr_code_encode_blocks(context, &quantiser, &matrix, 0, codes,
+                                     &(const thr_measures){.norms = norms, .code_squares = squares}, &err));
     for (uint32_t r = 0; r < 3; r++) {
         assert_true(norms[r] == 0);
         assert_int_equal(squares[r], 3 * 49);
@@ -121,8 +110,7 @@ static void zero_rows_get_the_all_minus_code_and_norm_zero(void **state) {
     thr_context_free(context);
 }
 
-static void short_rows_are_refused_by_number_in_every_type(void **state) {
-    (void)state;
+TEST(short_rows_are_refused_by_number_in_every_type) {
     thr_context *context = test_context(2, THR_ISA_BEST, NULL);
     const thr_quantiser quantiser = {.n_dims = 3, .item_bits = 3, .ranges = {1, 1, 1, 1, 1, 1, 1, 1}};
     static const float floats[2 * 3] = {1, 1, 1, 0, 0x1p-101f, 0};
@@ -133,20 +121,17 @@ static void short_rows_are_refused_by_number_in_every_type(void **state) {
                                    {doubles[1], 2, 3, THR_DTYPE_F64, 24},
                                    {doubles[2], 2, 3, THR_DTYPE_F64, 24},
                                    {bfloats, 2, 3, THR_DTYPE_BF16, 6}};
-    for (size_t i = 0; i < sizeof matrices / sizeof *matrices; i++) {
+    for (size_t i = 0; i < COUNT_OF(matrices); i++) {
         uint8_t codes[3 * 64];
         float norms[2];
-        thr_error err = {.text = ""};
-        assert_int_equal(thr_code_encode_blocks(context, &quantiser, &matrices[i], 40, codes,
-                                                &(const thr_measures){.norms = norms}, &err),
-                         THR_ERANGE);
-        assert_non_null(strstr(err.text, "row 41 is shorter than 2^-100 but not zero"));
+        expect_error(thr_code_encode_blocks(context, &quantiser, &matrices[i], 40, codes,
+                                            &(const thr_measures){.norms = norms}, &err),
+                     THR_ERANGE, "row 41 is shorter than 2^-100 but not zero");
     }
     thr_context_free(context);
 }
 
-static void code_squares_are_the_squared_lengths_of_the_integers(void **state) {
-    (void)state;
+TEST(code_squares_are_the_squared_lengths_of_the_integers) {
     uint64_t rng = test_seed();
     thr_context *context = test_context(2, THR_ISA_BEST, NULL);
     for (uint32_t bits = 1; bits <= THR_MAX_BITS; bits++)
@@ -154,15 +139,13 @@ static void code_squares_are_the_squared_lengths_of_the_integers(void **state) {
             enum { ROWS = 130 };
             thr_quantiser quantiser = {.n_dims = n_dims, .item_bits = bits};
             quantiser.ranges[bits - 1] = 0.3f;
-            float *rows = test_array((size_t)ROWS * n_dims, sizeof *rows), norms[ROWS];
+            float *rows = test_new((size_t)ROWS * n_dims, sizeof *rows), norms[ROWS];
             uint32_t squares[ROWS];
             test_gaussian(&rng, rows, (size_t)ROWS * n_dims);
             const thr_matrix matrix = thr_matrix_f32(rows, ROWS, n_dims);
-            uint8_t *codes = test_array(thr_codes_size(&quantiser, ROWS), 1);
-            thr_error err;
-            assert_ok(thr_code_encode_blocks(context, &quantiser, &matrix, 0, codes,
-                                             &(const thr_measures){.norms = norms, .code_squares = squares}, &err),
-                      &err);
+            uint8_t *codes = test_new(thr_codes_size(&quantiser, ROWS), 1);
+            expect_ok(thr_code_encode_blocks(context, &quantiser, &matrix, 0, codes,
+                                             &(const thr_measures){.norms = norms, .code_squares = squares}, &err));
             for (uint32_t r = 0; r < ROWS; r++) {
                 uint32_t square = 0;
                 for (uint32_t d = 0; d < n_dims; d++) {
@@ -172,8 +155,6 @@ static void code_squares_are_the_squared_lengths_of_the_integers(void **state) {
                 assert_case(squares[r] == square, "seed %llu: %u bits, %u dims, row %u: %u, not %u",
                             (unsigned long long)test_seed(), bits, n_dims, r, squares[r], square);
             }
-            free(rows);
-            free(codes);
         }
     thr_context_free(context);
 }
@@ -216,8 +197,7 @@ static float product_in_order(const uint8_t *codes, const thr_quantiser *quantis
     return (float)((double)lanes[0] * (range / half));
 }
 
-static void products_are_those_of_the_residuals_directions_and_their_codes(void **state) {
-    (void)state;
+TEST(products_are_those_of_the_residuals_directions_and_their_codes) {
     enum { ROWS = 70 };
     uint64_t rng = test_seed();
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
@@ -230,11 +210,10 @@ static void products_are_those_of_the_residuals_directions_and_their_codes(void 
             test_gaussian(&rng, rows, (size_t)ROWS * n_dims);
             memset(rows, 0, n_dims * sizeof *rows);
             const thr_matrix matrix = thr_matrix_f32(rows, ROWS, n_dims);
-            uint8_t *codes = test_array(thr_codes_size(&quantiser, ROWS), 1);
+            uint8_t *codes = test_new(thr_codes_size(&quantiser, ROWS), 1);
             const thr_measures measures = {
                 .norms = norms, .products = products, .lead_products = lead_products, .lead = lead};
-            thr_error err;
-            assert_ok(thr_code_encode_blocks(context, &quantiser, &matrix, 0, codes, &measures, &err), &err);
+            expect_ok(thr_code_encode_blocks(context, &quantiser, &matrix, 0, codes, &measures, &err));
             assert_true(products[0] == 0 && lead_products[0] == 0);
             for (uint32_t r = 1; r < ROWS; r++) {
                 const float *row = rows + (size_t)r * n_dims;
@@ -249,7 +228,6 @@ static void products_are_those_of_the_residuals_directions_and_their_codes(void 
                 assert_true(lead_products[r] == product_in_order(codes, &quantiser, lead, r, row));
                 assert_true(products[r] > 0.9999f && lead_products[r] > 0.9999f);
             }
-            free(codes);
         }
     thr_context_free(context);
 }
@@ -258,17 +236,15 @@ static void products_are_those_of_the_residuals_directions_and_their_codes(void 
  * With a centre and a rotation the residual is coded: the same codes and products as of rows rotated
  * beforehand.
  */
-static void rotated_residuals_are_coded_as_if_they_were_the_rows(void **state) {
-    (void)state;
+TEST(rotated_residuals_are_coded_as_if_they_were_the_rows) {
     enum { ROWS = 70, DIMS = 37, BITS = 3 };
     uint64_t rng = test_seed();
     thr_context *context = test_context(2, THR_ISA_BEST, NULL);
     float rows[ROWS * DIMS], turned[ROWS * DIMS], centre[DIMS], norms[ROWS], products[2][ROWS], residuals[2][ROWS];
-    thr_error err;
     test_gaussian(&rng, rows, (size_t)ROWS * DIMS);
     test_gaussian(&rng, centre, DIMS);
     thr_quantiser plain = {.n_dims = DIMS, .item_bits = BITS, .ranges = {1, 1, 0.4f}}, rotating = plain;
-    assert_ok(thr_quantiser_rotate(context, &rotating, 77, &err), &err);
+    expect_ok(thr_quantiser_rotate(context, &rotating, 77, &err));
     for (int centred = 0; centred < 2; centred++) {
         rotating.centre = centred == 1 ? centre : NULL;
         for (size_t r = 0; r < ROWS; r++) {
@@ -279,11 +255,9 @@ static void rotated_residuals_are_coded_as_if_they_were_the_rows(void **state) {
         const thr_matrix matrices[2] = {thr_matrix_f32(turned, ROWS, DIMS), thr_matrix_f32(rows, ROWS, DIMS)};
         uint8_t codes[2][2 * 64 * BITS * 5];
         for (int i = 0; i < 2; i++)
-            assert_ok(thr_code_encode_blocks(
-                          context, i == 0 ? &plain : &rotating, &matrices[i], 0, codes[i],
-                          &(const thr_measures){.norms = norms, .residuals = residuals[i], .products = products[i]},
-                          &err),
-                      &err);
+            expect_ok(thr_code_encode_blocks(
+                context, i == 0 ? &plain : &rotating, &matrices[i], 0, codes[i],
+                &(const thr_measures){.norms = norms, .residuals = residuals[i], .products = products[i]}, &err));
         /* Lengths differ in the last bits before and after a rotation: a component on a border may change its cell. */
         size_t other_bits = 0;
         for (size_t b = 0; b < sizeof codes[0]; b++)
@@ -325,8 +299,7 @@ static void put(void *row, thr_dtype dtype, uint32_t d, int value) {
     }
 }
 
-static void every_dtype_and_stride_gives_the_same_codes(void **state) {
-    (void)state;
+TEST(every_dtype_and_stride_gives_the_same_codes) {
     enum { ROWS = 67, DIMS = 19, PAD = 5 };
     uint64_t rng = test_seed();
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
@@ -338,42 +311,36 @@ static void every_dtype_and_stride_gives_the_same_codes(void **state) {
         floats[i] = (float)values[i];
     }
     const size_t size = thr_codes_size(&quantiser, ROWS);
-    uint8_t *wanted = test_array(size, 1), *codes = test_array(size, 1);
+    uint8_t *wanted = test_new(size, 1), *codes = test_new(size, 1);
     float wanted_norms[ROWS], norms[ROWS];
-    thr_error err;
     const thr_matrix plain = thr_matrix_f32(floats, ROWS, DIMS);
-    assert_ok(thr_quantiser_encode(context, &quantiser, &plain, wanted, wanted_norms, &err), &err);
+    expect_ok(thr_quantiser_encode(context, &quantiser, &plain, wanted, wanted_norms, &err));
     for (int dtype = THR_DTYPE_F32; dtype <= THR_DTYPE_U64; dtype++) {
         const size_t stride = DIMS * thr_dtype_size((thr_dtype)dtype) + PAD; /* rows become unaligned */
-        char *data = test_array(ROWS, stride);
+        char *data = test_new(ROWS, stride);
         for (size_t r = 0; r < ROWS; r++)
             for (uint32_t d = 0; d < DIMS; d++)
                 put(data + r * stride, (thr_dtype)dtype, d, values[r * DIMS + d]);
         const thr_matrix matrix = {data, ROWS, DIMS, (thr_dtype)dtype, stride};
-        assert_ok(thr_quantiser_encode(context, &quantiser, &matrix, codes, norms, &err), &err);
+        expect_ok(thr_quantiser_encode(context, &quantiser, &matrix, codes, norms, &err));
         assert_memory_equal(codes, wanted, size);
         assert_memory_equal(norms, wanted_norms, sizeof norms);
-        free(data);
     }
-    free(wanted);
-    free(codes);
     thr_context_free(context);
 }
 
-static void threads_and_levels_do_not_change_a_byte(void **state) {
-    (void)state;
+TEST(threads_and_levels_do_not_change_a_byte) {
     enum { ROWS = 1000, DIMS = 37 };
     uint64_t rng = test_seed();
     thr_quantiser quantiser = {.n_dims = DIMS, .item_bits = 3, .ranges = {0.4f, 0.4f, 0.4f}};
     thr_context *owner = test_context(1, THR_ISA_SCALAR, NULL);
-    float *rows = test_array((size_t)ROWS * DIMS, sizeof *rows);
+    float *rows = test_new((size_t)ROWS * DIMS, sizeof *rows);
     test_gaussian(&rng, rows, (size_t)ROWS * DIMS);
     const thr_matrix matrix = thr_matrix_f32(rows, ROWS, DIMS);
     const size_t size = thr_codes_size(&quantiser, ROWS);
-    uint8_t *wanted = test_array(size, 1), *codes = test_array(size, 1);
+    uint8_t *wanted = test_new(size, 1), *codes = test_new(size, 1);
     float wanted_norms[ROWS], norms[ROWS], wanted_products[2 * ROWS], products[2 * ROWS];
-    thr_error err;
-    assert_ok(thr_quantiser_rotate(owner, &quantiser, 5, &err), &err);
+    expect_ok(thr_quantiser_rotate(owner, &quantiser, 5, &err));
     for (int isa = THR_ISA_SCALAR; isa <= THR_ISA_LAST; isa++)
         for (uint32_t n_threads = 1; n_threads <= 8 && thr_kernel_isa_has((thr_isa)isa); n_threads++) {
             const bool first = isa == THR_ISA_SCALAR && n_threads == 1;
@@ -382,8 +349,7 @@ static void threads_and_levels_do_not_change_a_byte(void **state) {
             float *out = first ? wanted_products : products;
             const thr_measures measures = {
                 .norms = first ? wanted_norms : norms, .products = out, .lead_products = out + ROWS, .lead = 1};
-            assert_ok(thr_code_encode_blocks(context, &quantiser, &matrix, 0, first ? wanted : codes, &measures, &err),
-                      &err);
+            expect_ok(thr_code_encode_blocks(context, &quantiser, &matrix, 0, first ? wanted : codes, &measures, &err));
             thr_context_free(context);
             if (first)
                 continue;
@@ -393,18 +359,14 @@ static void threads_and_levels_do_not_change_a_byte(void **state) {
         }
     thr_quantiser_free(owner, &quantiser);
     thr_context_free(owner);
-    free(rows);
-    free(wanted);
-    free(codes);
 }
 
-static void rows_that_cannot_be_encoded_are_named(void **state) {
-    (void)state;
+TEST(rows_that_cannot_be_encoded_are_named) {
     enum { ROWS = 200, DIMS = 11 };
     thr_context *context = test_context(2, THR_ISA_BEST, NULL);
     const thr_quantiser quantiser = {.n_dims = DIMS, .item_bits = 1, .ranges = {1}, .unit = true};
-    uint8_t *codes = test_array(thr_codes_size(&quantiser, ROWS), 1);
-    float *rows = test_array((size_t)ROWS * DIMS, sizeof *rows), norms[ROWS];
+    uint8_t *codes = test_new(thr_codes_size(&quantiser, ROWS), 1);
+    float *rows = test_new((size_t)ROWS * DIMS, sizeof *rows), norms[ROWS];
     const struct {
         float value;
         const char *text;
@@ -413,67 +375,56 @@ static void rows_that_cannot_be_encoded_are_named(void **state) {
                  {-INFINITY, "row 1137, dimension 7 is infinite"},
                  {0x1.8p120f, "row 1137 is longer than 2^120"},
                  {3e38f, "row 1137 is longer than 2^120"}};
-    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
-        thr_error err;
+    for (size_t c = 0; c < COUNT_OF(cases); c++) {
         for (size_t i = 0; i < (size_t)ROWS * DIMS; i++)
             rows[i] = 1;
         rows[137 * DIMS + 7] = cases[c].value;
         const thr_matrix matrix = thr_matrix_f32(rows, ROWS, DIMS);
-        assert_error(thr_code_encode_blocks(context, &quantiser, &matrix, 1000, codes,
+        expect_error(thr_code_encode_blocks(context, &quantiser, &matrix, 1000, codes,
                                             &(const thr_measures){.norms = norms, .code_squares = NULL}, &err),
-                     THR_ERANGE, &err, cases[c].text);
-        assert_error(thr_quantiser_encode(context, &quantiser, &matrix, codes, NULL, &err), THR_ERANGE, &err,
-                     "row 137");
+                     THR_ERANGE, cases[c].text);
+        expect_error(thr_quantiser_encode(context, &quantiser, &matrix, codes, NULL, &err), THR_ERANGE, "row 137");
     }
     /* Lengths count without unit, and products of two rows must stay inside float32. */
     const thr_quantiser raw = {.n_dims = DIMS, .item_bits = 1, .ranges = {1}};
     const thr_matrix matrix = thr_matrix_f32(rows, ROWS, DIMS);
-    thr_error err;
     rows[137 * DIMS + 7] = 0x1.8p60f;
-    assert_error(thr_quantiser_encode(context, &raw, &matrix, codes, NULL, &err), THR_ERANGE, &err,
+    expect_error(thr_quantiser_encode(context, &raw, &matrix, codes, NULL, &err), THR_ERANGE,
                  "row 137 is longer than 2^60");
-    assert_ok(thr_quantiser_encode(context, &quantiser, &matrix, codes, NULL, &err), &err);
-    free(rows);
-    free(codes);
+    expect_ok(thr_quantiser_encode(context, &quantiser, &matrix, codes, NULL, &err));
     thr_context_free(context);
 }
 
 /* The length is judged in double: rounded to float32 it is 2^120. */
-static void a_row_a_hair_longer_than_2_to_the_120_is_refused(void **state) {
-    (void)state;
+TEST(a_row_a_hair_longer_than_2_to_the_120_is_refused) {
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     const thr_quantiser quantiser = {.n_dims = 2, .item_bits = 1, .ranges = {1}, .unit = true};
     uint8_t codes[64];
-    thr_error err;
     float row[2] = {0x1p120f, 0};
     const thr_matrix matrix = thr_matrix_f32(row, 1, 2);
-    assert_ok(thr_quantiser_encode(context, &quantiser, &matrix, codes, NULL, &err), &err);
+    expect_ok(thr_quantiser_encode(context, &quantiser, &matrix, codes, NULL, &err));
     row[1] = 0x1p107f;
-    assert_error(thr_quantiser_encode(context, &quantiser, &matrix, codes, NULL, &err), THR_ERANGE, &err, "row 0");
+    expect_error(thr_quantiser_encode(context, &quantiser, &matrix, codes, NULL, &err), THR_ERANGE, "row 0");
     thr_context_free(context);
 }
 
-static void other_dimensions_are_edim(void **state) {
-    (void)state;
+TEST(other_dimensions_are_edim) {
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     const thr_quantiser quantiser = {.n_dims = 2, .item_bits = 1, .ranges = {1}};
     uint8_t codes[64];
-    thr_error err;
     const float row[3] = {1, 2, 3};
     const thr_matrix matrix = thr_matrix_f32(row, 1, 3);
-    assert_error(thr_quantiser_encode(context, &quantiser, &matrix, codes, NULL, &err), THR_EDIM, &err, "3 dimensions");
+    expect_error(thr_quantiser_encode(context, &quantiser, &matrix, codes, NULL, &err), THR_EDIM, "3 dimensions");
     const thr_matrix nothing = thr_matrix_f32(row, 0, 2);
-    assert_ok(thr_quantiser_encode(context, &quantiser, &nothing, codes, NULL, &err), &err);
+    expect_ok(thr_quantiser_encode(context, &quantiser, &nothing, codes, NULL, &err));
     thr_context_free(context);
 }
 
-static void every_failing_allocation_is_enomem_and_leaves_nothing(void **state) {
-    (void)state;
+TEST(every_failing_allocation_is_enomem_and_leaves_nothing) {
     const thr_quantiser quantiser = {.n_dims = 2, .item_bits = 1, .ranges = {1}};
     const float row[2] = {1, 2};
     const thr_matrix matrix = thr_matrix_f32(row, 1, 2);
     uint8_t codes[64];
-    thr_error err;
     test_memory memory = {0};
     thr_context *context = test_context(1, THR_ISA_BEST, &memory);
     test_oom oom = test_oom_start(&memory);
@@ -485,23 +436,4 @@ static void every_failing_allocation_is_enomem_and_leaves_nothing(void **state) 
     assert_true(oom.n_failed > 0);
     thr_context_free(context);
     assert_int_equal(memory.live, 0);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(codes_are_those_of_the_papers_recursion),
-        cmocka_unit_test(bytes_follow_the_layout),
-        cmocka_unit_test(zero_rows_get_the_all_minus_code_and_norm_zero),
-        cmocka_unit_test(short_rows_are_refused_by_number_in_every_type),
-        cmocka_unit_test(code_squares_are_the_squared_lengths_of_the_integers),
-        cmocka_unit_test(products_are_those_of_the_residuals_directions_and_their_codes),
-        cmocka_unit_test(rotated_residuals_are_coded_as_if_they_were_the_rows),
-        cmocka_unit_test(every_dtype_and_stride_gives_the_same_codes),
-        cmocka_unit_test(threads_and_levels_do_not_change_a_byte),
-        cmocka_unit_test(rows_that_cannot_be_encoded_are_named),
-        cmocka_unit_test(a_row_a_hair_longer_than_2_to_the_120_is_refused),
-        cmocka_unit_test(other_dimensions_are_edim),
-        cmocka_unit_test(every_failing_allocation_is_enomem_and_leaves_nothing),
-    };
-    return test_run_group(tests);
 }

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* code_fixed.c - vectors that are codes give their planes back, and products with queries that are codes are true. */
+#include "test.h"
+
 #include "code/fixed.h"
 
 #include "code/encode.h"
 #include "code/query.h"
 #include "kernel/kernel.h"
-#include "support.h"
-
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { ROWS = 70, DIMS = 67, BLOCKS = 2 };
 
@@ -26,10 +23,8 @@ static void random_code(uint64_t *rng, uint32_t n_planes, unsigned *signs, float
 
 static thr_quantiser fixed_quantiser(thr_context *context, uint32_t bits) {
     thr_quantiser quantiser;
-    thr_error err;
     const thr_matrix none = thr_matrix_f32(NULL, 0, DIMS);
-    assert_ok(thr_quantiser_train(context, &none, bits, THR_QUANTISER_UNIT | THR_QUANTISER_FIXED, &quantiser, &err),
-              &err);
+    expect_ok(thr_quantiser_train(context, &none, bits, THR_QUANTISER_UNIT | THR_QUANTISER_FIXED, &quantiser, &err));
     for (int b = 0; b < THR_MAX_BITS; b++)
         assert_true(quantiser.ranges[b] == 2);
     assert_true(quantiser.fixed && quantiser.centre == NULL && quantiser.rotation == NULL);
@@ -45,25 +40,18 @@ typedef struct bench {
 } bench;
 
 static bench *make_bench(thr_context *context, uint64_t *rng, uint32_t bits) {
-    bench *b = test_array(1, sizeof *b);
+    bench *b = test_new(1, sizeof *b);
     float norms[ROWS];
-    thr_error err;
     b->quantiser = fixed_quantiser(context, bits);
     for (size_t r = 0; r < ROWS; r++)
         random_code(rng, bits, b->signs[r], b->rows + r * DIMS);
     const thr_matrix matrix = thr_matrix_f32(b->rows, ROWS, DIMS);
-    b->codes = test_array(thr_codes_size(&b->quantiser, ROWS), 1);
-    assert_ok(thr_quantiser_encode(context, &b->quantiser, &matrix, b->codes, norms, &err), &err);
+    b->codes = test_new(thr_codes_size(&b->quantiser, ROWS), 1);
+    expect_ok(thr_quantiser_encode(context, &b->quantiser, &matrix, b->codes, norms, &err));
     return b;
 }
 
-static void free_bench(bench *b) {
-    free(b->codes);
-    free(b);
-}
-
-static void the_planes_are_the_signs_that_a_vector_is_the_sum_of(void **state) {
-    (void)state;
+TEST(the_planes_are_the_signs_that_a_vector_is_the_sum_of) {
     uint64_t rng = test_seed();
     for (int isa = THR_ISA_SCALAR; isa <= THR_ISA_LAST; isa++) {
         if (!thr_kernel_isa_has((thr_isa)isa))
@@ -82,32 +70,28 @@ static void the_planes_are_the_signs_that_a_vector_is_the_sum_of(void **state) {
                         assert_case(test_code_bit(b->codes, DIMS, bits, r, d, p) == b->signs[r][d * THR_MAX_BITS + p],
                                     "seed %llu: %u planes, row %u, dimension %u: plane %u is not its sign",
                                     (unsigned long long)test_seed(), bits, r, d, p);
-            free_bench(b);
         }
         thr_context_free(context);
     }
 }
 
 /* All other types that hold such numbers, too. */
-static void codes_are_taken_from_rows_of_other_types(void **state) {
-    (void)state;
+TEST(codes_are_taken_from_rows_of_other_types) {
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     thr_quantiser quantiser = fixed_quantiser(context, 1);
     int8_t rows[DIMS];
     uint8_t codes[64 * (DIMS + 7) / 8 + 64];
-    thr_error err;
     for (size_t d = 0; d < DIMS; d++)
         rows[d] = d % 3 == 0 ? 1 : -1;
     const thr_matrix matrix = {rows, 1, DIMS, THR_DTYPE_I8, DIMS};
-    assert_ok(thr_quantiser_encode(context, &quantiser, &matrix, codes, NULL, &err), &err);
+    expect_ok(thr_quantiser_encode(context, &quantiser, &matrix, codes, NULL, &err));
     for (uint32_t d = 0; d < DIMS; d++)
         assert_int_equal(test_code_bit(codes, DIMS, 1, 0, d, 0), d % 3 == 0);
     thr_context_free(context);
 }
 
 /* With as many bits as the query has planes, and with more: total - 2 D is the product of the planes' integers. */
-static void products_with_queries_that_are_codes_are_the_true_ones(void **state) {
-    (void)state;
+TEST(products_with_queries_that_are_codes_are_the_true_ones) {
     uint64_t rng = test_seed();
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     unsigned signs[DIMS * THR_MAX_BITS];
@@ -135,15 +119,12 @@ static void products_with_queries_that_are_codes_are_the_true_ones(void **state)
                                 (int)(code.total - 2 * (int32_t)distances[r]), product);
                 }
             }
-        free_bench(b);
     }
-    free(memory);
     thr_context_free(context);
 }
 
 /* The largest component meets the edge, so that 8 bits keep nearly all of the angle. */
-static void other_queries_are_coded_by_their_own_largest_component(void **state) {
-    (void)state;
+TEST(other_queries_are_coded_by_their_own_largest_component) {
     uint64_t rng = test_seed();
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     const thr_quantiser quantiser = fixed_quantiser(context, 2);
@@ -169,46 +150,31 @@ static void other_queries_are_coded_by_their_own_largest_component(void **state)
     }
     const float zeros[DIMS] = {0};
     assert_true(thr_code_fixed_query_length(zeros, DIMS, 8) == 1);
-    free(memory);
     thr_context_free(context);
 }
 
-static void what_is_no_code_is_refused_by_row_and_dimension(void **state) {
-    (void)state;
+TEST(what_is_no_code_is_refused_by_row_and_dimension) {
     static const float wrong[] = {0, 0.5f, 1.25f, 2, 2.5f, -2.5f, 0.999999f, 1e30f, 0x1p-120f, 3.5f};
     uint64_t rng = test_seed();
     thr_context *context = test_context(2, THR_ISA_BEST, NULL);
     bench *b = make_bench(context, &rng, 1);
     const thr_matrix matrix = thr_matrix_f32(b->rows, ROWS, DIMS);
-    thr_error err;
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
         const float was = b->rows[66 * DIMS + 5];
         b->rows[66 * DIMS + 5] = b->rows[68 * DIMS] = wrong[i];
         assert_false(thr_code_is_fixed(b->rows + (size_t)66 * DIMS, DIMS, 1));
-        assert_error(thr_quantiser_encode(context, &b->quantiser, &matrix, b->codes, NULL, &err), THR_EMISMATCH, &err,
+        expect_error(thr_quantiser_encode(context, &b->quantiser, &matrix, b->codes, NULL, &err), THR_EMISMATCH,
                      "row 66, dimension 5 is ");
         b->rows[66 * DIMS + 5] = was;
     }
     b->rows[68 * DIMS] = NAN;
-    assert_error(thr_quantiser_encode(context, &b->quantiser, &matrix, b->codes, NULL, &err), THR_ERANGE, &err,
+    expect_error(thr_quantiser_encode(context, &b->quantiser, &matrix, b->codes, NULL, &err), THR_ERANGE,
                  "row 68, dimension 0 is not a number");
     memset(b->rows, 0, sizeof b->rows);
-    assert_error(thr_quantiser_encode(context, &b->quantiser, &matrix, b->codes, NULL, &err), THR_EMISMATCH, &err,
+    expect_error(thr_quantiser_encode(context, &b->quantiser, &matrix, b->codes, NULL, &err), THR_EMISMATCH,
                  "row 0, dimension 0 is 0");
-    assert_error(
+    expect_error(
         thr_quantiser_train(context, &matrix, 2, THR_QUANTISER_FIXED | THR_QUANTISER_CENTRE, &b->quantiser, &err),
-        THR_EINVAL, &err, "centred");
-    free_bench(b);
+        THR_EINVAL, "centred");
     thr_context_free(context);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_planes_are_the_signs_that_a_vector_is_the_sum_of),
-        cmocka_unit_test(codes_are_taken_from_rows_of_other_types),
-        cmocka_unit_test(products_with_queries_that_are_codes_are_the_true_ones),
-        cmocka_unit_test(other_queries_are_coded_by_their_own_largest_component),
-        cmocka_unit_test(what_is_no_code_is_refused_by_row_and_dimension),
-    };
-    return test_run_group(tests);
 }

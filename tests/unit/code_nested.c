@@ -3,14 +3,11 @@
  * code_nested.c - codes taken apart bit by bit: the leading planes are a code of fewer bits, records hold the others,
  * and v = 2^m v_lead + v_rest, so that their two products make the whole code's.
  */
+#include "test.h"
+
 #include "code/nested.h"
 
 #include "base/half.h"
-#include "support.h"
-
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { BLOCKS = 2, ITEMS = 64 * BLOCKS, MARK = 0xa5, READ_BEYOND = 7 };
 
@@ -24,22 +21,16 @@ typedef struct split_codes {
 static split_codes split_random(uint64_t *rng, uint32_t n_dims, uint32_t bits, uint32_t lead, bool has_offset) {
     split_codes s = {n_dims, bits, lead, thr_record_shape_of(n_dims, bits, lead, has_offset), NULL, NULL, NULL};
     const size_t size = BLOCKS * thr_block_size(n_dims, bits), record_bytes = ITEMS * thr_record_size(s.shape);
-    s.codes = test_array(size, 1);
+    s.codes = test_new(size, 1);
     for (size_t i = 0; i < size; i++) {
         const bool last = i / 64 / bits % thr_code_rows(n_dims) == n_dims / 8;
         s.codes[i] = (uint8_t)(thr_rng_next(rng) & (last ? (1u << n_dims % 8) - 1 : 0xff));
     }
-    s.lead_codes = test_array(BLOCKS * thr_block_size(n_dims, lead), 1);
-    s.records = test_array(record_bytes + READ_BEYOND, 1);
+    s.lead_codes = test_new(BLOCKS * thr_block_size(n_dims, lead), 1);
+    s.records = test_new(record_bytes + READ_BEYOND, 1);
     memset(s.records, MARK, record_bytes);
     thr_code_split_planes(s.codes, BLOCKS, lead, s.shape, s.lead_codes, s.records);
     return s;
-}
-
-static void split_free(split_codes *s) {
-    free(s->codes);
-    free(s->lead_codes);
-    free(s->records);
 }
 
 static const uint8_t *planes_of(const split_codes *s, uint64_t item) {
@@ -62,7 +53,6 @@ static void for_every_shape(void (*check)(uint64_t *rng, const split_codes *s)) 
             for (uint32_t n_dims = 1; n_dims <= 40; n_dims += 1 + (uint32_t)thr_rng_below(&rng, 6)) {
                 split_codes s = split_random(&rng, n_dims, bits, lead, thr_rng_below(&rng, 2) == 0);
                 check(&rng, &s);
-                split_free(&s);
             }
 }
 
@@ -80,8 +70,7 @@ static void check_bits(uint64_t *rng, const split_codes *s) {
             }
 }
 
-static void every_bit_goes_to_its_place(void **state) {
-    (void)state;
+TEST(every_bit_goes_to_its_place) {
     for_every_shape(check_bits);
 }
 
@@ -94,8 +83,7 @@ static void check_heads(uint64_t *rng, const split_codes *s) {
         assert_int_equal(s->records[ITEMS * thr_record_size(s->shape) + b], 0);
 }
 
-static void heads_and_what_follows_are_not_touched(void **state) {
-    (void)state;
+TEST(heads_and_what_follows_are_not_touched) {
     for_every_shape(check_heads);
 }
 
@@ -107,15 +95,13 @@ static void check_values(uint64_t *rng, const split_codes *s) {
                              rest_value(s, item, d));
 }
 
-static void values_are_those_of_both_parts_together(void **state) {
-    (void)state;
+TEST(values_are_those_of_both_parts_together) {
     for_every_shape(check_values);
 }
 
 /* ------------------------------------------------------------------------------------------------ records */
 
-static void heads_are_bfloat16_up_to_four_bits_and_float32_beyond(void **state) {
-    (void)state;
+TEST(heads_are_bfloat16_up_to_four_bits_and_float32_beyond) {
     uint64_t rng = test_seed();
     for (uint32_t bits = 2; bits <= THR_MAX_BITS; bits++)
         for (int has_offset = 0; has_offset < 2; has_offset++) {
@@ -156,7 +142,7 @@ static made_query make_query(uint64_t *rng, uint32_t n_dims) {
     const size_t size = thr_rest_query_size(n_dims);
     for (int b = 0; b < THR_MAX_BITS; b++)
         q.quantiser.ranges[b] = 0.05f + (float)thr_rng_below(rng, 100) / 200; /* some components are cut off */
-    q.vector = test_array(n_dims, sizeof *q.vector);
+    q.vector = test_new(n_dims, sizeof *q.vector);
     test_gaussian(rng, q.vector, n_dims);
     for (uint32_t d = 0; d < n_dims; d++)
         q.norm += (double)q.vector[d] * (double)q.vector[d];
@@ -170,13 +156,7 @@ static made_query make_query(uint64_t *rng, uint32_t n_dims) {
     return q;
 }
 
-static void query_free(made_query *q) {
-    free(q->vector);
-    free(q->memory);
-}
-
-static void digits_are_the_odd_integers_of_seven_bits(void **state) {
-    (void)state;
+TEST(digits_are_the_odd_integers_of_seven_bits) {
     uint64_t rng = test_seed();
     for (uint32_t n_dims = 1; n_dims <= 200; n_dims += 1 + (uint32_t)thr_rng_below(&rng, 10)) {
         made_query q = make_query(&rng, n_dims);
@@ -193,7 +173,6 @@ static void digits_are_the_odd_integers_of_seven_bits(void **state) {
             assert_int_equal(q.rest.digits[d], 0);
         assert_int_equal(q.rest.digit_sum, sum);
         assert_true(q.rest.gain == (float)(1 / sqrt((double)square)));
-        query_free(&q);
     }
 }
 
@@ -217,23 +196,20 @@ static void check_products(uint64_t *rng, const split_codes *s) {
                              rest);
         }
     }
-    query_free(&q);
 }
 
-static void products_of_both_parts_make_the_whole_product(void **state) {
-    (void)state;
+TEST(products_of_both_parts_make_the_whole_product) {
     for_every_shape(check_products);
 }
 
 /*
  * The estimate divides by products measured while encoding: those of the leading planes are of the code in the blocks.
  */
-static void leading_planes_are_measured_as_a_code_of_their_own(void **state) {
-    (void)state;
+TEST(leading_planes_are_measured_as_a_code_of_their_own) {
     enum { ROWS = 100, DIMS = 30 };
     uint64_t rng = test_seed();
     thr_context *context = test_context(2, THR_ISA_BEST, NULL);
-    float *rows = test_array((size_t)ROWS * DIMS, sizeof *rows);
+    float *rows = test_new((size_t)ROWS * DIMS, sizeof *rows);
     test_gaussian(&rng, rows, (size_t)ROWS * DIMS);
     for (uint32_t bits = 2; bits <= THR_MAX_BITS; bits += 2)
         for (uint32_t lead = 1; lead < bits; lead++) {
@@ -243,9 +219,8 @@ static void leading_planes_are_measured_as_a_code_of_their_own(void **state) {
                 .norms = norms, .products = products, .lead_products = lead_products, .lead = lead};
             split_codes s = split_random(&rng, DIMS, bits, lead, false);
             thr_quantiser quantiser;
-            thr_error err;
-            assert_ok(thr_quantiser_train(context, &matrix, bits, 0, &quantiser, &err), &err);
-            assert_ok(thr_code_encode_blocks(context, &quantiser, &matrix, 0, s.codes, &measures, &err), &err);
+            expect_ok(thr_quantiser_train(context, &matrix, bits, 0, &quantiser, &err));
+            expect_ok(thr_code_encode_blocks(context, &quantiser, &matrix, 0, s.codes, &measures, &err));
             thr_code_split_planes(s.codes, BLOCKS, lead, s.shape, s.lead_codes, s.records);
             for (uint64_t i = 0; i < ROWS; i++) {
                 double whole = 0, led = 0;
@@ -261,21 +236,6 @@ static void leading_planes_are_measured_as_a_code_of_their_own(void **state) {
                             (double)lead_products[i], whole, led);
             }
             thr_quantiser_free(context, &quantiser);
-            split_free(&s);
         }
-    free(rows);
     thr_context_free(context);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_bit_goes_to_its_place),
-        cmocka_unit_test(heads_and_what_follows_are_not_touched),
-        cmocka_unit_test(values_are_those_of_both_parts_together),
-        cmocka_unit_test(heads_are_bfloat16_up_to_four_bits_and_float32_beyond),
-        cmocka_unit_test(digits_are_the_odd_integers_of_seven_bits),
-        cmocka_unit_test(products_of_both_parts_make_the_whole_product),
-        cmocka_unit_test(leading_planes_are_measured_as_a_code_of_their_own),
-    };
-    return test_run_group(tests);
 }

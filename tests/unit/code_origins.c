@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* code_origins.c - codes relative to origins: their planes and measures against a naive model in double. */
+#include "test.h"
+
 #include "code/encode.h"
 
 #include "code/rotate.h"
 #include "index/code_origins.h"
-#include "support.h"
 
 #include <float.h>
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { ROWS = 150, MOST_DIMS = 80, MOST_CELLS = 9 };
 
@@ -56,13 +54,12 @@ static void fill_rows(bench *b, const kind *k, uint64_t *rng) {
 }
 
 static void open_bench(bench *b, thr_context *context, const kind *k, uint64_t *rng) {
-    thr_error err;
     *b = (bench){.context = context, .quantiser = {.n_dims = k->n_dims, .item_bits = k->bits, .unit = k->unit}};
     fill_rows(b, k, rng);
     b->quantiser.ranges[k->bits - 1] = 0.1f + (float)thr_rng_below(rng, 1000) / 1500;
     b->quantiser.centre = k->centred ? b->centre : NULL;
     if (k->rotated)
-        assert_ok(thr_quantiser_rotate(context, &b->quantiser, 77, &err), &err);
+        expect_ok(thr_quantiser_rotate(context, &b->quantiser, 77, &err));
     b->measures = (thr_measures){.norms = b->norms,
                                  .residuals = b->residuals,
                                  .alongs = b->alongs,
@@ -72,23 +69,20 @@ static void open_bench(bench *b, thr_context *context, const kind *k, uint64_t *
                                  .lead = k->lead,
                                  .origin_products = b->origin_products,
                                  .lead_origin_products = b->lead_origin_products};
-    b->codes = test_array(thr_codes_size(&b->quantiser, ROWS), 1);
-    assert_ok(thr_index_code_origins_make(context, &b->quantiser, k->cells ? &b->table : NULL, ROWS, &b->origins, &err),
-              &err);
+    b->codes = test_new(thr_codes_size(&b->quantiser, ROWS), 1);
+    expect_ok(
+        thr_index_code_origins_make(context, &b->quantiser, k->cells ? &b->table : NULL, ROWS, &b->origins, &err));
 }
 
 static void close_bench(bench *b) {
     thr_index_code_origins_free(&b->origins);
     thr_code_rotation_free(b->context, b->quantiser.rotation);
-    free(b->codes);
 }
 
 static void encode(bench *b, const thr_code_origins *origins) {
-    thr_error err;
     const thr_matrix rows = thr_matrix_f32(b->rows, ROWS, b->quantiser.n_dims);
-    assert_ok(thr_code_encode_rows(b->context, &b->quantiser, &(thr_code_input){&rows, 0, origins}, b->codes,
-                                   &b->measures, &err),
-              &err);
+    expect_ok(thr_code_encode_rows(b->context, &b->quantiser, &(thr_code_input){&rows, 0, origins}, b->codes,
+                                   &b->measures, &err));
 }
 
 /* The origin of a row, by the definition of cells. */
@@ -215,8 +209,7 @@ static kind make_kind(uint32_t n_dims, uint32_t bits, uint32_t number, uint64_t 
                   .cells = (number & 8) != 0};
 }
 
-static void codes_and_measures_are_those_of_the_model(void **state) {
-    (void)state;
+TEST(codes_and_measures_are_those_of_the_model) {
     static bench b;
     uint64_t rng = test_seed();
     size_t n = 0, near = 0;
@@ -246,8 +239,7 @@ static void codes_and_measures_are_those_of_the_model(void **state) {
  * Rows whose only origin is the centre have the codes of a quantiser that has only that, to the bit; so do rows whose
  * only origin is 0, unless the quantiser normalises them.
  */
-static void one_origin_at_the_centre_changes_no_code(void **state) {
-    (void)state;
+TEST(one_origin_at_the_centre_changes_no_code) {
     static bench a, b;
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     for (uint32_t bits = 1; bits <= THR_MAX_BITS; bits++)
@@ -281,12 +273,10 @@ static void one_origin_at_the_centre_changes_no_code(void **state) {
 }
 
 /* Any part of the rows has the same codes and measures as all of them. */
-static void parts_of_the_rows_are_coded_alike(void **state) {
-    (void)state;
+TEST(parts_of_the_rows_are_coded_alike) {
     enum { FIRST = 64, PART = ROWS - FIRST };
     static bench a, b;
     uint64_t rngs[2] = {test_seed(), test_seed()};
-    thr_error err;
     thr_context *context = test_context(2, THR_ISA_BEST, NULL), *scalar = test_context(1, THR_ISA_SCALAR, NULL);
     const kind k = {.n_dims = 29, .bits = 4, .lead = 2, .unit = true, .centred = true, .rotated = true, .cells = true};
     open_bench(&a, context, &k, &rngs[0]);
@@ -295,9 +285,8 @@ static void parts_of_the_rows_are_coded_alike(void **state) {
     thr_code_origins rest = b.origins.of;
     rest.of_row += FIRST;
     const thr_matrix rows = thr_matrix_f32(b.rows + (size_t)FIRST * k.n_dims, PART, k.n_dims);
-    assert_ok(
-        thr_code_encode_rows(scalar, &b.quantiser, &(thr_code_input){&rows, FIRST, &rest}, b.codes, &b.measures, &err),
-        &err);
+    expect_ok(
+        thr_code_encode_rows(scalar, &b.quantiser, &(thr_code_input){&rows, FIRST, &rest}, b.codes, &b.measures, &err));
     const size_t skipped = thr_codes_size(&a.quantiser, FIRST);
     assert_memory_equal(a.codes + skipped, b.codes, thr_codes_size(&a.quantiser, PART));
     assert_memory_equal(a.residuals + FIRST, b.residuals, PART * sizeof(float));
@@ -311,12 +300,10 @@ static void parts_of_the_rows_are_coded_alike(void **state) {
     thr_context_free(scalar);
 }
 
-static void making_origins_survives_failed_allocations(void **state) {
-    (void)state;
+TEST(making_origins_survives_failed_allocations) {
     static bench b;
     uint64_t rng = test_seed();
     test_memory memory = {0};
-    thr_error err;
     thr_context *context = test_context(1, THR_ISA_BEST, &memory);
     for (uint32_t number = 0; number < 16; number += 2) {
         const kind k = make_kind(20, 3, number, &rng);
@@ -334,14 +321,4 @@ static void making_origins_survives_failed_allocations(void **state) {
         close_bench(&b);
     }
     thr_context_free(context);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(codes_and_measures_are_those_of_the_model),
-        cmocka_unit_test(one_origin_at_the_centre_changes_no_code),
-        cmocka_unit_test(parts_of_the_rows_are_coded_alike),
-        cmocka_unit_test(making_origins_survives_failed_allocations),
-    };
-    return test_run_group(tests);
 }

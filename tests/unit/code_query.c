@@ -1,21 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* code_query.c - total - 2 D is the inner product of the codes' odd integers, XFBQ (5) and (7), by every kernel. */
+#include "test.h"
+
 #include "code/query.h"
 
 #include "code/encode.h"
-#include "support.h"
-
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { BLOCKS = 2, ITEMS = BLOCKS * 64 };
 
 /* Blocks of arbitrary bits, as RBE's learned planes are; bits past the last dimension are 0. */
 static uint8_t *random_codes(uint64_t *rng, uint32_t n_dims, uint32_t bits) {
     const size_t size = BLOCKS * thr_block_size(n_dims, bits);
-    uint8_t *codes = test_array(size, 1);
+    uint8_t *codes = test_new(size, 1);
     for (size_t i = 0; i < size; i++) {
         codes[i] = (uint8_t)thr_rng_next(rng);
         const size_t row = i / 64 / bits % thr_code_rows(n_dims);
@@ -56,7 +52,7 @@ static void check_pair(uint64_t *rng, uint32_t n_dims, uint32_t item_bits, uint3
     for (int b = 0; b < THR_MAX_BITS; b++)
         quantiser.ranges[b] = 0.2f + (float)thr_rng_below(rng, 100) / 200;
     uint8_t *codes = random_codes(rng, n_dims, item_bits);
-    float *query = test_array(n_dims, sizeof *query);
+    float *query = test_new(n_dims, sizeof *query);
     test_gaussian(rng, query, n_dims);
     double square = 0;
     for (uint32_t d = 0; d < n_dims; d++)
@@ -82,33 +78,28 @@ static void check_pair(uint64_t *rng, uint32_t n_dims, uint32_t item_bits, uint3
     char shape[64];
     (void)snprintf(shape, sizeof shape, "%u dims, %u x %u bits", n_dims, item_bits, query_bits);
     check_distances(&code, codes, products, shape);
-    free(memory);
-    free(query);
-    free(codes);
 }
 
-static void total_minus_twice_the_distance_is_the_integer_product(void **state) {
-    (void)state;
+TEST(total_minus_twice_the_distance_is_the_integer_product) {
     uint64_t rng = test_seed();
     const uint32_t dims[] = {1, 3, 7, 8, 9, 15, 17, 23, 24, 25, 31, 48, 49, 57, 71, 100};
     for (uint32_t item_bits = 1; item_bits <= THR_MAX_BITS; item_bits++)
         for (uint32_t query_bits = 1; query_bits <= THR_MAX_BITS; query_bits++)
-            for (size_t i = 0; i < sizeof dims / sizeof *dims; i++)
+            for (size_t i = 0; i < COUNT_OF(dims); i++)
                 check_pair(&rng, dims[i], item_bits, query_bits);
 }
 
 /* 32,768 dimensions of 8 x 8 bits are the largest total, just below 2^31. */
-static void the_largest_codes_do_not_overflow(void **state) {
-    (void)state;
+TEST(the_largest_codes_do_not_overflow) {
     uint64_t rng = test_seed();
     check_pair(&rng, THR_MAX_DIMS, 8, 8);
 
     thr_quantiser quantiser = {.n_dims = THR_MAX_DIMS, .item_bits = 8, .ranges = {[7] = 1e-4f}};
-    float *query = test_array(THR_MAX_DIMS, sizeof *query);
+    float *query = test_new(THR_MAX_DIMS, sizeof *query);
     for (uint32_t d = 0; d < THR_MAX_DIMS; d++)
         query[d] = 1;
     const size_t size = thr_block_size(THR_MAX_DIMS, 8);
-    uint8_t *codes = test_array(size, 1); /* all minus: the largest distance there is */
+    uint8_t *codes = test_new(size, 1); /* all minus: the largest distance there is */
     void *memory = aligned_alloc(64, (thr_code_query_size(THR_MAX_DIMS) + 63) / 64 * 64);
     assert_non_null(memory);
     thr_query_code code;
@@ -125,14 +116,10 @@ static void the_largest_codes_do_not_overflow(void **state) {
         for (size_t i = 0; i < 64; i++)
             assert_int_equal(distances[i], THR_MAX_DIMS * 255 * 255);
     }
-    free(memory);
-    free(codes);
-    free(query);
 }
 
 /* A query's code is the code the same vector gets as an item of as many bits. */
-static void a_query_and_an_item_of_the_same_bits_have_the_same_code(void **state) {
-    (void)state;
+TEST(a_query_and_an_item_of_the_same_bits_have_the_same_code) {
     enum { DIMS = 45 };
     uint64_t rng = test_seed();
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
@@ -144,11 +131,9 @@ static void a_query_and_an_item_of_the_same_bits_have_the_same_code(void **state
         uint32_t square = 0;
         test_gaussian(&rng, row, DIMS);
         const thr_matrix matrix = thr_matrix_f32(row, 1, DIMS);
-        uint8_t *codes = test_array(thr_codes_size(&quantiser, 1), 1);
-        thr_error err;
-        assert_ok(thr_code_encode_blocks(context, &quantiser, &matrix, 0, codes,
-                                         &(const thr_measures){.norms = &norm, .code_squares = &square}, &err),
-                  &err);
+        uint8_t *codes = test_new(thr_codes_size(&quantiser, 1), 1);
+        expect_ok(thr_code_encode_blocks(context, &quantiser, &matrix, 0, codes,
+                                         &(const thr_measures){.norms = &norm, .code_squares = &square}, &err));
         void *memory = aligned_alloc(64, (thr_code_query_size(DIMS) + 63) / 64 * 64);
         assert_non_null(memory);
         thr_query_code code;
@@ -157,17 +142,6 @@ static void a_query_and_an_item_of_the_same_bits_have_the_same_code(void **state
         uint32_t distances[64], scratch[64];
         thr_code_query_distances(&code, context->kernels->distance_xor, codes, 1, distances, scratch);
         assert_int_equal(code.total - 2 * (int32_t)distances[0], square);
-        free(memory);
-        free(codes);
     }
     thr_context_free(context);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(total_minus_twice_the_distance_is_the_integer_product),
-        cmocka_unit_test(the_largest_codes_do_not_overflow),
-        cmocka_unit_test(a_query_and_an_item_of_the_same_bits_have_the_same_code),
-    };
-    return test_run_group(tests);
 }

@@ -2,21 +2,15 @@
 /*
  * code_rotate.c - rotations keep products, spread every direction over all components, and have the same bits always.
  */
+#include "test.h"
+
 #include "code/rotate.h"
-
-#include "base/rng.h"
-#include "support.h"
-
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { MOST_DIMS = 300 };
 
 static thr_rotation *make(thr_context *context, uint32_t n_dims, uint64_t seed) {
     thr_rotation *rotation = NULL;
-    thr_error err;
-    assert_ok(thr_code_rotation_create(context, n_dims, seed, &rotation, &err), &err);
+    expect_ok(thr_code_rotation_create(context, n_dims, seed, &rotation, &err));
     return rotation;
 }
 
@@ -29,7 +23,7 @@ static double product(const float *x, const float *y, uint32_t n_dims) {
 
 /* Row i of matrix: the i-th unit vector, rotated. */
 static float *rotated_units(const thr_rotation *rotation, uint32_t n_dims) {
-    float *matrix = test_array((size_t)n_dims * n_dims, sizeof *matrix);
+    float *matrix = test_new((size_t)n_dims * n_dims, sizeof *matrix);
     memset(matrix, 0, (size_t)n_dims * n_dims * sizeof *matrix);
     for (uint32_t i = 0; i < n_dims; i++) {
         matrix[(size_t)i * n_dims + i] = 1;
@@ -38,8 +32,7 @@ static float *rotated_units(const thr_rotation *rotation, uint32_t n_dims) {
     return matrix;
 }
 
-static void lengths_and_products_stay_at_every_number_of_dimensions(void **state) {
-    (void)state;
+TEST(lengths_and_products_stay_at_every_number_of_dimensions) {
     uint64_t rng = test_seed();
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     for (uint32_t n_dims = 1; n_dims <= MOST_DIMS; n_dims++) {
@@ -59,11 +52,10 @@ static void lengths_and_products_stay_at_every_number_of_dimensions(void **state
     thr_context_free(context);
 }
 
-static void rotated_unit_vectors_are_an_orthonormal_basis(void **state) {
-    (void)state;
+TEST(rotated_unit_vectors_are_an_orthonormal_basis) {
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     const uint32_t dims[] = {1, 2, 3, 4, 5, 7, 8, 31, 33, 64, 100, 127, 200};
-    for (size_t k = 0; k < sizeof dims / sizeof *dims; k++) {
+    for (size_t k = 0; k < COUNT_OF(dims); k++) {
         const uint32_t n = dims[k];
         thr_rotation *rotation = make(context, n, test_seed());
         float *matrix = rotated_units(rotation, n);
@@ -73,7 +65,6 @@ static void rotated_unit_vectors_are_an_orthonormal_basis(void **state) {
                 assert_case(fabs(p - (i == j)) <= 1e-6, "seed %llu: %u dims: <r%u, r%u> = %.9g",
                             (unsigned long long)test_seed(), n, i, j, p);
             }
-        free(matrix);
         thr_code_rotation_free(context, rotation);
     }
     thr_context_free(context);
@@ -83,11 +74,10 @@ static void rotated_unit_vectors_are_an_orthonormal_basis(void **state) {
  * What a dense random rotation does: no component of a rotated unit vector is large, the fourth moment is about the
  * normal's 3, and half of the components hold half of every vector, even where 2^k leaves little overlap (127, 255).
  */
-static void unit_vectors_are_spread_over_all_components(void **state) {
-    (void)state;
+TEST(unit_vectors_are_spread_over_all_components) {
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     const uint32_t dims[] = {64, 100, 127, 128, 129, 200, 255, 256, 300};
-    for (size_t k = 0; k < sizeof dims / sizeof *dims; k++) {
+    for (size_t k = 0; k < COUNT_OF(dims); k++) {
         const uint32_t n = dims[k];
         thr_rotation *rotation = make(context, n, 1);
         float *matrix = rotated_units(rotation, n);
@@ -109,7 +99,6 @@ static void unit_vectors_are_spread_over_all_components(void **state) {
         assert_case(largest <= 6 * log(n) && worst_moment <= 3 + 5 * sqrt(96.0 / n) && worst_half <= 10 / sqrt(n),
                     "%u dims: largest square %.2f, fourth moment %.2f, half %.3f", n, largest, worst_moment,
                     worst_half);
-        free(matrix);
         thr_code_rotation_free(context, rotation);
     }
     thr_context_free(context);
@@ -151,8 +140,7 @@ static void rotate_naively(float *x, uint32_t n, uint64_t seed) {
     }
 }
 
-static void bits_are_those_of_the_written_order(void **state) {
-    (void)state;
+TEST(bits_are_those_of_the_written_order) {
     uint64_t rng = test_seed();
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     for (uint32_t n_dims = 1; n_dims <= MOST_DIMS; n_dims++) {
@@ -175,8 +163,7 @@ static void bits_are_those_of_the_written_order(void **state) {
     thr_context_free(context);
 }
 
-static void other_seeds_rotate_otherwise(void **state) {
-    (void)state;
+TEST(other_seeds_rotate_otherwise) {
     enum { DIMS = 100 };
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     for (uint64_t seed = 0; seed < 20; seed++) {
@@ -193,15 +180,14 @@ static void other_seeds_rotate_otherwise(void **state) {
 }
 
 /* The longest and the shortest rows that are coded, all in one component or in all. */
-static void long_and_short_vectors_stay_finite_and_exact(void **state) {
-    (void)state;
+TEST(long_and_short_vectors_stay_finite_and_exact) {
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     const uint32_t dims[] = {1, 100, 128, 255, 32768};
-    for (size_t k = 0; k < sizeof dims / sizeof *dims; k++)
+    for (size_t k = 0; k < COUNT_OF(dims); k++)
         for (int exponent = -100; exponent <= 120; exponent += 220)
             for (int flat = 0; flat < 2; flat++) {
                 const uint32_t n = dims[k];
-                float *x = test_array(n, sizeof *x);
+                float *x = test_new(n, sizeof *x);
                 for (uint32_t d = 0; d < n; d++)
                     x[d] = flat == 1 ? (float)ldexp(1 / sqrt(n), exponent) : d == n - 1 ? ldexpf(1, exponent) : 0;
                 const double before = ldexp(sqrt(product(x, x, n)), -exponent);
@@ -211,32 +197,16 @@ static void long_and_short_vectors_stay_finite_and_exact(void **state) {
                 assert_case(fabs(after - before) <= 1e-5, "%u dims: length %.9g 2^%d became %.9g", n, before, exponent,
                             after);
                 thr_code_rotation_free(context, rotation);
-                free(x);
             }
     thr_context_free(context);
 }
 
-static void without_memory_it_is_enomem(void **state) {
-    (void)state;
+TEST(without_memory_it_is_enomem) {
     test_memory memory = {0};
     thr_context *context = test_context(1, THR_ISA_BEST, &memory);
     thr_rotation *rotation = NULL;
-    thr_error err;
     memory.fail_at = memory.calls + 1;
-    assert_error(thr_code_rotation_create(context, 7, 1, &rotation, &err), THR_ENOMEM, &err, "a rotation");
+    expect_error(thr_code_rotation_create(context, 7, 1, &rotation, &err), THR_ENOMEM, "a rotation");
     assert_null(rotation);
     thr_context_free(context);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lengths_and_products_stay_at_every_number_of_dimensions),
-        cmocka_unit_test(rotated_unit_vectors_are_an_orthonormal_basis),
-        cmocka_unit_test(unit_vectors_are_spread_over_all_components),
-        cmocka_unit_test(bits_are_those_of_the_written_order),
-        cmocka_unit_test(other_seeds_rotate_otherwise),
-        cmocka_unit_test(long_and_short_vectors_stay_finite_and_exact),
-        cmocka_unit_test(without_memory_it_is_enomem),
-    };
-    return test_run_group(tests);
 }

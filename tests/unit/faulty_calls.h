@@ -15,7 +15,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdarg.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
@@ -54,9 +53,8 @@ static void copy_file(const char *from, const char *to) {
     size_t size;
     if (access(from, F_OK) != 0)
         return;
-    uint8_t *bytes = test_read_file(from, &size);
+    uint8_t *bytes = test_bytes_of(from, &size);
     test_write_file(to, bytes, size);
-    free(bytes);
 }
 
 /* Note that a page of a file, or a rename, is lost. */

@@ -5,10 +5,6 @@
 #include "lists/query_terms.h"
 #include "select/candidates.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <unistd.h>
-
 static const char PATH[] = "unit-hits-answers.hits";
 enum { N = 5000, KINDS = 24, K = 40 };
 
@@ -21,17 +17,16 @@ typedef struct world {
 } world;
 
 static world *make_world(thr_context *context, thr_hits_order order, bool ids, uint64_t *rng) {
-    world *w = test_array(1, sizeof *w);
+    world *w = test_new(1, sizeof *w);
     thr_hits_build_options options;
     uint64_t n_repeated = 0;
-    thr_error err;
     w->c = hits_draw(N, KINDS, rng);
     thr_hits_build_options_init(&options);
     options.order = order;
     options.replace = true;
     options.n_repeated = &n_repeated;
     if (ids) {
-        w->ids = test_array(N, sizeof *w->ids);
+        w->ids = test_new(N, sizeof *w->ids);
         for (uint64_t i = 0; i < N; i++)
             w->ids[i] = i * 2654435761 % 1000003 + 5;
         options.ids = w->ids;
@@ -42,17 +37,14 @@ static world *make_world(thr_context *context, thr_hits_order order, bool ids, u
         w->offsets[i] = (float)thr_rng_below(rng, 2);
         w->filter[i / 64] |= (uint64_t)(thr_rng_below(rng, 3) == 0) << i % 64;
     }
-    assert_ok(thr_hits_build(context, PATH, &w->c.items, &options, &err), &err);
+    expect_ok(thr_hits_build(context, PATH, &w->c.items, &options, &err));
     assert_int_equal(n_repeated, w->c.n_repeated);
-    assert_ok(thr_hits_open(context, PATH, &w->hits, &err), &err);
+    expect_ok(thr_hits_open(context, PATH, &w->hits, &err));
     return w;
 }
 
 static void free_world(world *w) {
     thr_hits_free(w->hits);
-    hits_free(&w->c);
-    free(w->ids);
-    free(w);
 }
 
 static bool has(const world *w, uint64_t row, uint32_t feature) {
@@ -88,13 +80,12 @@ static void check_answers(const world *w, const thr_hits_queries *queries, bool 
     uint32_t n_unknown[3] = {0};
     uint64_t ids[3 * K];
     float found[3 * K];
-    thr_error err;
     thr_hits_search_options_init(&options);
     options.filter = filter ? w->filter : NULL;
     options.filter_bits = N;
     options.target = target;
     options.n_unknown = n_unknown;
-    assert_ok(thr_hits_search(w->hits, queries, K, &options, ids, found, &err), &err);
+    expect_ok(thr_hits_search(w->hits, queries, K, &options, ids, found, &err));
     for (uint64_t q = 0; q < queries->n_queries; q++) {
         const uint64_t at = queries->offsets[q];
         const size_t n = naive(w, queries->features + at, queries->weights == NULL ? NULL : queries->weights + at,
@@ -111,7 +102,7 @@ static void check_answers(const world *w, const thr_hits_queries *queries, bool 
     }
 }
 
-static void searches_find_what_one_by_one_finds(void **state) {
+TEST(searches_find_what_one_by_one_finds) {
     static const uint64_t offsets[] = {0, 6, 9, 9}; /* the last query has no features: rows in order */
     static const uint32_t features[] = {0, 3, 6, 12, 24, 3, 9, 7, 33};
     static const float weights[] = {1, 2.5f, -0.25f, 3, 0.125f, 1, 4, 100, -2};
@@ -119,14 +110,13 @@ static void searches_find_what_one_by_one_finds(void **state) {
     for (int kind = 0; kind < 4; kind++) {
         world *w = make_world(*state, (kind & 1) != 0 ? THR_HITS_ORDER_ROWS : THR_HITS_ORDER_FEATURES, kind > 1, &rng);
         thr_hits_target *target = NULL;
-        thr_error err;
-        assert_ok(thr_hits_target_create(w->hits, "0 AND NOT (3 OR \"15\" OR 100)", &target, &err), &err);
+        expect_ok(thr_hits_target_create(w->hits, "0 AND NOT (3 OR \"15\" OR 100)", &target, &err));
         for (int how = 0; how < 16; how++) {
             const thr_hits_queries queries = {3, offsets, features, (how & 1) != 0 ? weights : NULL};
             if ((how & 2) != 0)
-                assert_ok(thr_hits_set_values(w->hits, w->multipliers, w->offsets, N, &err), &err);
+                expect_ok(thr_hits_set_values(w->hits, w->multipliers, w->offsets, N, &err));
             else
-                assert_ok(thr_hits_set_values(w->hits, NULL, NULL, N, &err), &err);
+                expect_ok(thr_hits_set_values(w->hits, NULL, NULL, N, &err));
             check_answers(w, &queries, (how & 2) != 0, (how & 4) != 0, (how & 8) != 0 ? target : NULL);
         }
         thr_hits_target_free(target);
@@ -134,7 +124,7 @@ static void searches_find_what_one_by_one_finds(void **state) {
     }
 }
 
-static void an_explanation_adds_up_to_the_sum(void **state) {
+TEST(an_explanation_adds_up_to_the_sum) {
     static const uint64_t offsets[] = {0, 2, 8};
     static const uint32_t features[] = {12, 0, /* */ 0, 3, 6, 12, 7, 9};
     static const float weights[] = {5, -4, /* */ 1, 2.7f, -0.3f, 3.1f, 9, 0};
@@ -142,14 +132,13 @@ static void an_explanation_adds_up_to_the_sum(void **state) {
     uint64_t rng = test_seed() + 5, found[2 * K], *ids = found + K; /* the second one's */
     float all_values[2 * K], *values = all_values + K, shares[6];
     uint8_t matched[6];
-    thr_error err;
     world *w = make_world(*state, THR_HITS_ORDER_FEATURES, true, &rng);
-    assert_ok(thr_hits_search(w->hits, &queries, K, NULL, found, all_values, &err), &err);
+    expect_ok(thr_hits_search(w->hits, &queries, K, NULL, found, all_values, &err));
     for (size_t i = 0; i < K; i++) {
         uint64_t row;
         double sum = 0;
         assert_true(thr_hits_row(w->hits, ids[i], &row));
-        assert_ok(thr_hits_explain(w->hits, ids[i], &queries, 1, shares, matched, &err), &err);
+        expect_ok(thr_hits_explain(w->hits, ids[i], &queries, 1, shares, matched, &err));
         for (size_t f = 0; f < 6; f++) {
             assert_int_equal(matched[f], has(w, row, features[offsets[1] + f]));
             assert_true(matched[f] != 0 || shares[f] == 0);
@@ -157,57 +146,56 @@ static void an_explanation_adds_up_to_the_sum(void **state) {
         }
         assert_true((float)sum == values[i]);
     }
-    assert_error(thr_hits_explain(w->hits, 1, &queries, 1, shares, matched, &err), THR_ENOTFOUND, &err,
+    expect_error(thr_hits_explain(w->hits, 1, &queries, 1, shares, matched, &err), THR_ENOTFOUND,
                  "no item with the id 1");
-    assert_error(thr_hits_explain(w->hits, ids[0], &queries, 2, shares, matched, &err), THR_EINVAL, &err,
+    expect_error(thr_hits_explain(w->hits, ids[0], &queries, 2, shares, matched, &err), THR_EINVAL,
                  "query 2 does not exist: there are 2, numbered from 0");
     const thr_hits_queries falling = {1, (const uint64_t[]){3, 1}, features, weights};
-    assert_error(thr_hits_explain(w->hits, ids[0], &falling, 0, shares, matched, &err), THR_EINVAL, &err,
+    expect_error(thr_hits_explain(w->hits, ids[0], &falling, 0, shares, matched, &err), THR_EINVAL,
                  "the features of query 0 end before they begin");
-    assert_error(thr_hits_explain(w->hits, ids[0], &queries, 0, NULL, NULL, &err), THR_EINVAL, &err,
+    expect_error(thr_hits_explain(w->hits, ids[0], &queries, 0, NULL, NULL, &err), THR_EINVAL,
                  "features and memory for shares");
     free_world(w);
 }
 
-static void wrong_inputs_are_refused(void **state) {
+TEST(wrong_inputs_are_refused) {
     static const uint64_t offsets[] = {0, 1, 2};
     static const uint32_t features[] = {0, 3};
     float weights[] = {1, NAN};
     thr_hits_queries queries = {2, offsets, features, weights};
     uint64_t rng = test_seed() + 6, ids[2 * K];
-    thr_error err;
     thr_hits_search_options options;
     thr_hits_target *target = NULL;
     world *w = make_world(*state, THR_HITS_ORDER_FEATURES, false, &rng);
     thr_hits *hits = w->hits;
     thr_hits_search_options_init(&options);
-    assert_error(thr_hits_search(hits, &queries, K, NULL, ids, NULL, &err), THR_ERANGE, &err,
+    expect_error(thr_hits_search(hits, &queries, K, NULL, ids, NULL, &err), THR_ERANGE,
                  "query 1: feature 3 of a query weighs nan");
     weights[1] = -INFINITY;
-    assert_error(thr_hits_search(hits, &queries, K, NULL, ids, NULL, &err), THR_ERANGE, &err, "weighs -inf");
+    expect_error(thr_hits_search(hits, &queries, K, NULL, ids, NULL, &err), THR_ERANGE, "weighs -inf");
     queries.weights = NULL;
-    assert_error(thr_hits_search(hits, &queries, 0, NULL, ids, NULL, &err), THR_EINVAL, &err, "k is 0");
+    expect_error(thr_hits_search(hits, &queries, 0, NULL, ids, NULL, &err), THR_EINVAL, "k is 0");
     options.filter = w->filter;
     options.filter_bits = N - 1;
-    assert_error(thr_hits_search(hits, &queries, K, &options, ids, NULL, &err), THR_EINVAL, &err, "4999 bits");
-    assert_error(thr_hits_set_values(hits, w->multipliers, NULL, N + 1, &err), THR_EDIM, &err, "offsets of 5001 items");
+    expect_error(thr_hits_search(hits, &queries, K, &options, ids, NULL, &err), THR_EINVAL, "4999 bits");
+    expect_error(thr_hits_set_values(hits, w->multipliers, NULL, N + 1, &err), THR_EDIM, "offsets of 5001 items");
     w->offsets[7] = NAN;
-    assert_error(thr_hits_set_values(hits, NULL, w->offsets, N, &err), THR_ERANGE, &err, "offset of row 7");
+    expect_error(thr_hits_set_values(hits, NULL, w->offsets, N, &err), THR_ERANGE, "offset of row 7");
     static const char *const wrong[] = {"",    "0 AND",    "0 3",      "(0 OR 3", "0)",           "AND 0",
                                         "NOT", "\"0 OR 3", "category", "()",      "0 OR (3 AND )"};
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        assert_error(thr_hits_target_create(hits, wrong[i], &target, &err), THR_EINVAL, &err, "character");
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
+        expect_error(thr_hits_target_create(hits, wrong[i], &target, &err), THR_EINVAL, "character");
         assert_null(target);
     }
     char deep[400] = "";
     for (int i = 0; i < 90; i++)
         (void)strcat(deep, "NOT ");
     (void)strcat(deep, "0");
-    assert_error(thr_hits_target_create(hits, deep, &target, &err), THR_EINVAL, &err, "more than 64");
+    expect_error(thr_hits_target_create(hits, deep, &target, &err), THR_EINVAL, "more than 64");
     free_world(w);
 }
 
-static void queries_of_another_model_are_refused(void **state) {
+TEST(queries_of_another_model_are_refused) {
     static const uint64_t offsets[] = {0, 1};
     static const uint32_t features[] = {3};
     static const uint64_t models[] = {0, 0x00c0ffee00000001, 0xfeed000000000002}; /* 0: none given */
@@ -216,31 +204,29 @@ static void queries_of_another_model_are_refused(void **state) {
     hits_catalogue c = hits_draw(100, 3, &rng);
     thr_hits_build_options build;
     thr_hits_search_options options;
-    thr_error err;
     thr_hits_build_options_init(&build);
     thr_hits_search_options_init(&options);
     build.replace = true;
     for (int of_lists = 0; of_lists < 3; of_lists++) {
         thr_hits *hits = NULL;
         build.model = models[of_lists];
-        assert_ok(thr_hits_build(*state, PATH, &c.items, &build, &err), &err);
-        assert_ok(thr_hits_open(*state, PATH, &hits, &err), &err);
-        assert_ok(thr_hits_verify(hits, &err), &err);
+        expect_ok(thr_hits_build(*state, PATH, &c.items, &build, &err));
+        expect_ok(thr_hits_open(*state, PATH, &hits, &err));
+        expect_ok(thr_hits_verify(hits, &err));
         assert_true(thr_hits_get_info(hits).model == models[of_lists]);
         for (int of_query = 0; of_query < 3; of_query++) {
             options.model = models[of_query];
             const thr_status status = thr_hits_search(hits, &queries, 1, &options, ids, NULL, &err);
             if (of_lists == 0 || of_query == 0 || of_lists == of_query)
-                assert_ok(status, &err);
+                expect_ok(status);
             else
-                assert_error(status, THR_EMISMATCH, &err,
+                expect_error(status, THR_EMISMATCH,
                              of_lists == 1
                                  ? "model 00c0ffee00000001, and these are of the model feed000000000002: make"
                                  : "model feed000000000002, and these are of the model 00c0ffee00000001: make");
         }
         thr_hits_free(hits);
     }
-    hits_free(&c);
 }
 
 /* List all pairs of an item and a feature in random order. */
@@ -261,55 +247,49 @@ static void draw_pairs(const world *w, uint64_t *rng, uint32_t *rows, uint32_t *
     }
 }
 
-static void pairs_build_the_same_file(void **state) {
+TEST(pairs_build_the_same_file) {
     uint64_t rng = test_seed() + 7;
-    thr_error err;
     thr_hits_build_options options;
     world *w = make_world(*state, THR_HITS_ORDER_FEATURES, false, &rng);
     const uint64_t n = w->c.offsets[N];
-    uint32_t *rows = test_array(n, sizeof *rows), *features = test_array(n, sizeof *features);
+    uint32_t *rows = test_new(n, sizeof *rows), *features = test_new(n, sizeof *features);
     draw_pairs(w, &rng, rows, features);
     thr_hits_build_options_init(&options);
     options.replace = true;
     thr_hits *again = NULL;
-    assert_ok(
-        thr_hits_build_pairs(*state, "unit-hits-pairs.hits", &(thr_hits_pairs){rows, features, n, N}, &options, &err),
-        &err);
-    assert_ok(thr_hits_open(*state, "unit-hits-pairs.hits", &again, &err), &err);
+    expect_ok(
+        thr_hits_build_pairs(*state, "unit-hits-pairs.hits", &(thr_hits_pairs){rows, features, n, N}, &options, &err));
+    expect_ok(thr_hits_open(*state, "unit-hits-pairs.hits", &again, &err));
     const thr_hits_info a = thr_hits_get_info(w->hits), b = thr_hits_get_info(again);
     assert_int_equal(a.n_postings, w->c.n_postings);
     assert_memory_equal(&a, &b, sizeof a);
     for (uint32_t f = 0; f < KINDS; f++)
         assert_int_equal(thr_hits_feature_items(w->hits, f * HITS_STEP), thr_hits_feature_items(again, f * HITS_STEP));
     rows[3] = N;
-    assert_error(
+    expect_error(
         thr_hits_build_pairs(*state, "unit-hits-pairs.hits", &(thr_hits_pairs){rows, features, n, N}, &options, &err),
-        THR_EINVAL, &err, "pair 3 is of row 5000");
+        THR_EINVAL, "pair 3 is of row 5000");
     thr_hits_free(again);
-    free(rows);
-    free(features);
     free_world(w);
 }
 
-static void ids_are_distinct(void **state) {
+TEST(ids_are_distinct) {
     uint64_t rng = test_seed() + 8, ids[] = {4, 9, 4};
     hits_catalogue c = hits_draw(3, 2, &rng);
     thr_hits_build_options options;
-    thr_error err;
     thr_hits_build_options_init(&options);
     options.replace = true;
     options.ids = ids;
     options.n_ids = 2;
-    assert_error(thr_hits_build(*state, PATH, &c.items, &options, &err), THR_EDIM, &err, "2 ids for 3 items");
+    expect_error(thr_hits_build(*state, PATH, &c.items, &options, &err), THR_EDIM, "2 ids for 3 items");
     options.n_ids = 3;
-    assert_error(thr_hits_build(*state, PATH, &c.items, &options, &err), THR_EDUPLICATE, &err,
+    expect_error(thr_hits_build(*state, PATH, &c.items, &options, &err), THR_EDUPLICATE,
                  "id 4 is repeated: rows 0 and 2");
     ids[2] = THR_NO_ID;
-    assert_error(thr_hits_build(*state, PATH, &c.items, &options, &err), THR_ERANGE, &err, "row 2");
-    hits_free(&c);
+    expect_error(thr_hits_build(*state, PATH, &c.items, &options, &err), THR_ERANGE, "row 2");
 }
 
-static void nothing_is_allocated_after_the_first_search(void **state) {
+TEST(nothing_is_allocated_after_the_first_search) {
     static const uint64_t offsets[] = {0, 3};
     static const uint32_t features[] = {0, 3, 6};
     const thr_hits_queries queries = {1, offsets, features, NULL};
@@ -317,7 +297,6 @@ static void nothing_is_allocated_after_the_first_search(void **state) {
     test_memory memory = {0};
     thr_context *context = test_context(2, THR_ISA_BEST, &memory);
     thr_hits_search_options options;
-    thr_error err;
     (void)state;
     world *w = make_world(context, THR_HITS_ORDER_FEATURES, true, &rng);
     thr_hits_search_options_init(&options);
@@ -326,7 +305,7 @@ static void nothing_is_allocated_after_the_first_search(void **state) {
     size_t calls = 0;
     for (int times = 0; times < 4; times++) {
         calls = atomic_load(&memory.calls);
-        assert_ok(thr_hits_search(w->hits, &queries, K, &options, ids, NULL, &err), &err);
+        expect_ok(thr_hits_search(w->hits, &queries, K, &options, ids, NULL, &err));
         assert_true(times == 0 || atomic_load(&memory.calls) == calls);
     }
     free_world(w);
@@ -334,7 +313,7 @@ static void nothing_is_allocated_after_the_first_search(void **state) {
     assert_int_equal(atomic_load(&memory.live), 0);
 }
 
-static void every_failing_allocation_is_enomem(void **state) {
+TEST(every_failing_allocation_is_enomem) {
     static const uint64_t offsets[] = {0, 3};
     static const uint32_t features[] = {0, 3, 6};
     const thr_hits_queries queries = {1, offsets, features, NULL};
@@ -350,7 +329,6 @@ static void every_failing_allocation_is_enomem(void **state) {
     while (test_oom_next(&oom)) {
         thr_hits *hits = NULL;
         thr_hits_target *target = NULL;
-        thr_error err = {.status = THR_OK};
         test_oom_arm(&oom);
         thr_status status = thr_hits_build(context, PATH, &c.items, &options, &err);
         if (status == THR_OK)
@@ -366,21 +344,8 @@ static void every_failing_allocation_is_enomem(void **state) {
         thr_hits_free(hits);
     }
     assert_true(oom.n_failed > 18);
-    hits_free(&c);
     thr_context_free(context);
     assert_int_equal(atomic_load(&memory.live), 0);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(searches_find_what_one_by_one_finds),
-        cmocka_unit_test(an_explanation_adds_up_to_the_sum),
-        cmocka_unit_test(wrong_inputs_are_refused),
-        cmocka_unit_test(queries_of_another_model_are_refused),
-        cmocka_unit_test(pairs_build_the_same_file),
-        cmocka_unit_test(ids_are_distinct),
-        cmocka_unit_test(nothing_is_allocated_after_the_first_search),
-        cmocka_unit_test(every_failing_allocation_is_enomem),
-    };
-    return cmocka_run_group_tests(tests, hits_setup, hits_teardown);
-}
+TEST_IN_CONTEXT(3, NULL)

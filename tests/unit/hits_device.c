@@ -8,9 +8,6 @@
 
 #include "device/gpus.h"
 
-#include <math.h>
-#include <unistd.h>
-
 static test_emulator emulator;
 static const char PATH[] = "unit-hits-device.hits";
 enum { N = 20000, KINDS = 16, QUERIES = 4, K = 30 };
@@ -26,19 +23,18 @@ static const thr_hits_queries queries = {QUERIES, begins, features, weights};
 static thr_context *make_context(const char *device) {
     thr_context_options options;
     thr_context *context = NULL;
-    thr_error err;
     thr_context_options_init(&options);
     options.n_threads = 2;
     options.device = device;
-    assert_ok(thr_context_create(&options, &context, &err), &err);
+    expect_ok(thr_context_create(&options, &context, &err));
     return context;
 }
 
 static int build(void **state) {
+    (void)state;
     thr_context *context = make_context(NULL);
     thr_hits_build_options options;
     uint64_t rng = test_seed();
-    thr_error err;
     catalogue = hits_draw(N, KINDS, &rng);
     for (uint64_t i = 0; i < N; i++) {
         item_ids[i] = i * 2654435761 % 1000003 + 5;
@@ -50,22 +46,20 @@ static int build(void **state) {
     options.replace = true;
     options.ids = item_ids;
     options.n_ids = N;
-    assert_ok(thr_hits_build(context, PATH, &catalogue.items, &options, &err), &err);
+    expect_ok(thr_hits_build(context, PATH, &catalogue.items, &options, &err));
     thr_context_free(context);
-    return test_say_seed(state);
+    return 0;
 }
 
 static int forget(void **state) {
     (void)state;
-    hits_free(&catalogue);
     (void)unlink(PATH);
     return emulator.allocated() + emulator.pinned() == 0 ? 0 : 1;
 }
 
 static thr_hits *open_hits(thr_context *context) {
     thr_hits *hits = NULL;
-    thr_error err;
-    assert_ok(thr_hits_open(context, PATH, &hits, &err), &err);
+    expect_ok(thr_hits_open(context, PATH, &hits, &err));
     return hits;
 }
 
@@ -75,20 +69,19 @@ typedef struct answer {
     uint32_t n_unknown[QUERIES];
 } answer;
 
-static thr_status search(thr_hits *hits, const thr_hits_target *target, bool filtered, answer *out, thr_error *err) {
+static thr_status search(thr_hits *hits, const thr_hits_target *target, bool filtered, answer *out, thr_error *error) {
     thr_hits_search_options options;
     thr_hits_search_options_init(&options);
     options.target = target;
     options.filter = filtered ? filter : NULL;
     options.filter_bits = N;
     options.n_unknown = out->n_unknown;
-    return thr_hits_search(hits, &queries, K, &options, out->ids, out->values, err);
+    return thr_hits_search(hits, &queries, K, &options, out->ids, out->values, error);
 }
 
 static answer found(thr_hits *hits, const thr_hits_target *target, bool filtered) {
     answer out = {.ids = {0}};
-    thr_error err;
-    assert_ok(search(hits, target, filtered, &out, &err), &err);
+    expect_ok(search(hits, target, filtered, &out, &err));
     return out;
 }
 
@@ -108,15 +101,13 @@ static void assert_same(const answer *a, const answer *b) {
     assert_memory_equal(a->n_unknown, b->n_unknown, sizeof a->n_unknown);
 }
 
-static void a_gpu_answers_as_the_cpu(void **state) {
-    (void)state;
+TEST(a_gpu_answers_as_the_cpu) {
     thr_context *contexts[] = {make_context("cpu"), make_context("cuda"), make_context("cuda:1")};
     thr_hits *hits[3];
     thr_hits_target *targets[3] = {NULL};
-    thr_error err;
     for (int i = 0; i < 3; i++) {
         hits[i] = open_hits(contexts[i]);
-        assert_ok(thr_hits_target_create(hits[i], "0 AND NOT (3 OR 15)", &targets[i], &err), &err);
+        expect_ok(thr_hits_target_create(hits[i], "0 AND NOT (3 OR 15)", &targets[i], &err));
     }
     for (int kind = 0; kind < 8; kind++) {
         answer answers[3];
@@ -124,9 +115,8 @@ static void a_gpu_answers_as_the_cpu(void **state) {
             const uint64_t before = emulator.launches();
             /* Values change from search to search, and are taken away again by ones and zeros. */
             if (kind > 0)
-                assert_ok(thr_hits_set_values(hits[i], (kind & 1) != 0 ? multipliers : NULL,
-                                              kind % 3 == 0 ? offsets : NULL, N, &err),
-                          &err);
+                expect_ok(thr_hits_set_values(hits[i], (kind & 1) != 0 ? multipliers : NULL,
+                                              kind % 3 == 0 ? offsets : NULL, N, &err));
             answers[i] = found(hits[i], (kind & 2) != 0 ? targets[i] : NULL, (kind & 4) != 0);
             assert_int_equal(emulator.launches() > before, i > 0);
         }
@@ -141,34 +131,31 @@ static void a_gpu_answers_as_the_cpu(void **state) {
     assert_int_equal(emulator.allocated(), 0);
 }
 
-static void errors_are_those_of_the_cpu(void **state) {
-    (void)state;
+TEST(errors_are_those_of_the_cpu) {
     static const char *const devices[] = {"cpu", "cuda"};
     for (int i = 0; i < 2; i++) {
         thr_context *context = make_context(devices[i]);
         thr_hits *hits = open_hits(context);
-        float bad[sizeof weights / sizeof *weights];
+        float bad[COUNT_OF(weights)];
         uint64_t ids[QUERIES];
         const thr_hits_queries wrong = {QUERIES, begins, features, bad};
-        thr_error err;
         memcpy(bad, weights, sizeof bad);
         bad[7] = NAN;
-        assert_error(thr_hits_search(hits, &wrong, 1, NULL, ids, NULL, &err), THR_ERANGE, &err,
+        expect_error(thr_hits_search(hits, &wrong, 1, NULL, ids, NULL, &err), THR_ERANGE,
                      "query 2: feature 7 of a query weighs nan");
         bad[7] = 1;
         bad[10] = 2e38f;
         multipliers[4321] = 3e38f;
-        assert_ok(thr_hits_set_values(hits, multipliers, NULL, N, &err), &err);
+        expect_ok(thr_hits_set_values(hits, multipliers, NULL, N, &err));
         multipliers[4321] = 1;
-        assert_error(thr_hits_search(hits, &wrong, 1, NULL, ids, NULL, &err), THR_ERANGE, &err, "is not finite");
-        assert_error(thr_hits_search(hits, &wrong, 0, NULL, ids, NULL, &err), THR_EINVAL, &err, "k is 0");
+        expect_error(thr_hits_search(hits, &wrong, 1, NULL, ids, NULL, &err), THR_ERANGE, "is not finite");
+        expect_error(thr_hits_search(hits, &wrong, 0, NULL, ids, NULL, &err), THR_EINVAL, "k is 0");
         thr_hits_free(hits);
         thr_context_free(context);
     }
 }
 
-static void auto_takes_a_gpu_once_searches_are_worth_it(void **state) {
-    (void)state;
+TEST(auto_takes_a_gpu_once_searches_are_worth_it) {
     const answer wanted = on_cpu();
     for (int worth = 0; worth < 2; worth++) {
         thr_context *context = make_context("auto");
@@ -185,8 +172,7 @@ static void auto_takes_a_gpu_once_searches_are_worth_it(void **state) {
 }
 
 /* Each of them is worth nothing, all together are. */
-static void auto_adds_up_what_searches_have_taken(void **state) {
-    (void)state;
+TEST(auto_adds_up_what_searches_have_taken) {
     const answer wanted = on_cpu();
     thr_context *context = make_context("auto");
     thr_hits *hits = open_hits(context);
@@ -202,12 +188,11 @@ static void auto_adds_up_what_searches_have_taken(void **state) {
     thr_context_free(context);
 }
 
-static void auto_falls_back_to_the_cpu_once_and_reports_why(void **state) {
-    (void)state;
+TEST(auto_falls_back_to_the_cpu_once_and_reports_why) {
     static const char *const failures[] = {"no device", "driver missing", "alloc 2",  "alloc 12",
                                            "copy 3",    "copy 14",        "launch 1", "launch 2"};
     const answer wanted = on_cpu();
-    for (size_t i = 0; i < sizeof failures / sizeof *failures; i++) {
+    for (size_t i = 0; i < COUNT_OF(failures); i++) {
         thr_context *context = make_context("auto");
         thr_hits *hits = open_hits(context);
         context->gpus->wake_up = -1;
@@ -227,20 +212,18 @@ static void auto_falls_back_to_the_cpu_once_and_reports_why(void **state) {
     }
 }
 
-static void cuda_fails_where_the_gpu_does(void **state) {
-    (void)state;
+TEST(cuda_fails_where_the_gpu_does) {
     static const struct {
         const char *failure;
         thr_status status;
     } cases[] = {{"alloc 2", THR_ENOMEM}, {"alloc 12", THR_ENOMEM}, {"copy 2", THR_EDEVICE}, {"launch 2", THR_EDEVICE}};
     const answer wanted = on_cpu();
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         thr_context *context = make_context("cuda");
         thr_hits *hits = open_hits(context);
         answer got;
-        thr_error err;
         emulator.let_fail(cases[i].failure);
-        assert_error(search(hits, NULL, false, &got, &err), cases[i].status, &err, "cuda:0: ");
+        expect_error(search(hits, NULL, false, &got, &err), cases[i].status, "cuda:0: ");
         emulator.let_fail("none");
         got = found(hits, NULL, false); /* a real device would still be lost */
         assert_same(&got, &wanted);
@@ -258,7 +241,6 @@ typedef struct caller {
 
 static void *call(void *arg) {
     caller *c = arg;
-    thr_error err;
     c->same = true;
     for (int i = 0; i < 5; i++) {
         answer got;
@@ -270,8 +252,7 @@ static void *call(void *arg) {
     return NULL;
 }
 
-static void searches_from_several_threads_take_turns(void **state) {
-    (void)state;
+TEST(searches_from_several_threads_take_turns) {
     enum { THREADS = 4 };
     const answer wanted = on_cpu();
     thr_context *context = make_context("cuda");
@@ -286,17 +267,5 @@ static void searches_from_several_threads_take_turns(void **state) {
     thr_context_free(context);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_gpu_answers_as_the_cpu),
-        cmocka_unit_test(errors_are_those_of_the_cpu),
-        cmocka_unit_test(auto_takes_a_gpu_once_searches_are_worth_it),
-        cmocka_unit_test(auto_adds_up_what_searches_have_taken),
-        cmocka_unit_test(auto_falls_back_to_the_cpu_once_and_reports_why),
-        cmocka_unit_test(cuda_fails_where_the_gpu_does),
-        cmocka_unit_test(searches_from_several_threads_take_turns),
-    };
-    if (!test_emulator_take(&emulator, 2))
-        return 77;
-    return cmocka_run_group_tests(tests, build, forget);
-}
+TEST_NEEDS(test_emulator_take(&emulator, 2))
+TEST_GROUP(build, forget)

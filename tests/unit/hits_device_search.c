@@ -9,12 +9,10 @@
 #include "hits/device/copy.h"
 #include "select/sampled_threshold.h"
 
-#include <stdio.h>
-
 static test_emulator emulator;
 static const thr_hit_way WAYS[] = {THR_HIT_WAY_LISTS, THR_HIT_WAY_TILES, THR_HIT_WAY_AUTO};
 enum {
-    N_WAYS = sizeof WAYS / sizeof *WAYS,
+    N_WAYS = COUNT_OF(WAYS),
     LEFT = 3,
 #ifdef THR_SANITIZED
     KINDS_STEP = 3, /* of the 16 kinds of searches, every third; of large lists two */
@@ -32,28 +30,25 @@ typedef struct world {
 } world;
 
 static int open_world(void **state) {
-    world *w = test_array(1, sizeof *w);
+    world *w = test_new(1, sizeof *w);
     thr_device_choice choice;
-    thr_error err;
     w->context = test_context(2, THR_ISA_BEST, NULL);
-    assert_ok(thr_device_choice_read("cuda", &choice, &err), &err);
-    assert_ok(thr_devices_open(w->context, &choice, &w->devices, &err), &err);
+    expect_ok(thr_device_choice_read("cuda", &choice, &err));
+    expect_ok(thr_devices_open(w->context, &choice, &w->devices, &err));
     *state = w;
-    return test_say_seed(state);
+    return 0;
 }
 
 static int close_world(void **state) {
     world *w = *state;
     thr_devices_close(w->context, w->devices);
     thr_context_free(w->context);
-    free(w);
     return emulator.allocated() + emulator.pinned() == 0 ? 0 : 1;
 }
 
 static thr_hit_store *make_store(const world *w, const thr_lists *lists, const uint32_t *rows) {
     thr_hit_store *store = NULL;
-    thr_error err;
-    assert_ok(thr_hits_store_create(w->context, w->devices, lists, rows, &store, &err), &err);
+    expect_ok(thr_hits_store_create(w->context, w->devices, lists, rows, &store, &err));
     return store;
 }
 
@@ -80,7 +75,7 @@ static void keep(void *arg, uint64_t q, const thr_lists_found *found) {
 #define TO(a) (&(const thr_hit_caller){.arg = (a), .answer = keep})
 
 static answers start_answers(size_t k) {
-    return (answers){.best = test_array(LEFT * k, sizeof(thr_candidate)), .k = k};
+    return (answers){.best = test_new(LEFT * k, sizeof(thr_candidate)), .k = k};
 }
 
 /* One query against the naive model's answer, all of it. */
@@ -90,8 +85,7 @@ static void check(thr_hit_store *store, const hits_problem *p, const thr_lists_c
     const thr_hits_queries queries = {1, offsets, p->features, p->weights};
     answers a = start_answers(k);
     uint64_t failed = 0;
-    thr_error err;
-    assert_ok(thr_hits_store_search(store, target, &queries, k, TO(&a), &failed, &err), &err);
+    expect_ok(thr_hits_store_search(store, target, &queries, k, TO(&a), &failed, &err));
     assert_true(a.n_answered == 1 && failed == UINT64_MAX && a.n_unknown[0] >= 3);
     assert_int_equal(a.n[0], k < n_all ? k : n_all);
     for (size_t i = 0; i < a.n[0]; i++) {
@@ -102,16 +96,15 @@ static void check(thr_hit_store *store, const hits_problem *p, const thr_lists_c
                     (unsigned long long)test_seed(), what, k, i, (unsigned long long)a.best[i].row,
                     (double)a.best[i].score, (unsigned long long)row, (double)all[i].score);
     }
-    free(a.best);
 }
 
 static const struct {
     uint64_t n_items;
     uint32_t n_features;
 } SHAPES[] = {{1, 1}, {63, 9}, {257, 16}, {9000, 24}, {150000, 8}};
-enum { N_SHAPES = sizeof SHAPES / sizeof *SHAPES };
+enum { N_SHAPES = COUNT_OF(SHAPES) };
 
-static void both_ways_find_what_the_naive_model_finds(void **state) {
+TEST(both_ways_find_what_the_naive_model_finds) {
     static const size_t ks[] = {1, 10, 300, 100000};
     const world *w = *state;
     uint64_t rng = test_seed();
@@ -119,7 +112,7 @@ static void both_ways_find_what_the_naive_model_finds(void **state) {
         hits_problem p = hits_make_problem(w->context, SHAPES[s].n_items, SHAPES[s].n_features, &rng);
         hits_numbers x = hits_draw_numbers(SHAPES[s].n_items, &rng);
         thr_hit_store *store = make_store(w, &p.built.lists, NULL);
-        thr_candidate *all = test_array(SHAPES[s].n_items, sizeof *all);
+        thr_candidate *all = test_new(SHAPES[s].n_items, sizeof *all);
         for (uint64_t kind = 0; kind < 16; kind += s < 3 ? KINDS_STEP : LARGE_KINDS_STEP) {
             const thr_lists_corpus target = {.lists = &p.built.lists,
                                              .value = (kind & 1) != 0 ? THR_HITS_VALUE_SIGMOID : THR_HITS_VALUE_SUM,
@@ -138,8 +131,6 @@ static void both_ways_find_what_the_naive_model_finds(void **state) {
                 }
         }
         thr_hits_store_free(store);
-        free(all);
-        hits_free_numbers(&x);
         hits_free_problem(w->context, &p);
     }
 }
@@ -151,11 +142,10 @@ static hits_problem make_plain(thr_context *context, uint64_t n_items, uint32_t 
                                uint32_t n_features) {
     hits_problem p = {.n = n_features + 3};
     hits_catalogue *c = &p.catalogue;
-    thr_error err;
     c->n_features = n_features;
-    c->offsets = test_array(n_items + 1, sizeof *c->offsets);
-    c->features = test_array(2 * n_items, sizeof *c->features);
-    c->has = test_array(n_items * n_features, 1);
+    c->offsets = test_new(n_items + 1, sizeof *c->offsets);
+    c->features = test_new(2 * n_items, sizeof *c->features);
+    c->has = test_new(n_items * n_features, 1);
     for (uint64_t i = 0; i < n_items; i++) {
         const uint32_t other = f(i);
         c->features[c->offsets[i]] = 0;
@@ -166,9 +156,9 @@ static hits_problem make_plain(thr_context *context, uint64_t n_items, uint32_t 
             c->features[c->offsets[i + 1]++] = other * HITS_STEP;
     }
     c->items = (thr_item_features){c->offsets, c->features, n_items};
-    assert_ok(thr_lists_build(context, &c->items, NULL, &p.built, &err), &err);
-    p.features = test_array(p.n, sizeof *p.features);
-    p.weights = test_array(p.n, sizeof *p.weights);
+    expect_ok(thr_lists_build(context, &c->items, NULL, &p.built, &err));
+    p.features = test_new(p.n, sizeof *p.features);
+    p.weights = test_new(p.n, sizeof *p.weights);
     for (uint32_t i = 0; i < p.n; i++) {
         p.features[i] = i < n_features ? i * HITS_STEP : 1; /* nobody has 1 */
         p.weights[i] = i == 0 ? 1.5f : 0.25f * (float)(i % 4);
@@ -194,28 +184,27 @@ static void check_plain(const world *w, uint64_t n_items, uint32_t (*f)(uint64_t
     hits_problem p = make_plain(w->context, n_items, f, 4);
     const thr_lists_corpus target = {.lists = &p.built.lists};
     thr_hit_store *store = make_store(w, &p.built.lists, NULL);
-    thr_candidate *all = test_array(n_items, sizeof *all);
+    thr_candidate *all = test_new(n_items, sizeof *all);
     const size_t n_all = hits_naive_search(w->context, &p, &target, all);
     for (int way = 0; way < 2; way++) {
         thr_hits_store_force(store, WAYS[way]);
         check(store, &p, &target, k, all, n_all, "few features");
     }
     thr_hits_store_free(store);
-    free(all);
     hits_free_problem(w->context, &p);
 }
 
-static void equal_values_go_to_the_smaller_rows(void **state) {
+TEST(equal_values_go_to_the_smaller_rows) {
     check_plain(*state, 20000, nothing_else, 1);
     check_plain(*state, 20000, nothing_else, 9000);
 }
 
-static void windows_in_which_a_list_has_nothing_are_passed_over(void **state) {
+TEST(windows_in_which_a_list_has_nothing_are_passed_over) {
     check_plain(*state, 140000, one_in_a_window, 7);
 }
 
 /* 70 tiles, of which 4 are sampled: of a sample that has all of the best, or none. */
-static void many_items_are_found_where_a_sample_misjudges(void **state) {
+TEST(many_items_are_found_where_a_sample_misjudges) {
     enum { BOTH = 2, SAMPLE = 2, PASS = 2 }; /* ways; launches for a threshold, and for the best by it */
     const uint64_t before = emulator.launches();
     check_plain(*state, 573000, sampled_ones, 20000);
@@ -223,12 +212,12 @@ static void many_items_are_found_where_a_sample_misjudges(void **state) {
     check_plain(*state, 573000, late_ones, 100);
 }
 
-static void answers_are_rows_and_not_places(void **state) {
+TEST(answers_are_rows_and_not_places) {
     const world *w = *state;
     uint64_t rng = test_seed() + 5;
     hits_problem p = hits_make_problem(w->context, 9000, 8, &rng);
-    uint32_t *rows = test_array(9000, sizeof *rows);
-    thr_candidate *all = test_array(9000, sizeof *all);
+    uint32_t *rows = test_new(9000, sizeof *rows);
+    thr_candidate *all = test_new(9000, sizeof *all);
     for (uint32_t i = 0; i < 9000; i++)
         rows[i] = i / 3 * 3 + (2 - i % 3); /* equal values: not the smaller place, the smaller row */
     const thr_lists_corpus target = {.lists = &p.built.lists, .rows = rows}, places = {.lists = &p.built.lists};
@@ -244,8 +233,6 @@ static void answers_are_rows_and_not_places(void **state) {
         check(store, &p, &target, 250, all, n_all, "rows");
     }
     thr_hits_store_free(store);
-    free(all);
-    free(rows);
     hits_free_problem(w->context, &p);
 }
 
@@ -261,7 +248,7 @@ typedef struct three {
 } three;
 
 static three *make_three(const world *w, uint64_t n_items, uint64_t *rng) {
-    three *t = test_array(1, sizeof *t);
+    three *t = test_new(1, sizeof *t);
     t->p = hits_make_problem(w->context, n_items, 16, rng);
     memcpy(t->features, t->p.features, t->p.n * sizeof *t->features);
     memcpy(t->weights, t->p.weights, t->p.n * sizeof *t->weights);
@@ -277,7 +264,6 @@ static three *make_three(const world *w, uint64_t n_items, uint64_t *rng) {
 
 static void free_three(const world *w, three *t) {
     hits_free_problem(w->context, &t->p);
-    free(t);
 }
 
 /* What the CPU finds for query q. */
@@ -285,9 +271,8 @@ static size_t on_cpu(const world *w, const three *t, const thr_lists_corpus *tar
                      uint64_t *rows, float *values, uint32_t *n_unknown) {
     thr_lists_search *search = NULL;
     thr_lists_found found = {.n = 0};
-    thr_error err;
-    assert_ok(thr_lists_search_create(w->context, &search, &err), &err);
-    assert_ok(thr_lists_search_run(search, target, &t->queries, q, k, &found, &err), &err);
+    expect_ok(thr_lists_search_create(w->context, &search, &err));
+    expect_ok(thr_lists_search_run(search, target, &t->queries, q, k, &found, &err));
     for (size_t i = 0; i < found.n; i++) {
         rows[i] = found.items[i].row;
         values[i] = found.items[i].score;
@@ -297,7 +282,7 @@ static size_t on_cpu(const world *w, const three *t, const thr_lists_corpus *tar
     return found.n;
 }
 
-static void queries_of_a_batch_are_answered_each_for_itself(void **state) {
+TEST(queries_of_a_batch_are_answered_each_for_itself) {
     enum { K = 40 };
     const world *w = *state;
     uint64_t rng = test_seed() + 6;
@@ -307,9 +292,8 @@ static void queries_of_a_batch_are_answered_each_for_itself(void **state) {
     for (int way = 0; way < N_WAYS; way++) {
         answers a = start_answers(K);
         uint64_t failed = 0;
-        thr_error err;
         thr_hits_store_force(store, WAYS[way]);
-        assert_ok(thr_hits_store_search(store, &target, &t->queries, K, TO(&a), &failed, &err), &err);
+        expect_ok(thr_hits_store_search(store, &target, &t->queries, K, TO(&a), &failed, &err));
         assert_int_equal(a.n_answered, 3);
         for (uint64_t q = 0; q < 3; q++) {
             uint64_t rows[K];
@@ -320,13 +304,12 @@ static void queries_of_a_batch_are_answered_each_for_itself(void **state) {
             for (size_t i = 0; i < a.n[q]; i++)
                 assert_true(a.best[q * K + i].row == rows[i] && hits_same_bits(a.best[q * K + i].score, values[i]));
         }
-        free(a.best);
     }
     thr_hits_store_free(store);
     free_three(w, t);
 }
 
-static void an_error_names_its_query_and_those_before_are_answered(void **state) {
+TEST(an_error_names_its_query_and_those_before_are_answered) {
     enum { K = 5 };
     const world *w = *state;
     uint64_t rng = test_seed() + 7, failed = 0;
@@ -334,12 +317,11 @@ static void an_error_names_its_query_and_those_before_are_answered(void **state)
     hits_numbers x = hits_draw_numbers(3000, &rng);
     thr_lists_corpus target = {.lists = &t->p.built.lists};
     thr_hit_store *store = make_store(w, &t->p.built.lists, NULL);
-    thr_error err;
     for (int way = 0; way < 2; way++) {
         answers a = start_answers(K);
         thr_hits_store_force(store, WAYS[way]);
         t->weights[t->offsets[2] + 1] = NAN;
-        assert_error(thr_hits_store_search(store, &target, &t->queries, K, TO(&a), &failed, &err), THR_ERANGE, &err,
+        expect_error(thr_hits_store_search(store, &target, &t->queries, K, TO(&a), &failed, &err), THR_ERANGE,
                      "feature 6 of a query weighs nan");
         assert_true(failed == 2 && a.n_answered == 2);
         t->weights[t->offsets[2] + 1] = 1;
@@ -348,49 +330,44 @@ static void an_error_names_its_query_and_those_before_are_answered(void **state)
         target.multipliers = x.multipliers;
         target.values_id = 1 + (uint64_t)way;
         a.n_answered = 0;
-        assert_error(thr_hits_store_search(store, &target, &t->queries, K, TO(&a), &failed, &err), THR_ERANGE, &err,
+        expect_error(thr_hits_store_search(store, &target, &t->queries, K, TO(&a), &failed, &err), THR_ERANGE,
                      "the value of row 1234 is not finite");
         assert_true(failed == 0 && a.n_answered == 0);
         target.multipliers = NULL;
         target.values_id = 0;
-        free(a.best);
     }
     thr_hits_store_free(store);
-    hits_free_numbers(&x);
     free_three(w, t);
 }
 
-static void a_filter_that_lets_nothing_through_finds_nothing(void **state) {
+TEST(a_filter_that_lets_nothing_through_finds_nothing) {
     const world *w = *state;
     uint64_t rng = test_seed() + 8, failed = 0;
     three *t = make_three(w, 3000, &rng);
-    uint64_t *filter = test_array(3000 / 64 + 1, sizeof *filter);
+    uint64_t *filter = test_new(3000 / 64 + 1, sizeof *filter);
     const thr_lists_corpus target = {.lists = &t->p.built.lists, .filter = filter};
     thr_hit_store *store = make_store(w, &t->p.built.lists, NULL);
     answers a = start_answers(3);
-    thr_error err;
-    assert_ok(thr_hits_store_search(store, &target, &t->queries, 3, TO(&a), &failed, &err), &err);
+    expect_ok(thr_hits_store_search(store, &target, &t->queries, 3, TO(&a), &failed, &err));
     assert_true(a.n_answered == 3 && a.n[0] == 0 && a.n[1] == 0 && a.n[2] == 0 && a.n_unknown[0] >= 3);
     filter[2999 / 64] |= UINT64_C(1) << 2999 % 64;
     a.n_answered = 0;
-    assert_ok(thr_hits_store_search(store, &target, &t->queries, 3, TO(&a), &failed, &err), &err);
+    expect_ok(thr_hits_store_search(store, &target, &t->queries, 3, TO(&a), &failed, &err));
     assert_true(a.n[0] == 1 && a.best[0].row == 2999 && a.n[2] == 1);
     thr_hits_store_free(store);
-    free(a.best);
-    free(filter);
     free_three(w, t);
 }
 
 /* ------------------------------------------------------------------------------------------------ damage, memory */
 
 /* What an open file may still hold: places and runs in any order. The emulator reports writes beside allocations. */
-static void lists_in_no_order_stay_within_their_sums(void **state) {
+TEST(lists_in_no_order_stay_within_their_sums) {
     const world *w = *state;
     uint64_t rng = test_seed() + 9, failed = 0;
     three *t = make_three(w, 70000, &rng);
     thr_lists lists = t->p.built.lists;
-    uint16_t *places = test_array(lists.n_elements[THR_LISTS_PLACES], sizeof *places);
-    uint16_t *runs = test_array(lists.n_elements[THR_LISTS_RUNS], 2 * sizeof *runs);
+    uint16_t *places = test_new(lists.n_elements[THR_LISTS_PLACES], sizeof *places);
+    uint16_t *runs = test_new(lists.n_elements[THR_LISTS_RUNS], 2 * sizeof *runs);
     for (uint32_t i = 0; i < lists.n_elements[THR_LISTS_PLACES]; i++)
         places[i] = (uint16_t)thr_rng_below(&rng, 65536);
     for (uint32_t i = 0; i < lists.n_elements[THR_LISTS_RUNS]; i++) {
@@ -403,15 +380,11 @@ static void lists_in_no_order_stay_within_their_sums(void **state) {
     thr_hit_store *store = make_store(w, &lists, NULL);
     for (int way = 0; way < 2; way++) {
         answers a = start_answers(10);
-        thr_error err;
         thr_hits_store_force(store, WAYS[way]);
-        assert_ok(thr_hits_store_search(store, &target, &t->queries, 10, TO(&a), &failed, &err), &err);
+        expect_ok(thr_hits_store_search(store, &target, &t->queries, 10, TO(&a), &failed, &err));
         assert_true(a.n_answered == 3 && a.n[0] == 10 && a.n[2] == 10);
-        free(a.best);
     }
     thr_hits_store_free(store);
-    free(places);
-    free(runs);
     free_three(w, t);
 }
 
@@ -420,7 +393,6 @@ static thr_status search_with_failure(const world *w, const three *t, const thr_
                                       unsigned number) {
     char failure[32];
     thr_hit_store *store = NULL;
-    thr_error err;
     answers a = start_answers(20);
     uint64_t failed = 0;
     (void)snprintf(failure, sizeof failure, "%s %u", kind, number);
@@ -435,16 +407,15 @@ static thr_status search_with_failure(const world *w, const three *t, const thr_
     emulator.let_fail("none");
     if (status == THR_ENOMEM && store != NULL) { /* a device that lacked memory goes on */
         a.n_answered = 0;
-        assert_ok(thr_hits_store_search(store, target, &t->queries, 20, TO(&a), &failed, &err), &err);
+        expect_ok(thr_hits_store_search(store, target, &t->queries, 20, TO(&a), &failed, &err));
         assert_int_equal(a.n_answered, 3);
     }
     thr_hits_store_free(store);
-    free(a.best);
     assert_int_equal(emulator.allocated() + emulator.pinned(), 0);
     return status;
 }
 
-static void a_failure_of_the_device_is_an_error_of_one_search(void **state) {
+TEST(a_failure_of_the_device_is_an_error_of_one_search) {
     static const char *const kinds[] = {"alloc", "copy", "launch"};
     const world *w = *state;
     uint64_t rng = test_seed() + 10;
@@ -464,11 +435,10 @@ static void a_failure_of_the_device_is_an_error_of_one_search(void **state) {
         }
         assert_true(n_failed >= (kind == 2 ? 2 : 10));
     }
-    hits_free_numbers(&x);
     free_three(w, t);
 }
 
-static void nothing_is_allocated_after_the_first_search(void **state) {
+TEST(nothing_is_allocated_after_the_first_search) {
     const world *w = *state;
     uint64_t rng = test_seed() + 11, failed = 0;
     test_memory memory = {0};
@@ -476,20 +446,18 @@ static void nothing_is_allocated_after_the_first_search(void **state) {
     three *t = make_three(w, 20000, &rng);
     const thr_lists_corpus target = {.lists = &t->p.built.lists};
     thr_hit_store *store = NULL;
-    thr_error err;
-    assert_ok(thr_hits_store_create(context, w->devices, &t->p.built.lists, NULL, &store, &err), &err);
+    expect_ok(thr_hits_store_create(context, w->devices, &t->p.built.lists, NULL, &store, &err));
     for (int way = 0; way < 2; way++) {
         size_t calls = 0, device = 0, pinned = 0;
         thr_hits_store_force(store, WAYS[way]);
         for (int times = 0; times < 3; times++) {
             answers a = start_answers(40);
-            assert_ok(thr_hits_store_search(store, &target, &t->queries, 40, TO(&a), &failed, &err), &err);
+            expect_ok(thr_hits_store_search(store, &target, &t->queries, 40, TO(&a), &failed, &err));
             assert_true(times == 0 || (atomic_load(&memory.calls) == calls && emulator.allocated() == device &&
                                        emulator.pinned() == pinned));
             calls = atomic_load(&memory.calls);
             device = emulator.allocated();
             pinned = emulator.pinned();
-            free(a.best);
         }
     }
     const thr_hit_store_size size = thr_hits_store_get_size(store);
@@ -500,21 +468,5 @@ static void nothing_is_allocated_after_the_first_search(void **state) {
     free_three(w, t);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(both_ways_find_what_the_naive_model_finds),
-        cmocka_unit_test(equal_values_go_to_the_smaller_rows),
-        cmocka_unit_test(windows_in_which_a_list_has_nothing_are_passed_over),
-        cmocka_unit_test(many_items_are_found_where_a_sample_misjudges),
-        cmocka_unit_test(answers_are_rows_and_not_places),
-        cmocka_unit_test(queries_of_a_batch_are_answered_each_for_itself),
-        cmocka_unit_test(an_error_names_its_query_and_those_before_are_answered),
-        cmocka_unit_test(a_filter_that_lets_nothing_through_finds_nothing),
-        cmocka_unit_test(lists_in_no_order_stay_within_their_sums),
-        cmocka_unit_test(a_failure_of_the_device_is_an_error_of_one_search),
-        cmocka_unit_test(nothing_is_allocated_after_the_first_search),
-    };
-    if (!test_emulator_take(&emulator, 1))
-        return 77;
-    return cmocka_run_group_tests(tests, open_world, close_world);
-}
+TEST_NEEDS(test_emulator_take(&emulator, 1))
+TEST_GROUP(open_world, close_world)

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files of posting lists: opened lists equal the built ones; a damaged file is refused. */
 #include "damage.h"
-#include "files.h"
 #include "hits_support.h"
 
 #include "hits/file.h"
 #include "seal.h"
-
-#include <stdio.h>
-#include <unistd.h>
 
 static const char PATH[] = "unit-hits-file.hits";
 
@@ -17,7 +13,6 @@ static void build_small(thr_context *context, bool names) {
     uint64_t rng = 9;
     hits_catalogue c = hits_draw(600, 8, &rng);
     uint64_t ids[600];
-    thr_error err;
     for (uint64_t i = 0; i < 600; i++)
         ids[i] = 10000 - 7 * i;
     thr_hits_build_options options;
@@ -33,22 +28,21 @@ static void build_small(thr_context *context, bool names) {
             (void)fputc('\n', file);
         }
         (void)fclose(file);
-        assert_ok(thr_hits_build_table(context, PATH, "unit-hits-file.tsv", &options, &err), &err);
+        expect_ok(thr_hits_build_table(context, PATH, "unit-hits-file.tsv", &options, &err));
     } else {
         options.ids = ids;
         options.n_ids = 600;
         options.model = 0x123456789abcdef0;
-        assert_ok(thr_hits_build(context, PATH, &c.items, &options, &err), &err);
+        expect_ok(thr_hits_build(context, PATH, &c.items, &options, &err));
     }
-    hits_free(&c);
 }
 
-static thr_status open_and_verify(thr_context *context, bool *opened, thr_error *err) {
+static thr_status open_and_verify(thr_context *context, bool *opened, thr_error *error) {
     thr_hits *hits = NULL;
-    thr_status status = thr_hits_open(context, PATH, &hits, err);
+    thr_status status = thr_hits_open(context, PATH, &hits, error);
     *opened = status == THR_OK;
     if (*opened)
-        status = thr_hits_verify(hits, err);
+        status = thr_hits_verify(hits, error);
     thr_hits_free(hits);
     return status;
 }
@@ -62,7 +56,6 @@ static void use_updated(thr_hits *hits, bool names) {
     thr_hits_changes changes;
     thr_hits *updated = NULL;
     thr_hits_target *target = NULL;
-    thr_error err;
     uint64_t found[20], id;
     uint32_t n_unknown;
     float shares[2];
@@ -81,7 +74,7 @@ static void use_updated(thr_hits *hits, bool names) {
     thr_hits_search_options_init(&options);
     options.n_unknown = &n_unknown;
     const thr_hits_queries queries = {.n_queries = 1, .offsets = (const uint64_t[]){0, 2}, .features = features};
-    assert_ok(thr_hits_search(updated, &queries, 20, &options, found, NULL, &err), &err);
+    expect_ok(thr_hits_search(updated, &queries, 20, &options, found, NULL, &err));
     (void)thr_hits_explain(updated, found[0], &queries, 0, shares, NULL, &err);
     (void)thr_hits_name(updated, found[0]);
     (void)thr_hits_find(updated, "item77", &id);
@@ -98,12 +91,11 @@ static void use(thr_context *context) {
     const thr_hits_queries queries = {.n_queries = 1, .offsets = offsets, .features = features};
     thr_hits *hits = NULL;
     thr_hits_target *target = NULL;
-    thr_error err;
     uint64_t ids[20], id;
     float values[20], shares[8];
     if (thr_hits_open(context, PATH, &hits, &err) != THR_OK)
         return;
-    assert_ok(thr_hits_search(hits, &queries, 20, NULL, ids, values, &err), &err);
+    expect_ok(thr_hits_search(hits, &queries, 20, NULL, ids, values, &err));
     (void)thr_hits_explain(hits, ids[0], &queries, 0, shares, NULL, &err);
     (void)thr_hits_name(hits, ids[0]);
     (void)thr_hits_find(hits, "item77", &id);
@@ -118,7 +110,7 @@ static test_damage damage_of(thr_context *context) {
     return (test_damage){.path = PATH, .context = context, .open_and_verify = open_and_verify, .use = use};
 }
 
-static void every_changed_byte_is_found(void **state) {
+TEST(every_changed_byte_is_found) {
     const test_damage damage = damage_of(*state);
     for (int names = 0; names < 2; names++) {
         build_small(*state, names != 0);
@@ -126,32 +118,29 @@ static void every_changed_byte_is_found(void **state) {
     }
 }
 
-static void a_cut_file_is_not_opened(void **state) {
+TEST(a_cut_file_is_not_opened) {
     const test_damage damage = damage_of(*state);
-    thr_error err;
     build_small(*state, true);
     test_a_cut_file_is_not_opened(&damage);
     thr_hits *hits = NULL;
-    assert_error(thr_hits_open(*state, PATH, &hits, &err), THR_ENOTFOUND, &err, PATH);
+    expect_error(thr_hits_open(*state, PATH, &hits, &err), THR_ENOTFOUND, PATH);
     assert_null(hits);
 }
 
 /* No writer sets the flag, and the checksum is right. */
-static void a_flag_that_is_unknown_is_damage(void **state) {
+TEST(a_flag_that_is_unknown_is_damage) {
     bool opened;
     size_t size;
-    thr_error err;
     build_small(*state, true);
-    uint8_t *bytes = test_read_file(PATH, &size);
+    uint8_t *bytes = test_bytes_of(PATH, &size);
     bytes[offsetof(thr_hits_header, has) + 1] |= 1 << 7;
     assert_true(test_seal(bytes, size));
     test_write_file(PATH, bytes, size);
-    assert_error(open_and_verify(*state, &opened, &err), THR_ECORRUPT, &err, "the header has invalid numbers");
-    free(bytes);
+    expect_error(open_and_verify(*state, &opened, &err), THR_ECORRUPT, "the header has invalid numbers");
 }
 
 /* Lists that name an item ten times: its sum leaves 32 bits, which must not be undefined (UBSan sees it). */
-static void sums_of_a_damaged_list_wrap_around(void **state) {
+TEST(sums_of_a_damaged_list_wrap_around) {
     static const uint64_t query[] = {0, 1};
     static const uint32_t feature[] = {7};
     const thr_hits_queries queries = {.n_queries = 1, .offsets = query, .features = feature};
@@ -161,7 +150,6 @@ static void sums_of_a_damaged_list_wrap_around(void **state) {
     thr_hits_header header;
     thr_section section = {0};
     thr_hits *hits = NULL;
-    thr_error err;
     for (uint32_t i = 0; i <= 600; i++)
         offsets[i] = i;
     for (uint32_t i = 0; i < 600; i++)
@@ -171,47 +159,44 @@ static void sums_of_a_damaged_list_wrap_around(void **state) {
     thr_hits_build_options_init(&options);
     options.order = THR_HITS_ORDER_ROWS;
     (void)unlink(PATH);
-    assert_ok(thr_hits_build(*state, PATH, &items, &options, &err), &err);
-    uint8_t *bytes = test_read_file(PATH, &size);
+    expect_ok(thr_hits_build(*state, PATH, &items, &options, &err));
+    uint8_t *bytes = test_bytes_of(PATH, &size);
     memcpy(&header, bytes, sizeof header);
     for (uint32_t i = 0; i < header.n_sections && section.kind != THR_HITS_IDS; i++)
         memcpy(&section, bytes + header.table_offset + i * sizeof section, sizeof section);
     assert_int_equal(section.size, 600 * sizeof(uint16_t));
     memset(bytes + section.offset, 0, section.size);
     test_write_file(PATH, bytes, size);
-    assert_ok(thr_hits_open(*state, PATH, &hits, &err), &err);
-    assert_ok(thr_hits_search(hits, &queries, 5, NULL, ids, NULL, &err), &err);
-    assert_error(thr_hits_verify(hits, &err), THR_ECORRUPT, &err, PATH);
+    expect_ok(thr_hits_open(*state, PATH, &hits, &err));
+    expect_ok(thr_hits_search(hits, &queries, 5, NULL, ids, NULL, &err));
+    expect_error(thr_hits_verify(hits, &err), THR_ECORRUPT, PATH);
     thr_hits_free(hits);
-    free(bytes);
 }
 
-static void a_file_that_changes_is_not_searched(void **state) {
+TEST(a_file_that_changes_is_not_searched) {
     static const uint64_t offsets[] = {0, 1};
     static const uint32_t features[] = {0};
     const thr_hits_queries queries = {.n_queries = 1, .offsets = offsets, .features = features};
     thr_hits *hits = NULL;
-    thr_error err;
     uint64_t ids[1];
     build_small(*state, false);
-    assert_ok(thr_hits_open(*state, PATH, &hits, &err), &err);
-    assert_ok(thr_hits_search(hits, &queries, 1, NULL, ids, NULL, &err), &err);
+    expect_ok(thr_hits_open(*state, PATH, &hits, &err));
+    expect_ok(thr_hits_search(hits, &queries, 1, NULL, ids, NULL, &err));
     assert_int_equal(truncate(PATH, 4096), 0);
-    assert_error(thr_hits_search(hits, &queries, 1, NULL, ids, NULL, &err), THR_ECHANGED, &err, PATH);
-    assert_error(thr_hits_verify(hits, &err), THR_ECHANGED, &err, PATH);
+    expect_error(thr_hits_search(hits, &queries, 1, NULL, ids, NULL, &err), THR_ECHANGED, PATH);
+    expect_error(thr_hits_verify(hits, &err), THR_ECHANGED, PATH);
     thr_hits_free(hits);
 }
 
 /* Reading beyond the end of a map would end the process. */
-static void nothing_is_looked_up_in_a_cut_file(void **state) {
+TEST(nothing_is_looked_up_in_a_cut_file) {
     for (int names = 0; names < 2; names++) {
         thr_hits *hits = NULL;
-        thr_error err;
         uint64_t row, id;
         uint32_t feature;
         build_small(*state, names != 0);
         const char *const word = names != 0 ? "f3" : "3", *const name = names != 0 ? "item9" : "9993";
-        assert_ok(thr_hits_open(*state, PATH, &hits, &err), &err);
+        expect_ok(thr_hits_open(*state, PATH, &hits, &err));
         assert_true(thr_hits_feature(hits, word, &feature) && thr_hits_feature_items(hits, feature) > 0);
         assert_true(thr_hits_find(hits, name, &id) && thr_hits_row(hits, id, &row));
         assert_true((thr_hits_word(hits, 0) != NULL) == (names != 0));
@@ -227,46 +212,33 @@ static void nothing_is_looked_up_in_a_cut_file(void **state) {
     }
 }
 
-static void what_is_there_is_not_written_over(void **state) {
+TEST(what_is_there_is_not_written_over) {
     thr_hits_build_options options;
-    thr_error err;
     bool opened;
     uint64_t rng = 3;
     hits_catalogue c = hits_draw(100, 3, &rng);
     build_small(*state, false);
     thr_hits_build_options_init(&options);
-    assert_error(thr_hits_build(*state, PATH, &c.items, &options, &err), THR_EEXIST, &err, PATH);
+    expect_error(thr_hits_build(*state, PATH, &c.items, &options, &err), THR_EEXIST, PATH);
     options.replace = true;
     c.offsets[50] = 0; /* fails half-way: the old file stays */
-    assert_error(thr_hits_build(*state, PATH, &c.items, &options, &err), THR_EINVAL, &err, "end before they begin");
-    assert_ok(open_and_verify(*state, &opened, &err), &err);
-    hits_free(&c);
+    expect_error(thr_hits_build(*state, PATH, &c.items, &options, &err), THR_EINVAL, "end before they begin");
+    expect_ok(open_and_verify(*state, &opened, &err));
     c = hits_draw(100, 3, &rng);
-    assert_ok(thr_hits_build(*state, PATH, &c.items, &options, &err), &err);
-    assert_ok(open_and_verify(*state, &opened, &err), &err);
-    hits_free(&c);
+    expect_ok(thr_hits_build(*state, PATH, &c.items, &options, &err));
+    expect_ok(open_and_verify(*state, &opened, &err));
 }
 
-static void a_file_does_not_depend_on_threads(void **state) {
+TEST(a_file_does_not_depend_on_threads) {
     size_t size, again_size;
     build_small(*state, true);
-    uint8_t *bytes = test_read_file(PATH, &size);
+    uint8_t *bytes = test_bytes_of(PATH, &size);
     thr_context *one = test_context(1, THR_ISA_SCALAR, NULL);
     build_small(one, true);
-    uint8_t *again = test_read_file(PATH, &again_size);
+    uint8_t *again = test_bytes_of(PATH, &again_size);
     assert_int_equal(size, again_size);
     assert_memory_equal(bytes, again, size);
     thr_context_free(one);
-    free(bytes);
-    free(again);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_flag_that_is_unknown_is_damage),    cmocka_unit_test(sums_of_a_damaged_list_wrap_around),
-        cmocka_unit_test(every_changed_byte_is_found),         cmocka_unit_test(a_cut_file_is_not_opened),
-        cmocka_unit_test(a_file_that_changes_is_not_searched), cmocka_unit_test(nothing_is_looked_up_in_a_cut_file),
-        cmocka_unit_test(what_is_there_is_not_written_over),   cmocka_unit_test(a_file_does_not_depend_on_threads),
-    };
-    return cmocka_run_group_tests(tests, hits_setup, hits_teardown);
-}
+TEST_IN_CONTEXT(3, NULL)

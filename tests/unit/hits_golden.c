@@ -14,7 +14,6 @@
 
 #include <inttypes.h>
 
-static thr_error error;
 static const char GOLDEN[] = THR_SOURCE_DIR "/tests/golden/hits";
 
 enum { K = 5, N_QUERIES = 6, WORDS = 300, IDS = 500, WINDOWS = 70000, TEXT = 1 << 15 };
@@ -43,10 +42,9 @@ static uint32_t features_of(uint64_t item, uint64_t n_items, uint32_t step, uint
 
 static void write_items(thr_context *context, const char *path, uint64_t n, uint32_t step, const uint64_t *ids,
                         thr_hits_order order) {
-    uint64_t *offsets = calloc(n + 1, sizeof *offsets);
-    uint32_t *features = calloc(8 * n, sizeof *features);
+    uint64_t *offsets = test_new(n + 1, sizeof *offsets);
+    uint32_t *features = test_new(8 * n, sizeof *features);
     thr_hits_build_options options;
-    assert_true(offsets != NULL && features != NULL);
     for (uint64_t i = 0; i < n; i++)
         offsets[i + 1] = offsets[i] + features_of(i, n, step, features + offsets[i]);
     const thr_item_features items = {offsets, features, n};
@@ -55,9 +53,7 @@ static void write_items(thr_context *context, const char *path, uint64_t n, uint
     options.ids = ids;
     options.n_ids = ids == NULL ? 0 : n;
     options.replace = true;
-    expect_ok(thr_hits_build(context, path, &items, &options, &error));
-    free(offsets);
-    free(features);
+    expect_ok(thr_hits_build(context, path, &items, &options, &err));
 }
 
 /* Names, words, multipliers and offsets. */
@@ -83,7 +79,7 @@ static void write_words(thr_context *context, const char *path) {
     options.n_values = WORDS;
     options.model = 0x1234;
     options.replace = true;
-    expect_ok(thr_hits_build_table(context, path, "golden-items.tsv", &options, &error));
+    expect_ok(thr_hits_build_table(context, path, "golden-items.tsv", &options, &err));
     (void)unlink("golden-items.tsv");
 }
 
@@ -103,7 +99,7 @@ static const struct {
     const char *name;
     uint32_t step; /* of the numbers of features */
 } KINDS[] = {{"words.hits", 1}, {"ids.hits", 7}, {"windows.hits", 1}};
-enum { N_KINDS = sizeof KINDS / sizeof *KINDS };
+enum { N_KINDS = COUNT_OF(KINDS) };
 
 /* ------------------------------------------------------------------------------------------------ answers */
 
@@ -117,15 +113,15 @@ static void print_answers(thr_context *context, int kind, char *text) {
     static const uint64_t offsets[N_QUERIES + 1] = {0, 1, 2, 4, 8, 9, 11};
     static const uint32_t kinds[] = {0, 1, 2, 3, 0, 1, 2, 4, 5, 3, 6};
     static const float weights[] = {1, 0.5f, -1, 2, 0.1f, 0.2f, 0.4f, 3, 1, -1, 1};
-    uint32_t features[sizeof kinds / sizeof *kinds];
+    uint32_t features[COUNT_OF(kinds)];
     char path[PATH_ROOM];
     thr_hits *hits = NULL;
     size_t at = 0;
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+    for (size_t i = 0; i < COUNT_OF(kinds); i++)
         features[i] = kinds[i] * KINDS[kind].step;
     const thr_hits_queries queries = {N_QUERIES, offsets, features, weights};
-    expect_ok(thr_hits_open(context, golden_path(path, KINDS[kind].name, ""), &hits, &error));
-    expect_ok(thr_hits_verify(hits, &error));
+    expect_ok(thr_hits_open(context, golden_path(path, KINDS[kind].name, ""), &hits, &err));
+    expect_ok(thr_hits_verify(hits, &err));
     for (int value = 0; value < 2; value++) {
         uint64_t ids[N_QUERIES * K];
         float values[N_QUERIES * K];
@@ -134,7 +130,7 @@ static void print_answers(thr_context *context, int kind, char *text) {
         thr_hits_search_options_init(&options);
         options.value = value == 0 ? THR_HITS_VALUE_SUM : THR_HITS_VALUE_SIGMOID;
         options.n_unknown = n_unknown;
-        expect_ok(thr_hits_search(hits, &queries, K, &options, ids, values, &error));
+        expect_ok(thr_hits_search(hits, &queries, K, &options, ids, values, &err));
         for (size_t q = 0; q < N_QUERIES; q++) {
             at += (size_t)snprintf(text + at, TEXT - at, "%zu unknown %" PRIu32, q, n_unknown[q]);
             for (size_t i = q * K; i < (q + 1) * K; i++) {
@@ -156,28 +152,26 @@ static void answer_as_then(thr_context *context, const char *level) {
     for (int kind = 0; kind < N_KINDS; kind++) {
         char path[PATH_ROOM], text[TEXT];
         size_t size;
-        uint8_t *wanted = test_read_file(golden_path(path, KINDS[kind].name, ".answers"), &size);
+        uint8_t *wanted = test_bytes_of(golden_path(path, KINDS[kind].name, ".answers"), &size);
         print_answers(context, kind, text);
         if (size != strlen(text) || memcmp(wanted, text, size) != 0)
             fail_msg("%s, %s:\n%s", KINDS[kind].name, level, text);
-        free(wanted);
     }
 }
 
-static void good_files_give_the_same_answers_at_every_level(void **state) {
-    (void)state;
+TEST(good_files_give_the_same_answers_at_every_level) {
     test_at_every_level(answer_as_then);
 }
 
 /* Names, words and what else a table gives. */
-static void what_a_table_gave_is_there(void **state) {
+TEST(what_a_table_gave_is_there) {
     char path[PATH_ROOM];
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     thr_hits *hits = NULL;
     uint32_t feature;
     uint64_t id;
     (void)state;
-    expect_ok(thr_hits_open(context, golden_path(path, KINDS[0].name, ""), &hits, &error));
+    expect_ok(thr_hits_open(context, golden_path(path, KINDS[0].name, ""), &hits, &err));
     const thr_hits_info info = thr_hits_get_info(hits);
     assert_true(info.n_items == WORDS && info.n_features == 6 && info.model == 0x1234);
     assert_true(thr_hits_feature(hits, "kind=3", &feature) && feature == 3);
@@ -199,9 +193,9 @@ static const struct {
            {0, 't', false, THR_EFORMAT, THR_OK},     {8, 0, false, THR_EVERSION, THR_OK},
            {8, 2, false, THR_EVERSION, THR_OK},      {12, 1, false, THR_ECORRUPT, THR_OK},
            {5000, 0xff, false, THR_OK, THR_ECORRUPT} /* in names */};
-enum { N_BAD = sizeof BAD / sizeof *BAD };
+enum { N_BAD = COUNT_OF(BAD) };
 
-static void damaged_files_are_refused(void **state) {
+TEST(damaged_files_are_refused) {
     static const char PATH[] = "golden-damaged.hits";
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     (void)state;
@@ -209,15 +203,14 @@ static void damaged_files_are_refused(void **state) {
         char path[PATH_ROOM];
         size_t size;
         thr_hits *hits = NULL;
-        uint8_t *bytes = test_read_file(golden_path(path, KINDS[0].name, ""), &size);
+        uint8_t *bytes = test_bytes_of(golden_path(path, KINDS[0].name, ""), &size);
         if (!BAD[i].cut)
             bytes[BAD[i].at] = BAD[i].byte;
         test_write_file(PATH, bytes, BAD[i].cut ? BAD[i].at : size);
-        free(bytes);
-        expect_status(thr_hits_open(context, PATH, &hits, &error), BAD[i].opened);
+        expect_status(thr_hits_open(context, PATH, &hits, &err), BAD[i].opened);
         if (BAD[i].opened == THR_OK)
-            expect_status(thr_hits_verify(hits, &error), BAD[i].verified);
-        assert_non_null(strstr(error.text, PATH));
+            expect_status(thr_hits_verify(hits, &err), BAD[i].verified);
+        assert_non_null(strstr(err.text, PATH));
         thr_hits_free(hits);
     }
     (void)unlink(PATH);
@@ -226,7 +219,7 @@ static void damaged_files_are_refused(void **state) {
 
 /* ------------------------------------------------------------------------------------------------ write */
 
-static int write_all(void) {
+static void write_all(void) {
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     for (int kind = 0; kind < N_KINDS; kind++) {
         char path[PATH_ROOM], text[TEXT];
@@ -235,16 +228,5 @@ static int write_all(void) {
         test_write_text(golden_path(path, KINDS[kind].name, ".answers"), text);
     }
     thr_context_free(context);
-    return 0;
 }
-
-int main(int argc, char **argv) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(good_files_give_the_same_answers_at_every_level),
-        cmocka_unit_test(what_a_table_gave_is_there),
-        cmocka_unit_test(damaged_files_are_refused),
-    };
-    if (argc > 1 && strcmp(argv[1], "--write") == 0)
-        return write_all();
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_WRITER(write_all)

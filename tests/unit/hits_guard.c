@@ -9,21 +9,16 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <thresher/guard.h>
 
-#include "files.h"
 #include "hits/hits.h"
 #include "index_hits_support.h"
 
 static const char DIR_A[] = "hits-guard", LISTS[] = "hits-guard.hits", TABLE[] = "hits-guard.tsv";
 enum { N = 3000, N_MORE = 800, DIMS = 4, K = 30, THREADS = 4, PAGE = 4096 };
-
-static thr_error error;
 
 /* In a child, where a failed assertion would go on with the tests of its parent. */
 #define MUST(truth, ...)                                                                                               \
@@ -65,7 +60,7 @@ static void write_table(uint64_t first, uint64_t n) {
 }
 
 static const char *const WORDS[] = {"all", "even=1", "mod7=3", "run=2", "own17", "own2999"};
-enum { N_ASKED = sizeof WORDS / sizeof WORDS[0] };
+enum { N_ASKED = COUNT_OF(WORDS) };
 
 static void build_lists(thr_context *context) {
     float multipliers[N];
@@ -77,7 +72,7 @@ static void build_lists(thr_context *context) {
     options.multipliers = multipliers;
     options.n_values = N;
     write_table(0, N);
-    MUST(thr_hits_build_table(context, LISTS, TABLE, &options, &error) == THR_OK, "%s", error.text);
+    MUST(thr_hits_build_table(context, LISTS, TABLE, &options, &err) == THR_OK, "%s", err.text);
 }
 
 /* An index with a second file of posting lists. */
@@ -89,25 +84,24 @@ static void build_index(thr_context *context) {
     test_remove_directory(DIR_A);
     write_table(0, N);
     options.features_path = TABLE;
-    MUST(build_rows(context, DIR_A, rows, N, DIMS, &options, &error) == THR_OK, "%s", error.text);
+    MUST(build_rows(context, DIR_A, rows, N, DIMS, &options, &err) == THR_OK, "%s", err.text);
     thr_index_add_options_init(&more);
     write_table(N, N_MORE);
     more.features_path = TABLE;
     const thr_matrix added = thr_matrix_f32(rows + N * DIMS, N_MORE, DIMS);
     thr_reader *reader = NULL;
-    MUST(thr_reader_from_matrix(context, &added, &reader, &error) == THR_OK, "%s", error.text);
-    MUST(thr_index_add(context, DIR_A, reader, &more, NULL, &error) == THR_OK, "%s", error.text);
+    MUST(thr_reader_from_matrix(context, &added, &reader, &err) == THR_OK, "%s", err.text);
+    MUST(thr_index_add(context, DIR_A, reader, &more, NULL, &err) == THR_OK, "%s", err.text);
     thr_reader_free(reader);
-    MUST(thr_index_open(context, DIR_A, &index, &error) == THR_OK, "%s", error.text);
+    MUST(thr_index_open(context, DIR_A, &index, &err) == THR_OK, "%s", err.text);
     MUST(thr_index_hits(index)->delta != NULL, "there is a second file");
     thr_index_free(index);
-    free(rows);
 }
 
 /* The path of the first file of posting lists, or of the second. */
 static void find_file(thr_context *context, bool second, char path[PATH_ROOM]) {
     thr_index *index = NULL;
-    MUST(thr_index_open(context, DIR_A, &index, &error) == THR_OK, "%s", error.text);
+    MUST(thr_index_open(context, DIR_A, &index, &err) == THR_OK, "%s", err.text);
     const thr_hits *hits = thr_index_hits(index);
     (void)snprintf(path, PATH_ROOM, "%s", second ? hits->delta->from->path : hits->path);
     thr_index_free(index);
@@ -134,45 +128,45 @@ static void note(opened *o, const void *bytes, size_t size) {
     o->answer ^= thr_checksum_of(bytes, size);
 }
 
-static thr_status search_lists(opened *o, thr_error *err) {
+static thr_status search_lists(opened *o, thr_error *error) {
     const thr_hits_queries queries = queries_of(o);
     uint64_t ids[K] = {0};
     float values[K] = {0};
     thr_hits_search_options options;
     thr_hits_search_options_init(&options);
     options.target = o->target;
-    const thr_status status = thr_hits_search(o->hits, &queries, K, &options, ids, values, err);
+    const thr_status status = thr_hits_search(o->hits, &queries, K, &options, ids, values, error);
     note(o, ids, sizeof ids);
     note(o, values, sizeof values);
     return status;
 }
 
-static thr_status search_all_lists(opened *o, thr_error *err) {
+static thr_status search_all_lists(opened *o, thr_error *error) {
     const thr_hits_queries queries = queries_of(o);
     uint64_t ids[K] = {0};
-    const thr_status status = thr_hits_search(o->hits, &queries, K, NULL, ids, NULL, err);
+    const thr_status status = thr_hits_search(o->hits, &queries, K, NULL, ids, NULL, error);
     note(o, ids, sizeof ids);
     return status;
 }
 
-static thr_status make_target(opened *o, thr_error *err) {
+static thr_status make_target(opened *o, thr_error *error) {
     thr_hits_target *target = NULL;
-    const thr_status status = thr_hits_target_create(o->hits, "all AND NOT (mod7=3 OR own18)", &target, err);
+    const thr_status status = thr_hits_target_create(o->hits, "all AND NOT (mod7=3 OR own18)", &target, error);
     if (status == THR_OK)
         note(o, &(uint64_t){thr_hits_target_count(target)}, sizeof(uint64_t));
     thr_hits_target_free(target);
     return status;
 }
 
-static thr_status explain(opened *o, thr_error *err) {
+static thr_status explain(opened *o, thr_error *error) {
     const thr_hits_queries queries = queries_of(o);
     float shares[N_ASKED] = {0};
-    const thr_status status = thr_hits_explain(o->hits, 17, &queries, 0, shares, NULL, err);
+    const thr_status status = thr_hits_explain(o->hits, 17, &queries, 0, shares, NULL, error);
     note(o, shares, sizeof shares);
     return status;
 }
 
-static thr_status update(opened *o, thr_error *err) {
+static thr_status update(opened *o, thr_error *error) {
     static const char *const names[] = {"item5", "new"}, *const words[] = {"all", "unseen"}, *const gone[] = {"item9"};
     static const uint64_t offsets[] = {0, 1, 2};
     const thr_hits_queries queries = queries_of(o);
@@ -186,25 +180,25 @@ static thr_status update(opened *o, thr_error *err) {
     changes.words = words;
     changes.n_removed = 1;
     changes.removed_names = gone;
-    thr_status status = thr_hits_update(o->hits, &changes, &updated, err);
+    thr_status status = thr_hits_update(o->hits, &changes, &updated, error);
     if (status == THR_OK)
-        status = thr_hits_search(updated, &queries, K, NULL, ids, NULL, err);
+        status = thr_hits_search(updated, &queries, K, NULL, ids, NULL, error);
     note(o, ids, sizeof ids);
     thr_hits_free(updated);
     return status;
 }
 
-static thr_status set_values(opened *o, thr_error *err) {
+static thr_status set_values(opened *o, thr_error *error) {
     float values[N] = {1};
-    return thr_hits_set_values(o->hits, values, NULL, N, err);
+    return thr_hits_set_values(o->hits, values, NULL, N, error);
 }
 
-static thr_status verify(opened *o, thr_error *err) {
-    return o->index == NULL ? thr_hits_verify(o->hits, err) : thr_index_verify(o->index, err);
+static thr_status verify(opened *o, thr_error *error) {
+    return o->index == NULL ? thr_hits_verify(o->hits, error) : thr_index_verify(o->index, error);
 }
 
 /* Look-ups return no status. If they find nothing, this returns THR_ECHANGED. */
-static thr_status look_up(opened *o, thr_error *err) {
+static thr_status look_up(opened *o, thr_error *error) {
     uint32_t feature;
     uint64_t id, row;
     const bool found = thr_hits_feature(o->hits, "own2999", &feature) && thr_hits_feature_items(o->hits, feature) > 0 &&
@@ -212,20 +206,20 @@ static thr_status look_up(opened *o, thr_error *err) {
                        thr_hits_word(o->hits, 5) != NULL && thr_hits_name(o->hits, id) != NULL;
     if (found)
         return THR_OK;
-    return thr_fail(err, THR_ECHANGED, "%s", knife.path);
+    return thr_fail(error, THR_ECHANGED, "%s", knife.path);
 }
 
-static thr_status open_again(opened *o, thr_error *err) {
+static thr_status open_again(opened *o, thr_error *error) {
     thr_index *index = NULL;
     thr_hits *hits = NULL;
-    const thr_status status = o->index != NULL ? thr_index_open(o->context, DIR_A, &index, err)
-                                               : thr_hits_open(o->context, LISTS, &hits, err);
+    const thr_status status = o->index != NULL ? thr_index_open(o->context, DIR_A, &index, error)
+                                               : thr_hits_open(o->context, LISTS, &hits, error);
     thr_index_free(index);
     thr_hits_free(hits);
     return status;
 }
 
-static thr_status search_index(opened *o, thr_error *err) {
+static thr_status search_index(opened *o, thr_error *error) {
     static const float query[DIMS] = {0.5f, -0.25f, 0.125f, 1};
     const thr_matrix queries = thr_matrix_f32(query, 1, DIMS);
     const thr_hits_queries features = queries_of(o);
@@ -235,7 +229,7 @@ static thr_status search_index(opened *o, thr_error *err) {
     thr_search_options_init(&options);
     options.features = &features;
     options.target = o->target;
-    const thr_status status = thr_index_search(o->index, &queries, K, &options, ids, scores, err);
+    const thr_status status = thr_index_search(o->index, &queries, K, &options, ids, scores, error);
     note(o, ids, sizeof ids);
     note(o, scores, sizeof scores);
     return status;
@@ -261,23 +255,20 @@ static const call INDEX_CALLS[] = {{"fused search", search_index, false},
                                    {"target", make_target, false},
                                    {"verify", verify, false},
                                    {"open", open_again, false}};
-enum {
-    N_LIST_CALLS = sizeof LIST_CALLS / sizeof *LIST_CALLS,
-    N_INDEX_CALLS = sizeof INDEX_CALLS / sizeof *INDEX_CALLS
-};
+enum { N_LIST_CALLS = COUNT_OF(LIST_CALLS), N_INDEX_CALLS = COUNT_OF(INDEX_CALLS) };
 
 static opened open_all(thr_context *context, bool index, bool targeted) {
     opened o = {.context = context};
     if (index) {
-        MUST(thr_index_open(context, DIR_A, &o.index, &error) == THR_OK, "%s", error.text);
+        MUST(thr_index_open(context, DIR_A, &o.index, &err) == THR_OK, "%s", err.text);
         o.hits = thr_index_hits(o.index);
     } else {
-        MUST(thr_hits_open(context, LISTS, &o.hits, &error) == THR_OK, "%s", error.text);
+        MUST(thr_hits_open(context, LISTS, &o.hits, &err) == THR_OK, "%s", err.text);
     }
     for (int i = 0; i < N_ASKED; i++)
         MUST(thr_hits_feature(o.hits, WORDS[i], &o.features[i]), "%s is there", WORDS[i]);
     if (targeted)
-        MUST(thr_hits_target_create(o.hits, "all AND NOT mod7=3", &o.target, &error) == THR_OK, "%s", error.text);
+        MUST(thr_hits_target_create(o.hits, "all AND NOT mod7=3", &o.target, &err) == THR_OK, "%s", err.text);
     return o;
 }
 
@@ -290,14 +281,14 @@ static void close_all(opened *o) {
 
 static thr_status run(opened *o, const call *c) {
     o->answer = 0;
-    error.text[0] = '\0';
-    return c->run(o, &error);
+    err.text[0] = '\0';
+    return c->run(o, &err);
 }
 
 /* Cut the file to `size` during a call. It and a later call give the answer, or THR_ECHANGED with the file's name. */
 static void cut_during(thr_context *context, const call *c, bool index, const char *path, off_t size, int after) {
     opened o = open_all(context, index, c->targeted);
-    MUST(run(&o, c) == THR_OK, "%s: %s", c->name, error.text);
+    MUST(run(&o, c) == THR_OK, "%s: %s", c->name, err.text);
     const uint64_t answer = o.answer;
     knife.size = size;
     knife.after = after;
@@ -306,8 +297,8 @@ static void cut_during(thr_context *context, const call *c, bool index, const ch
         const thr_status status = run(&o, c);
         const bool answered = status == THR_OK && o.answer == answer && (again == 0 || knife.after > 0);
         const bool refused = status == THR_ECHANGED || (again == 1 && c->run == open_again); /* it is not open */
-        MUST(answered || (refused && strstr(error.text, path) != NULL), "%s, %s cut to %ld bytes, call %d: %s: %s",
-             c->name, path, (long)size, again + 1, thr_status_name(status), error.text);
+        MUST(answered || (refused && strstr(err.text, path) != NULL), "%s, %s cut to %ld bytes, call %d: %s: %s",
+             c->name, path, (long)size, again + 1, thr_status_name(status), err.text);
     }
     knife.path = NULL;
     close_all(&o);
@@ -315,7 +306,7 @@ static void cut_during(thr_context *context, const call *c, bool index, const ch
 
 static void cut_everywhere(thr_context *context, const call *calls, size_t n, bool index, const char *path) {
     size_t size;
-    uint8_t *bytes = test_read_file(path, &size);
+    uint8_t *bytes = test_bytes_of(path, &size);
     MUST(size > 4 * PAGE, "%s has %zu bytes", path, size);
     for (size_t c = 0; c < n; c++)
         for (size_t at = 0; at < size; at += index ? 3 * PAGE : 2 * PAGE)
@@ -323,7 +314,6 @@ static void cut_everywhere(thr_context *context, const call *calls, size_t n, bo
                 cut_during(context, &calls[c], index, path, (off_t)at, after);
                 test_write_file(path, bytes, size);
             }
-    free(bytes);
 }
 
 /* Run work in a child that is guarded. */
@@ -333,7 +323,7 @@ static void in_guarded_child(void (*work)(thr_context *context)) {
     if (child == 0) {
         (void)signal(SIGBUS, SIG_DFL); /* the test framework has a handler of its own */
         thr_context *context = test_context(2, THR_ISA_BEST, NULL);
-        MUST(thr_guard_files(&error) == THR_OK, "%s", error.text);
+        MUST(thr_guard_files(&err) == THR_OK, "%s", err.text);
         work(context);
         thr_context_free(context);
         _exit(0);
@@ -365,22 +355,21 @@ static void cut_during_compaction(thr_context *context) {
             size_t size;
             build_index(context);
             find_file(context, e == 1, path);
-            uint8_t *bytes = test_read_file(path, &size);
+            uint8_t *bytes = test_bytes_of(path, &size);
             knife.size = after % 2 == 0 ? 0 : 3 * PAGE;
             knife.after = after;
             knife.path = path;
-            const thr_status status = thr_index_compact(context, DIR_A, NULL, &error);
+            const thr_status status = thr_index_compact(context, DIR_A, NULL, &err);
             /* THR_ECORRUPT: it was opened again after it was cut */
             const bool refused = status == THR_ECHANGED || status == THR_ECORRUPT;
-            MUST(status == THR_OK || (refused && strstr(error.text, path) != NULL),
-                 "compact, %s cut at check %d: %s: %s", path, after, thr_status_name(status), error.text);
+            MUST(status == THR_OK || (refused && strstr(err.text, path) != NULL), "compact, %s cut at check %d: %s: %s",
+                 path, after, thr_status_name(status), err.text);
             knife.path = NULL;
             if (status != THR_OK)
                 test_write_file(path, bytes, size);
             opened o = open_all(context, true, false);
-            MUST(verify(&o, &error) == THR_OK, "%s", error.text);
+            MUST(verify(&o, &err) == THR_OK, "%s", err.text);
             close_all(&o);
-            free(bytes);
         }
 }
 
@@ -398,7 +387,6 @@ static void *call_until_cut(void *arg) {
     caller *a = arg;
     opened o = *a->o;
     for (size_t i = a->number, failed = 0; failed < 2 * a->n && !a->wrong; i++) {
-        thr_error err = {.status = THR_OK};
         const thr_status status = a->calls[i % a->n].run(&o, &err);
         failed = status == THR_OK ? 0 : failed + 1;
         a->wrong = status != THR_OK && status != THR_ECHANGED;
@@ -420,7 +408,7 @@ static void *run_thread(void *arg) {
 
 static void cut_beside_threads(thr_context *context, bool index, const char *path) {
     size_t size;
-    uint8_t *bytes = test_read_file(path, &size);
+    uint8_t *bytes = test_bytes_of(path, &size);
     for (size_t round = 0; round < 12; round++) {
         caller callers[THREADS + 1] = {{.calls = NULL}};
         opened o = open_all(context, index, true);
@@ -433,11 +421,10 @@ static void cut_beside_threads(thr_context *context, bool index, const char *pat
         test_at_once(THREADS + 1, run_thread, callers, sizeof *callers);
         knife.path = NULL;
         for (size_t i = 0; i < THREADS; i++)
-            MUST(!callers[i].wrong, "%s: a thread got another error", path);
+            MUST(!callers[i].wrong, "%s: a thread got another err", path);
         close_all(&o);
         test_write_file(path, bytes, size);
     }
-    free(bytes);
 }
 
 static void cut_beside_all_threads(thr_context *context) {
@@ -453,23 +440,19 @@ static void cut_beside_all_threads(thr_context *context) {
 
 /* ------------------------------------------------------------------------------------------------ tests */
 
-static void lists_that_are_cut_during_a_call_are_reported(void **state) {
-    (void)state;
+TEST(lists_that_are_cut_during_a_call_are_reported) {
     in_guarded_child(cut_lists);
 }
 
-static void lists_of_an_index_that_are_cut_during_a_call_are_reported(void **state) {
-    (void)state;
+TEST(lists_of_an_index_that_are_cut_during_a_call_are_reported) {
     in_guarded_child(cut_lists_of_an_index);
 }
 
-static void a_compaction_of_lists_that_are_cut_fails_and_loses_nothing(void **state) {
-    (void)state;
+TEST(a_compaction_of_lists_that_are_cut_fails_and_loses_nothing) {
     in_guarded_child(cut_during_compaction);
 }
 
-static void lists_that_are_cut_beside_threads_are_reported(void **state) {
-    (void)state;
+TEST(lists_that_are_cut_beside_threads_are_reported) {
     in_guarded_child(cut_beside_all_threads);
 }
 
@@ -481,12 +464,4 @@ static int teardown(void **state) {
     return 0;
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lists_that_are_cut_during_a_call_are_reported),
-        cmocka_unit_test(lists_of_an_index_that_are_cut_during_a_call_are_reported),
-        cmocka_unit_test(a_compaction_of_lists_that_are_cut_fails_and_loses_nothing),
-        cmocka_unit_test(lists_that_are_cut_beside_threads_are_reported),
-    };
-    return cmocka_run_group_tests(tests, test_say_seed, teardown);
-}
+TEST_GROUP(test_say_seed, teardown)

@@ -16,15 +16,14 @@ typedef struct history {
     uint32_t n_batches;
 } history;
 
-static thr_status try_update(thr_hits_live *live, const history *h, const batch *b, thr_error *err) {
+static thr_status try_update(thr_hits_live *live, const history *h, const batch *b, thr_error *error) {
     const thr_hits_changes changes = changes_of(h->now, b, NULL);
-    return thr_hits_live_update(live, &changes, err);
+    return thr_hits_live_update(live, &changes, error);
 }
 
 static void update(thr_hits_live *live, history *h, bool values, uint64_t *rng) {
-    thr_error err;
     h->batches[h->n_batches] = draw_batch(h->now, values, rng);
-    assert_ok(try_update(live, h, &h->batches[h->n_batches], &err), &err);
+    expect_ok(try_update(live, h, &h->batches[h->n_batches], &err));
     apply(h->now, &h->batches[h->n_batches++]);
     assert_int_equal(thr_hits_live_mark(live), h->n_batches);
 }
@@ -50,25 +49,24 @@ static void check_live(thr_context *context, thr_hits_live *live, const history 
     thr_hits_live_put(live, hits);
 }
 
-static void updates_during_a_build_are_made_again(void **state) {
+TEST(updates_during_a_build_are_made_again) {
     for (int run = 0; run < 2 * N_NAMINGS; run++) {
         uint64_t rng = test_seed() + 60 + (uint64_t)run;
         const bool values = run >= N_NAMINGS;
-        history h = {.now = draw_model((naming)(run % N_NAMINGS), &rng), .read = test_array(1, sizeof(model))};
+        history h = {.now = draw_model((naming)(run % N_NAMINGS), &rng), .read = test_new(1, sizeof(model))};
         thr_hits_live *live = NULL;
-        thr_error err;
-        assert_ok(thr_hits_live_create(*state, build(*state, h.now, PATH, values), &live, &err), &err);
+        expect_ok(thr_hits_live_create(*state, build(*state, h.now, PATH, values), &live, &err));
         take_mark(live, &h);
         for (uint32_t round = 0; round < ROUNDS; round++) {
             const uint64_t what = thr_rng_below(&rng, 8);
             if (what == 0) {
                 take_mark(live, &h);
             } else if (what == 1 && h.mark >= h.since) {
-                assert_ok(thr_hits_live_swap_since(live, build(*state, h.read, ANEW, values), h.mark, &err), &err);
+                expect_ok(thr_hits_live_swap_since(live, build(*state, h.read, ANEW, values), h.mark, &err));
                 h.since = h.mark;
                 repeat(&h, h.mark);
             } else if (what == 2) { /* the catalogue has the updates already; they are applied once more */
-                assert_ok(thr_hits_live_swap(live, build(*state, h.read, ANEW, values), &err), &err);
+                expect_ok(thr_hits_live_swap(live, build(*state, h.read, ANEW, values), &err));
                 repeat(&h, h.since);
                 take_mark(live, &h);
             } else {
@@ -77,76 +75,65 @@ static void updates_during_a_build_are_made_again(void **state) {
             check_live(*state, live, &h, round, values, &rng);
         }
         thr_hits_live_free(live);
-        free(h.now);
-        free(h.read);
     }
 }
 
 /* The updates before a mark are in the lists that were built from it, and are forgotten. */
-static void a_build_from_before_the_current_one_is_refused(void **state) {
+TEST(a_build_from_before_the_current_one_is_refused) {
     uint64_t rng = test_seed() + 70;
-    history h = {.now = draw_model(GIVEN_IDS, &rng), .read = test_array(1, sizeof(model))};
+    history h = {.now = draw_model(GIVEN_IDS, &rng), .read = test_new(1, sizeof(model))};
     thr_hits *late = build(*state, h.now, "unit-hits-live-late.hits", false);
     thr_hits_live *live = NULL;
-    thr_error err;
-    assert_ok(thr_hits_live_create(*state, build(*state, h.now, PATH, false), &live, &err), &err);
+    expect_ok(thr_hits_live_create(*state, build(*state, h.now, PATH, false), &live, &err));
     const uint64_t early = thr_hits_live_mark(live);
     update(live, &h, false, &rng);
     take_mark(live, &h);
     update(live, &h, false, &rng);
-    assert_error(thr_hits_live_swap_since(live, late, 3, &err), THR_EINVAL, &err, "a mark of 3 updates: there were 2");
-    assert_ok(thr_hits_live_swap_since(live, build(*state, h.read, ANEW, false), h.mark, &err), &err);
-    assert_error(thr_hits_live_swap_since(live, late, early, &err), THR_EINVAL, &err,
+    expect_error(thr_hits_live_swap_since(live, late, 3, &err), THR_EINVAL, "a mark of 3 updates: there were 2");
+    expect_ok(thr_hits_live_swap_since(live, build(*state, h.read, ANEW, false), h.mark, &err));
+    expect_error(thr_hits_live_swap_since(live, late, early, &err), THR_EINVAL,
                  "a mark of 0 updates: there were 2, and the first 1 cannot be replayed");
     check_live(*state, live, &h, 0, false, &rng);
     thr_hits_free(late);
     thr_hits_live_free(live);
-    free(h.now);
-    free(h.read);
 }
 
-static void updates_of_names_are_not_made_on_lists_of_ids(void **state) {
+TEST(updates_of_names_are_not_made_on_lists_of_ids) {
     uint64_t rng = test_seed() + 71;
     history h = {.now = draw_model(NAMES, &rng), .read = draw_model(GIVEN_IDS, &rng)};
     thr_hits *next = build(*state, h.read, ANEW, false);
     thr_hits_live *live = NULL;
-    thr_error err;
-    assert_ok(thr_hits_live_create(*state, build(*state, h.now, PATH, false), &live, &err), &err);
+    expect_ok(thr_hits_live_create(*state, build(*state, h.now, PATH, false), &live, &err));
     update(live, &h, false, &rng);
-    assert_error(thr_hits_live_swap(live, next, &err), THR_EMISMATCH, &err, "items have ids, those of");
+    expect_error(thr_hits_live_swap(live, next, &err), THR_EMISMATCH, "items have ids, those of");
     check_live(*state, live, &h, 3, false, &rng);
-    assert_ok(thr_hits_live_swap_since(live, next, thr_hits_live_mark(live), &err), &err); /* nothing to make again */
+    expect_ok(thr_hits_live_swap_since(live, next, thr_hits_live_mark(live), &err)); /* nothing to make again */
     thr_hits_live_free(live);
-    free(h.now);
-    free(h.read);
 }
 
 /* Removals are remembered until newer lists have them, also those of unknown ids. */
-static void remembered_removals_are_bounded(void **state) {
+TEST(remembered_removals_are_bounded) {
     const uint64_t most = THR_HITS_MAX_REMOVED;
-    uint64_t rng = test_seed() + 73, *ids = test_array(most, sizeof *ids);
+    uint64_t rng = test_seed() + 73, *ids = test_new(most, sizeof *ids);
     history h = {.now = draw_model(GIVEN_IDS, &rng)};
     thr_hits *next = build(*state, h.now, ANEW, false);
     thr_hits_live *live = NULL;
     thr_hits_changes changes;
-    thr_error err;
     for (uint64_t i = 0; i < most; i++)
         ids[i] = 1000000 + i;
-    assert_ok(thr_hits_live_create(*state, build(*state, h.now, PATH, false), &live, &err), &err);
+    expect_ok(thr_hits_live_create(*state, build(*state, h.now, PATH, false), &live, &err));
     thr_hits_changes_init(&changes);
     changes.removed_ids = ids;
     changes.n_removed = most;
-    assert_ok(thr_hits_live_update(live, &changes, &err), &err);
-    assert_ok(thr_hits_live_update(live, &changes, &err), &err); /* the same ones */
+    expect_ok(thr_hits_live_update(live, &changes, &err));
+    expect_ok(thr_hits_live_update(live, &changes, &err)); /* the same ones */
     ids[0] = 999999;
     changes.n_removed = 1;
-    assert_error(thr_hits_live_update(live, &changes, &err), THR_EDIM, &err, "1048577 removals after this update");
-    assert_ok(thr_hits_live_swap_since(live, next, thr_hits_live_mark(live), &err), &err);
-    assert_ok(thr_hits_live_update(live, &changes, &err), &err);
+    expect_error(thr_hits_live_update(live, &changes, &err), THR_EDIM, "1048577 removals after this update");
+    expect_ok(thr_hits_live_swap_since(live, next, thr_hits_live_mark(live), &err));
+    expect_ok(thr_hits_live_update(live, &changes, &err));
     check_live(*state, live, &h, 3, false, &rng);
     thr_hits_live_free(live);
-    free(h.now);
-    free(ids);
 }
 
 /* An update, or a swap to next, with each allocation failing in turn: until it succeeds, nothing changes. */
@@ -155,7 +142,6 @@ static void check_out_of_memory(thr_context *context, test_memory *memory, thr_h
     test_oom oom = test_oom_start(memory);
     oom.keeps = true; /* the change that succeeds */
     while (test_oom_next(&oom)) {
-        thr_error err;
         thr_hits *before = thr_hits_live_take(live);
         test_oom_arm(&oom);
         const thr_status status = next != NULL ? thr_hits_live_swap(live, next, &err) : try_update(live, h, b, &err);
@@ -171,17 +157,15 @@ static void check_out_of_memory(thr_context *context, test_memory *memory, thr_h
     assert_true(oom.n_failed > 18);
 }
 
-static void every_failing_allocation_leaves_what_is_current(void **state) {
-    (void)state;
+TEST(every_failing_allocation_leaves_what_is_current) {
     for (naming known_by = GIVEN_IDS; known_by < N_NAMINGS; known_by++) {
         uint64_t rng = test_seed() + 72;
         test_memory memory = {0};
         thr_context *context = test_context(1, THR_ISA_BEST, &memory);
-        history h = {.now = draw_model(known_by, &rng), .read = test_array(1, sizeof(model))};
+        history h = {.now = draw_model(known_by, &rng), .read = test_new(1, sizeof(model))};
         thr_hits *next = build(context, h.now, ANEW, true);
         thr_hits_live *live = NULL;
-        thr_error err;
-        assert_ok(thr_hits_live_create(context, build(context, h.now, PATH, true), &live, &err), &err);
+        expect_ok(thr_hits_live_create(context, build(context, h.now, PATH, true), &live, &err));
         *h.read = *h.now;
         update(live, &h, true, &rng);
         for (int swapping = 0; swapping < 2; swapping++) {
@@ -195,8 +179,6 @@ static void every_failing_allocation_leaves_what_is_current(void **state) {
             check_live(context, live, &h, 3, true, &rng);
         }
         thr_hits_live_free(live);
-        free(h.now);
-        free(h.read);
         thr_context_free(context);
         assert_int_equal(atomic_load(&memory.live), 0);
     }
@@ -269,8 +251,7 @@ static void *keep_searching(void *arg) {
 /* A file without tokens; they are replayed. */
 static thr_hits *open_again(thr_context *context) {
     thr_hits *hits = NULL;
-    thr_error err;
-    assert_ok(thr_hits_open(context, PATH, &hits, &err), &err);
+    expect_ok(thr_hits_open(context, PATH, &hits, &err));
     return hits;
 }
 
@@ -280,13 +261,12 @@ static void add_first_tokens(thr_hits_live *live) {
         const uint64_t id = token_id(u, 0), offsets[] = {0, 1};
         const uint32_t feature = TOKEN + u;
         thr_hits_changes changes;
-        thr_error err;
         thr_hits_changes_init(&changes);
         changes.n_added = 1;
         changes.ids = &id;
         changes.offsets = offsets;
         changes.features = &feature;
-        assert_ok(thr_hits_live_update(live, &changes, &err), &err);
+        expect_ok(thr_hits_live_update(live, &changes, &err));
     }
 }
 
@@ -294,17 +274,16 @@ static void add_first_tokens(thr_hits_live *live) {
 static uint32_t swap_while_running(thr_context *context, world *w) {
     uint32_t n_swaps = 0;
     do {
-        thr_error err;
-        assert_ok(thr_hits_live_swap(w->live, open_again(context), &err), &err);
+        expect_ok(thr_hits_live_swap(w->live, open_again(context), &err));
         n_swaps++;
         thr_hits *hits = thr_hits_live_take(w->live);
-        assert_ok(thr_hits_set_values(hits, NULL, NULL, thr_hits_get_info(hits).n_rows, &err), &err);
+        expect_ok(thr_hits_set_values(hits, NULL, NULL, thr_hits_get_info(hits).n_rows, &err));
         thr_hits_live_put(w->live, hits);
     } while (atomic_load(&w->running) > 0);
     return n_swaps;
 }
 
-static void searches_see_all_of_an_update_or_nothing(void **state) {
+TEST(searches_see_all_of_an_update_or_nothing) {
     uint64_t rng = test_seed() + 80;
     model *m = draw_model(GIVEN_IDS, &rng);
     test_memory memory = {0};
@@ -312,9 +291,8 @@ static void searches_see_all_of_an_update_or_nothing(void **state) {
     pthread_t searching[SEARCHERS], updating[UPDATERS];
     updater updaters[UPDATERS];
     world w = {.live = NULL};
-    thr_error err;
     (void)state;
-    assert_ok(thr_hits_live_create(context, build(context, m, PATH, false), &w.live, &err), &err);
+    expect_ok(thr_hits_live_create(context, build(context, m, PATH, false), &w.live, &err));
     atomic_store(&w.running, UPDATERS);
     add_first_tokens(w.live);
     for (uint32_t t = 0; t < SEARCHERS; t++)
@@ -337,19 +315,8 @@ static void searches_see_all_of_an_update_or_nothing(void **state) {
         assert_int_equal(thr_hits_feature_items(hits, KEPT + u), UPDATES);
     thr_hits_live_put(w.live, hits);
     thr_hits_live_free(w.live);
-    free(m);
     thr_context_free(context);
     assert_int_equal(atomic_load(&memory.live), 0);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(updates_during_a_build_are_made_again),
-        cmocka_unit_test(a_build_from_before_the_current_one_is_refused),
-        cmocka_unit_test(updates_of_names_are_not_made_on_lists_of_ids),
-        cmocka_unit_test(remembered_removals_are_bounded),
-        cmocka_unit_test(every_failing_allocation_leaves_what_is_current),
-        cmocka_unit_test(searches_see_all_of_an_update_or_nothing),
-    };
-    return cmocka_run_group_tests(tests, hits_setup, hits_teardown);
-}
+TEST_IN_CONTEXT(3, NULL)

@@ -11,10 +11,6 @@
 #include "kernel/elementwise.h"
 #include "select/candidates.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <unistd.h>
-
 /* Of the kinds of features a file has the first ones; others come with updates. */
 enum { N = 700, KINDS = 22, FILE_KINDS = 18, MOST = 3000, K = 60, BATCH = 40, STEP = 3 };
 
@@ -98,8 +94,7 @@ static inline void fill(const model *m, const item *items, uint32_t n, csr *c) {
 
 static inline void set_values(thr_hits *hits, const model *m) {
     const thr_hits_info info = thr_hits_get_info(hits);
-    float *multipliers = test_array(info.n_rows, sizeof(float)), *offsets = test_array(info.n_rows, sizeof(float));
-    thr_error err;
+    float *multipliers = test_new(info.n_rows, sizeof(float)), *offsets = test_new(info.n_rows, sizeof(float));
     for (uint32_t i = 0; i < m->n; i++) {
         char name[16];
         uint64_t id = id_of(m, m->items[i].key), row;
@@ -109,9 +104,7 @@ static inline void set_values(thr_hits *hits, const model *m) {
         multipliers[row] = m->items[i].multiplier;
         offsets[row] = m->items[i].offset;
     }
-    assert_ok(thr_hits_set_values(hits, multipliers, offsets, info.n_rows, &err), &err);
-    free(multipliers);
-    free(offsets);
+    expect_ok(thr_hits_set_values(hits, multipliers, offsets, info.n_rows, &err));
 }
 
 /* Lists of just the model's items. */
@@ -119,28 +112,27 @@ static inline thr_hits *build(thr_context *context, const model *m, const char *
     static csr c;
     thr_hits_build_options options;
     thr_hits *hits = NULL;
-    thr_error err;
     thr_hits_build_options_init(&options);
     options.replace = true;
     options.order = m->n % 2 == 0 ? THR_HITS_ORDER_FEATURES : THR_HITS_ORDER_ROWS;
     if (m->naming == NAMES) {
         write_table("unit-hits-model.tsv", m->items, m->n);
-        assert_ok(thr_hits_build_table(context, path, "unit-hits-model.tsv", &options, &err), &err);
+        expect_ok(thr_hits_build_table(context, path, "unit-hits-model.tsv", &options, &err));
     } else {
         fill(m, m->items, m->n, &c);
         const thr_item_features items = {c.offsets, c.features, m->n};
         options.ids = m->naming == GIVEN_IDS || path == ANEW ? c.ids : NULL;
         options.n_ids = m->n;
-        assert_ok(thr_hits_build(context, path, &items, &options, &err), &err);
+        expect_ok(thr_hits_build(context, path, &items, &options, &err));
     }
-    assert_ok(thr_hits_open(context, path, &hits, &err), &err);
+    expect_ok(thr_hits_open(context, path, &hits, &err));
     if (values)
         set_values(hits, m);
     return hits;
 }
 
 static inline model *draw_model(naming known_by, uint64_t *rng) {
-    model *m = test_array(1, sizeof *m);
+    model *m = test_new(1, sizeof *m);
     m->naming = known_by;
     for (; m->n < N; m->n++)
         m->items[m->n] = (item){m->n, draw_features(FILE_KINDS, rng), 1, 0};
@@ -272,7 +264,7 @@ static inline size_t naive(const model *m, const how *h, thr_candidate *all) {
 /* The rows are those of the items in their order. */
 static inline void filter_rows(const thr_hits *hits, const model *m, how *h) {
     uint64_t last = 0;
-    h->allowed = test_array(thr_hits_get_info(hits).n_rows / 64 + 1, sizeof *h->allowed);
+    h->allowed = test_new(thr_hits_get_info(hits).n_rows / 64 + 1, sizeof *h->allowed);
     for (uint32_t i = 0; i < m->n; i++) {
         uint64_t row;
         assert_true(thr_hits_row(hits, find_id(hits, m, m->items[i].key), &row));
@@ -287,7 +279,6 @@ static inline void search(thr_hits *hits, const model *m, how *h, uint64_t *ids,
     uint32_t features[KINDS + 1];
     thr_hits_search_options options;
     thr_hits_target *target = NULL;
-    thr_error err;
     for (uint32_t f = 0; f <= KINDS; f++)
         if (m->naming != NAMES)
             features[f] = h->features[f];
@@ -303,10 +294,9 @@ static inline void search(thr_hits *hits, const model *m, how *h, uint64_t *ids,
         options.filter_bits = thr_hits_get_info(hits).n_rows;
     }
     if (h->target)
-        assert_ok(thr_hits_target_create(hits, m->naming == NAMES ? "f01 AND NOT f03" : "3 AND NOT 9", &target, &err),
-                  &err);
+        expect_ok(thr_hits_target_create(hits, m->naming == NAMES ? "f01 AND NOT f03" : "3 AND NOT 9", &target, &err));
     options.target = target;
-    assert_ok(thr_hits_search(hits, &queries, K, &options, ids, values, &err), &err);
+    expect_ok(thr_hits_search(hits, &queries, K, &options, ids, values, &err));
     if (target != NULL) {
         uint64_t n = 0;
         for (uint32_t i = 0; i < m->n; i++)
@@ -314,7 +304,6 @@ static inline void search(thr_hits *hits, const model *m, how *h, uint64_t *ids,
         assert_int_equal(thr_hits_target_count(target), n);
     }
     thr_hits_target_free(target);
-    free(h->allowed);
     h->allowed = NULL;
 }
 
@@ -349,14 +338,13 @@ static inline void check_explanation(thr_hits *hits, const model *m, const how *
     float shares[KINDS + 1];
     uint8_t matched[KINDS + 1];
     double unit;
-    thr_error err;
     for (uint32_t f = 0; f <= KINDS; f++)
         if (m->naming != NAMES)
             features[f] = h->features[f];
         else if (f == KINDS || !thr_hits_feature(hits, WORDS[f], &features[f]))
             features[f] = UINT32_MAX;
     assert_int_equal(thr_lists_query_unit(h->features, h->weights, KINDS + 1, &unit, NULL), THR_OK);
-    assert_ok(thr_hits_explain(hits, find_id(hits, m, i->key), &asked, 0, shares, matched, &err), &err);
+    expect_ok(thr_hits_explain(hits, find_id(hits, m, i->key), &asked, 0, shares, matched, &err));
     for (uint32_t f = 0; f <= KINDS; f++) {
         assert_int_equal(matched[f], f < KINDS && (i->has >> f & 1) != 0);
         assert_true(shares[f] ==

@@ -7,16 +7,13 @@
 #include "lists/search_lists.h"
 #include "kernel/elementwise.h"
 
-#include <math.h>
-
 /* All values, best first: from whole multiples of the unit, in any order, to floats, one operation after the other. */
 static inline size_t hits_naive_search(thr_context *context, const hits_problem *p, const thr_lists_corpus *target,
                                        thr_candidate *all) {
     const hits_catalogue *c = &p->catalogue;
     thr_lists_query query = {0};
-    thr_error err;
     size_t n = 0;
-    assert_ok(thr_lists_query_make(context, target->lists, p->features, p->weights, p->n, &query, &err), &err);
+    expect_ok(thr_lists_query_make(context, target->lists, p->features, p->weights, p->n, &query, &err));
     for (uint64_t i = 0; i < c->items.n_items; i++) {
         int64_t sum = 0;
         if (target->filter != NULL && (target->filter[i / 64] >> i % 64 & 1) == 0)
@@ -40,10 +37,11 @@ static inline size_t hits_naive_search(thr_context *context, const hits_problem 
 
 /* The problem's query on the CPU. */
 static inline thr_status hits_search_problem(thr_lists_search *search, const thr_lists_corpus *target,
-                                             const hits_problem *p, size_t k, thr_lists_found *found, thr_error *err) {
+                                             const hits_problem *p, size_t k, thr_lists_found *found,
+                                             thr_error *error) {
     const uint64_t offsets[] = {0, p->n};
     const thr_hits_queries queries = {1, offsets, p->features, p->weights};
-    return thr_lists_search_run(search, target, &queries, 0, k, found, err);
+    return thr_lists_search_run(search, target, &queries, 0, k, found, error);
 }
 
 static inline bool hits_same_bits(float a, float b) {
@@ -56,18 +54,12 @@ typedef struct hits_numbers {
 } hits_numbers;
 
 static inline hits_numbers hits_draw_numbers(uint64_t n_items, uint64_t *rng) {
-    hits_numbers x = {test_array(n_items, sizeof(float)), test_array(n_items, sizeof(float)),
-                      test_array(n_items / 64 + 1, sizeof(uint64_t))};
+    hits_numbers x = {test_new(n_items, sizeof(float)), test_new(n_items, sizeof(float)),
+                      test_new(n_items / 64 + 1, sizeof(uint64_t))};
     for (uint64_t i = 0; i < n_items; i++) {
         x.multipliers[i] = (float)thr_rng_below(rng, 4);
         x.offsets[i] = i % 3 == 0 ? 0 : test_normal(rng);
         x.filter[i / 64] |= (uint64_t)(thr_rng_below(rng, 3) == 0) << i % 64;
     }
     return x;
-}
-
-static inline void hits_free_numbers(hits_numbers *x) {
-    free(x->multipliers);
-    free(x->offsets);
-    free(x->filter);
 }

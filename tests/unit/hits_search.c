@@ -9,14 +9,13 @@ static unsigned long long seed(void) {
 static void check(thr_context *context, const hits_problem *p, const thr_lists_corpus *target) {
     static const size_t ks[] = {1, 10, 300, 100000};
     const size_t n_items = (size_t)p->catalogue.items.n_items;
-    thr_candidate *all = test_array(n_items, sizeof *all);
+    thr_candidate *all = test_new(n_items, sizeof *all);
     const size_t n_all = hits_naive_search(context, p, target, all);
     thr_lists_search *search = NULL;
-    thr_error err;
-    assert_ok(thr_lists_search_create(context, &search, &err), &err);
-    for (size_t i = 0; i < sizeof ks / sizeof *ks; i++) {
+    expect_ok(thr_lists_search_create(context, &search, &err));
+    for (size_t i = 0; i < COUNT_OF(ks); i++) {
         thr_lists_found found = {.n = 0};
-        assert_ok(hits_search_problem(search, target, p, ks[i], &found, &err), &err);
+        expect_ok(hits_search_problem(search, target, p, ks[i], &found, &err));
         const size_t n = found.n;
         assert_int_equal(n, ks[i] < n_all ? ks[i] : n_all);
         assert_true(found.n_unknown >= 3);
@@ -27,17 +26,15 @@ static void check(thr_context *context, const hits_problem *p, const thr_lists_c
                         (unsigned long long)all[j].row, (double)all[j].score);
     }
     thr_lists_search_free(search);
-    free(all);
 }
 
 static const struct {
     uint64_t n_items;
     uint32_t n_features;
 } SHAPES[] = {{1, 1}, {63, 9}, {257, 16}, {3000, 40}, {300000, 9}};
-enum { N_SHAPES = sizeof SHAPES / sizeof *SHAPES };
+enum { N_SHAPES = COUNT_OF(SHAPES) };
 
-static void the_best_are_the_naive_ones(void **state) {
-    (void)state;
+TEST(the_best_are_the_naive_ones) {
     uint64_t rng = test_seed();
     for (size_t s = 0; s < N_SHAPES; s++) {
         thr_context *context = test_context((uint32_t)s % 3 + 1, THR_ISA_BEST, NULL);
@@ -51,52 +48,47 @@ static void the_best_are_the_naive_ones(void **state) {
                                              .filter = (kind & 8) != 0 ? x.filter : NULL};
             check(context, &p, &target);
         }
-        hits_free_numbers(&x);
         hits_free_problem(context, &p);
         thr_context_free(context);
     }
 }
 
-static void a_value_that_is_not_finite_is_refused(void **state) {
+TEST(a_value_that_is_not_finite_is_refused) {
     uint64_t rng = test_seed() + 1;
     hits_problem p = hits_make_problem(*state, 3000, 8, &rng);
     hits_numbers x = hits_draw_numbers(3000, &rng);
     thr_lists_corpus target = {.lists = &p.built.lists, .multipliers = x.multipliers};
     thr_lists_search *search = NULL;
-    thr_error err;
     thr_lists_found found = {.n = 0};
     x.multipliers[2000] = NAN;
     x.multipliers[1234] = INFINITY;
     x.filter[1234 / 64] |= UINT64_C(1) << 1234 % 64;
-    assert_ok(thr_lists_search_create(*state, &search, &err), &err);
+    expect_ok(thr_lists_search_create(*state, &search, &err));
     p.weights[0] = 5; /* all items have it */
-    assert_error(hits_search_problem(search, &target, &p, 5, &found, &err), THR_ERANGE, &err,
+    expect_error(hits_search_problem(search, &target, &p, 5, &found, &err), THR_ERANGE,
                  "the value of row 1234 is not finite");
     target.filter = x.filter;
     x.filter[1234 / 64] &= ~(UINT64_C(1) << 1234 % 64);
     x.filter[2000 / 64] &= ~(UINT64_C(1) << 2000 % 64);
-    assert_ok(hits_search_problem(search, &target, &p, 5, &found, &err), &err);
+    expect_ok(hits_search_problem(search, &target, &p, 5, &found, &err));
     assert_int_equal(found.n, 5);
     thr_lists_search_free(search);
-    hits_free_numbers(&x);
     hits_free_problem(*state, &p);
 }
 
-static void nothing_is_allocated_after_the_first_search(void **state) {
-    (void)state;
+TEST(nothing_is_allocated_after_the_first_search) {
     uint64_t rng = test_seed() + 2;
     test_memory memory = {0};
     thr_context *context = test_context(2, THR_ISA_BEST, &memory);
     hits_problem p = hits_make_problem(context, 50000, 16, &rng);
     const thr_lists_corpus target = {.lists = &p.built.lists};
     thr_lists_search *search = NULL;
-    thr_error err;
     thr_lists_found found;
     size_t calls = 0;
-    assert_ok(thr_lists_search_create(context, &search, &err), &err);
+    expect_ok(thr_lists_search_create(context, &search, &err));
     for (int times = 0; times < 4; times++) {
         calls = atomic_load(&memory.calls);
-        assert_ok(hits_search_problem(search, &target, &p, 50, &found, &err), &err);
+        expect_ok(hits_search_problem(search, &target, &p, 50, &found, &err));
         assert_true(times == 0 || atomic_load(&memory.calls) == calls);
     }
     thr_lists_search_free(search);
@@ -105,11 +97,4 @@ static void nothing_is_allocated_after_the_first_search(void **state) {
     assert_int_equal(atomic_load(&memory.live), 0);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_best_are_the_naive_ones),
-        cmocka_unit_test(a_value_that_is_not_finite_is_refused),
-        cmocka_unit_test(nothing_is_allocated_after_the_first_search),
-    };
-    return cmocka_run_group_tests(tests, hits_setup, hits_teardown);
-}
+TEST_IN_CONTEXT(3, NULL)

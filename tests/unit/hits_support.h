@@ -2,12 +2,9 @@
 /* hits_support.h - what the tests of room hits share: items whose features are dense, clustered, rare or repeated. */
 #pragma once
 
-#include "support.h"
+#include "test.h"
 
 #include "lists/lists.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 typedef struct hits_catalogue {
     thr_item_features items;
@@ -50,9 +47,9 @@ static inline bool hits_draws(uint32_t kind, uint64_t item, uint64_t *rng) {
 /* Some items repeat a feature; the order of features is random. */
 static inline hits_catalogue hits_draw(uint64_t n_items, uint32_t n_features, uint64_t *rng) {
     hits_catalogue c = {.n_features = n_features};
-    c.offsets = test_array(n_items + 1, sizeof *c.offsets);
-    c.features = test_array(2 * n_items * n_features + 1, sizeof *c.features);
-    c.has = test_array(n_items * n_features + 1, 1);
+    c.offsets = test_new(n_items + 1, sizeof *c.offsets);
+    c.features = test_new(2 * n_items * n_features + 1, sizeof *c.features);
+    c.has = test_new(n_items * n_features + 1, 1);
     uint64_t n = 0;
     for (uint64_t i = 0; i < n_items; i++) {
         for (uint32_t f = 0; f < n_features; f++) {
@@ -76,12 +73,6 @@ static inline hits_catalogue hits_draw(uint64_t n_items, uint32_t n_features, ui
     return c;
 }
 
-static inline void hits_free(hits_catalogue *c) {
-    free(c->offsets);
-    free(c->features);
-    free(c->has);
-}
-
 typedef struct hits_problem {
     hits_catalogue catalogue;
     thr_built_lists built;
@@ -94,10 +85,9 @@ typedef struct hits_problem {
 static inline hits_problem hits_make_problem(thr_context *context, uint64_t n_items, uint32_t n_features,
                                              uint64_t *rng) {
     hits_problem p = {.catalogue = hits_draw(n_items, n_features, rng), .n = n_features + 6};
-    thr_error err;
-    assert_ok(thr_lists_build(context, &p.catalogue.items, NULL, &p.built, &err), &err);
-    p.features = test_array(p.n, sizeof *p.features);
-    p.weights = test_array(p.n, sizeof *p.weights);
+    expect_ok(thr_lists_build(context, &p.catalogue.items, NULL, &p.built, &err));
+    p.features = test_new(p.n, sizeof *p.features);
+    p.weights = test_new(p.n, sizeof *p.weights);
     for (size_t i = 0; i < p.n; i++) {
         const uint32_t drawn = (uint32_t)thr_rng_below(rng, n_features) * HITS_STEP;
         p.features[i] = i < n_features ? (uint32_t)i * HITS_STEP : i < n_features + 3 ? drawn : drawn + 1;
@@ -108,17 +98,4 @@ static inline hits_problem hits_make_problem(thr_context *context, uint64_t n_it
 
 static inline void hits_free_problem(thr_context *context, hits_problem *p) {
     thr_lists_built_free(context, &p->built);
-    hits_free(&p->catalogue);
-    free(p->features);
-    free(p->weights);
-}
-
-/* Of a group of tests: *state is a context of three threads. */
-static inline int hits_setup(void **state) {
-    *state = test_context(3, THR_ISA_BEST, NULL);
-    return test_say_seed(state);
-}
-static inline int hits_teardown(void **state) {
-    thr_context_free(*state);
-    return 0;
 }

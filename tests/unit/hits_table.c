@@ -1,30 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Posting lists from tables of text: names or ids, words or numbers. */
-#include "files.h"
 #include "hits_support.h"
-
-#include <unistd.h>
 
 #define TABLE "unit-hits-table.tsv"
 
 static const char PATH[] = "unit-hits-table.hits";
 
-static thr_status build(thr_context *context, const char *text, thr_error *err) {
+static thr_status build(thr_context *context, const char *text, thr_error *error) {
     test_write_text(TABLE, text);
     (void)unlink(PATH);
-    return thr_hits_build_table(context, PATH, TABLE, NULL, err);
+    return thr_hits_build_table(context, PATH, TABLE, NULL, error);
 }
 
 static thr_hits *built(thr_context *context, const char *text) {
     thr_hits *hits = NULL;
-    thr_error err;
-    assert_ok(build(context, text, &err), &err);
-    assert_ok(thr_hits_open(context, PATH, &hits, &err), &err);
-    assert_ok(thr_hits_verify(hits, &err), &err);
+    expect_ok(build(context, text, &err));
+    expect_ok(thr_hits_open(context, PATH, &hits, &err));
+    expect_ok(thr_hits_verify(hits, &err));
     return hits;
 }
 
-static void words_and_names_are_kept(void **state) {
+TEST(words_and_names_are_kept) {
     thr_hits *hits = built(
         *state, "red chair\tcolour=red  kind=chair \n12\tkind=table\nnothing\t\nblue\tcolour=blue kind=chair 7\n");
     const thr_hits_info info = thr_hits_get_info(hits);
@@ -54,28 +50,27 @@ static void words_and_names_are_kept(void **state) {
     thr_hits_free(hits);
 }
 
-static void words_of_a_target_that_no_item_has_are_reported(void **state) {
+TEST(words_of_a_target_that_no_item_has_are_reported) {
     thr_hits *hits = built(*state, "chair\tkind=chair colour=red\ntable\tkind=table\n");
     thr_hits_target *target = NULL;
-    thr_error err;
     const char *expression = "kind=chair OR NOT (kind=chiar AND\"in two\")OR price<10 AND colour=red OR kind=chiar";
     static const char *const unknown[] = {"kind=chiar", "in two", "price<10", "kind=chiar"};
-    assert_ok(thr_hits_target_create(hits, expression, &target, &err), &err);
+    expect_ok(thr_hits_target_create(hits, expression, &target, &err));
     assert_int_equal(thr_hits_target_count(target), 2);
     for (size_t i = 0; i < 4; i++)
         assert_string_equal(thr_hits_target_unknown(target, i), unknown[i]);
     assert_null(thr_hits_target_unknown(target, 4));
     assert_null(thr_hits_target_unknown(target, SIZE_MAX));
     thr_hits_target_free(target);
-    assert_ok(thr_hits_target_create(hits, "kind=chair OR colour=red", &target, &err), &err);
+    expect_ok(thr_hits_target_create(hits, "kind=chair OR colour=red", &target, &err));
     assert_null(thr_hits_target_unknown(target, 0));
     thr_hits_target_free(target);
-    assert_error(thr_hits_target_create(hits, "price < 10", &target, &err), THR_EINVAL, &err,
+    expect_error(thr_hits_target_create(hits, "price < 10", &target, &err), THR_EINVAL,
                  "character 7: a target does not compare values");
     thr_hits_free(hits);
 }
 
-static void numbers_are_taken_as_they_are(void **state) {
+TEST(numbers_are_taken_as_they_are) {
     thr_hits *hits = built(*state, "900\t5 3\n18446744073709551614\t268435455\n7\t3 5 5\n");
     const thr_hits_info info = thr_hits_get_info(hits);
     uint32_t feature;
@@ -92,7 +87,7 @@ static void numbers_are_taken_as_they_are(void **state) {
     thr_hits_free(hits);
 }
 
-static void a_wrong_line_is_refused(void **state) {
+TEST(a_wrong_line_is_refused) {
     static const struct {
         const char *text;
         thr_status status;
@@ -104,20 +99,18 @@ static void a_wrong_line_is_refused(void **state) {
         {"\tx\n", THR_EFORMAT, "line 1: the item has no name"},
         {"", THR_EDIM, "holds no items"},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        thr_error err;
-        assert_error(build(*state, cases[i].text, &err), cases[i].status, &err, cases[i].part);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        expect_error(build(*state, cases[i].text, &err), cases[i].status, cases[i].part);
         assert_true(access(PATH, F_OK) != 0);
     }
 }
 
-static void every_failing_allocation_is_enomem(void **state) {
+TEST(every_failing_allocation_is_enomem) {
     test_memory memory = {0};
     thr_context *context = test_context(1, THR_ISA_BEST, &memory);
     test_oom oom = test_oom_start(&memory);
     (void)state;
     while (test_oom_next(&oom)) {
-        thr_error err;
         test_oom_arm(&oom);
         const thr_status status = build(context, "a\tx y\nb\ty z\nc\t\n", &err);
         (void)test_oom_check(&oom, status, &err, "no memory for");
@@ -127,13 +120,4 @@ static void every_failing_allocation_is_enomem(void **state) {
     assert_int_equal(atomic_load(&memory.live), 0);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(words_and_names_are_kept),
-        cmocka_unit_test(words_of_a_target_that_no_item_has_are_reported),
-        cmocka_unit_test(numbers_are_taken_as_they_are),
-        cmocka_unit_test(a_wrong_line_is_refused),
-        cmocka_unit_test(every_failing_allocation_is_enomem),
-    };
-    return cmocka_run_group_tests(tests, hits_setup, hits_teardown);
-}
+TEST_IN_CONTEXT(3, NULL)

@@ -39,39 +39,35 @@ static void *keep_searching(void *arg) {
     return NULL;
 }
 
-static void searches_keep_the_values_they_began_with(void **state) {
+TEST(searches_keep_the_values_they_began_with) {
     uint64_t rng = test_seed();
     hits_catalogue c = hits_draw(N, KINDS, &rng);
     thr_hits_build_options options;
-    thr_error err;
     pthread_t threads[THREADS];
     float *bids[2];
     world w = {.hits = NULL};
     thr_hits_build_options_init(&options);
     options.replace = true;
-    assert_ok(thr_hits_build(*state, PATH, &c.items, &options, &err), &err);
-    assert_ok(thr_hits_open(*state, PATH, &w.hits, &err), &err);
+    expect_ok(thr_hits_build(*state, PATH, &c.items, &options, &err));
+    expect_ok(thr_hits_open(*state, PATH, &w.hits, &err));
     for (int side = 0; side < 2; side++) {
-        bids[side] = test_array(N, sizeof(float));
+        bids[side] = test_new(N, sizeof(float));
         for (uint64_t i = 0; i < N; i++)
             bids[side][i] = (float)thr_rng_below(&rng, 1000);
-        assert_ok(thr_hits_set_values(w.hits, bids[side], NULL, N, &err), &err);
+        expect_ok(thr_hits_set_values(w.hits, bids[side], NULL, N, &err));
         assert_true(search(w.hits, &w.right[side]));
     }
     assert_memory_not_equal(&w.right[0], &w.right[1], sizeof w.right[0]);
     for (int t = 0; t < THREADS; t++)
         assert_int_equal(pthread_create(&threads[t], NULL, keep_searching, &w), 0);
     for (int round = 0; round < ROUNDS; round++)
-        assert_ok(thr_hits_set_values(w.hits, bids[round % 2], NULL, N, &err), &err);
+        expect_ok(thr_hits_set_values(w.hits, bids[round % 2], NULL, N, &err));
     atomic_store(&w.done, true);
     for (int t = 0; t < THREADS; t++)
         assert_int_equal(pthread_join(threads[t], NULL), 0);
     assert_int_equal(atomic_load(&w.wrong), 0);
     assert_true(atomic_load(&w.searches) >= THREADS);
     thr_hits_free(w.hits);
-    free(bids[0]);
-    free(bids[1]);
-    hits_free(&c);
 }
 
 /* ------------------------------------------------------------------------------------------------ live */
@@ -99,15 +95,13 @@ static void *keep_taking(void *arg) {
 static thr_hits *open_side(thr_context *context, int side) {
     static const char *const paths[] = {"unit-hits-live-0.hits", "unit-hits-live-1.hits"};
     thr_hits *hits = NULL;
-    thr_error err;
-    assert_ok(thr_hits_open(context, paths[side], &hits, &err), &err);
+    expect_ok(thr_hits_open(context, paths[side], &hits, &err));
     return hits;
 }
 
-static void searches_keep_the_lists_they_took(void **state) {
+TEST(searches_keep_the_lists_they_took) {
     uint64_t rng = test_seed() + 1;
     thr_hits_build_options options;
-    thr_error err;
     pthread_t threads[THREADS];
     live_world w = {.live = NULL};
     (void)state;
@@ -117,19 +111,17 @@ static void searches_keep_the_lists_they_took(void **state) {
     options.replace = true;
     for (int side = 0; side < 2; side++) {
         hits_catalogue c = hits_draw(side == 0 ? 3000 : 5000, KINDS, &rng);
-        assert_ok(thr_hits_build(context, side == 0 ? "unit-hits-live-0.hits" : "unit-hits-live-1.hits", &c.items,
-                                 &options, &err),
-                  &err);
-        hits_free(&c);
+        expect_ok(thr_hits_build(context, side == 0 ? "unit-hits-live-0.hits" : "unit-hits-live-1.hits", &c.items,
+                                 &options, &err));
         thr_hits *hits = open_side(context, side);
         assert_true(search(hits, &w.right[side]));
         thr_hits_free(hits);
     }
-    assert_ok(thr_hits_live_create(context, open_side(context, 0), &w.live, &err), &err);
+    expect_ok(thr_hits_live_create(context, open_side(context, 0), &w.live, &err));
     for (int t = 0; t < THREADS; t++)
         assert_int_equal(pthread_create(&threads[t], NULL, keep_taking, &w), 0);
     for (int round = 1; round < ROUNDS; round++)
-        assert_ok(thr_hits_live_swap(w.live, open_side(context, round % 2), &err), &err);
+        expect_ok(thr_hits_live_swap(w.live, open_side(context, round % 2), &err));
     atomic_store(&w.done, true);
     for (int t = 0; t < THREADS; t++)
         assert_int_equal(pthread_join(threads[t], NULL), 0);
@@ -139,28 +131,27 @@ static void searches_keep_the_lists_they_took(void **state) {
     assert_int_equal(atomic_load(&memory.live), 0);
 }
 
-static void lists_are_freed_by_the_last_who_has_them(void **state) {
+TEST(lists_are_freed_by_the_last_who_has_them) {
     uint64_t rng = test_seed() + 2;
     test_memory memory = {0};
     thr_context *context = test_context(1, THR_ISA_BEST, &memory);
     hits_catalogue c = hits_draw(100, 3, &rng);
     thr_hits_build_options options;
     thr_hits_live *live = NULL;
-    thr_error err;
     (void)state;
     thr_hits_build_options_init(&options);
     options.replace = true;
-    assert_ok(thr_hits_build(context, "unit-hits-live-0.hits", &c.items, &options, &err), &err);
+    expect_ok(thr_hits_build(context, "unit-hits-live-0.hits", &c.items, &options, &err));
     thr_hits *first = open_side(context, 0), *second = open_side(context, 0);
     const size_t two = atomic_load(&memory.live);
-    assert_ok(thr_hits_live_create(context, first, &live, &err), &err);
+    expect_ok(thr_hits_live_create(context, first, &live, &err));
     assert_ptr_equal(thr_hits_live_take(live), first);
-    assert_error(thr_hits_live_swap(live, first, &err), THR_EINVAL, &err, "live already");
-    assert_error(thr_hits_live_swap(live, NULL, &err), THR_EINVAL, &err, "needs live posting lists");
+    expect_error(thr_hits_live_swap(live, first, &err), THR_EINVAL, "live already");
+    expect_error(thr_hits_live_swap(live, NULL, &err), THR_EINVAL, "needs live posting lists");
     memory.fail_at = atomic_load(&memory.calls) + 1;
-    assert_error(thr_hits_live_swap(live, second, &err), THR_ENOMEM, &err, "no memory for");
+    expect_error(thr_hits_live_swap(live, second, &err), THR_ENOMEM, "no memory for");
     memory.fail_at = 0;
-    assert_ok(thr_hits_live_swap(live, second, &err), &err);
+    expect_ok(thr_hits_live_swap(live, second, &err));
     assert_ptr_equal(thr_hits_live_take(live), second);
     assert_int_equal(thr_hits_get_info(first).n_items, 100); /* still open for who took it */
     assert_int_equal(atomic_load(&memory.live), two + 3);
@@ -168,16 +159,8 @@ static void lists_are_freed_by_the_last_who_has_them(void **state) {
     assert_true(atomic_load(&memory.live) < two + 2);
     thr_hits_live_put(live, second);
     thr_hits_live_free(live);
-    hits_free(&c);
     thr_context_free(context);
     assert_int_equal(atomic_load(&memory.live), 0);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(searches_keep_the_values_they_began_with),
-        cmocka_unit_test(searches_keep_the_lists_they_took),
-        cmocka_unit_test(lists_are_freed_by_the_last_who_has_them),
-    };
-    return cmocka_run_group_tests(tests, hits_setup, hits_teardown);
-}
+TEST_IN_CONTEXT(3, NULL)

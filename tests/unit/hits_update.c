@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lists with items added, replaced and removed answer as items looked at one by one, and as lists built anew do. */
-#include "files.h"
 #include "hits_model.h"
 
 static const char PATH[] = "unit-hits-update.hits";
 
-static void lists_of_updates_answer_as_lists_built_anew(void **state) {
+TEST(lists_of_updates_answer_as_lists_built_anew) {
     for (int run = 0; run < 2 * N_NAMINGS; run++) {
         uint64_t rng = test_seed() + 20 + (uint64_t)run;
         const bool values = run >= N_NAMINGS;
@@ -16,8 +15,7 @@ static void lists_of_updates_answer_as_lists_built_anew(void **state) {
             uint64_t n_missing = 99;
             const thr_hits_changes changes = changes_of(m, &b, &n_missing);
             thr_hits *next = NULL;
-            thr_error err;
-            assert_ok(thr_hits_update(hits, &changes, &next, &err), &err);
+            expect_ok(thr_hits_update(hits, &changes, &next, &err));
             assert_int_equal(n_missing, b.n_missing);
             if (round % 5 == 0)
                 check(*state, hits, m, round, values, &rng); /* what it was made of stays as it was */
@@ -32,38 +30,35 @@ static void lists_of_updates_answer_as_lists_built_anew(void **state) {
             check(*state, hits, m, round, values, &rng);
         }
         thr_hits_free(hits);
-        free(m);
     }
 }
 
-static void all_items_may_go_and_come_again(void **state) {
+TEST(all_items_may_go_and_come_again) {
     uint64_t rng = test_seed() + 40;
     model *m = draw_model(ROW_IDS, &rng);
     thr_hits *hits = build(*state, m, PATH, false), *none = NULL, *again = NULL;
     uint64_t ids[N];
     thr_hits_changes changes;
-    thr_error err;
     for (uint32_t i = 0; i < N; i++)
         ids[i] = i;
     thr_hits_changes_init(&changes);
     changes.removed_ids = ids;
     changes.n_removed = N;
-    assert_ok(thr_hits_update(hits, &changes, &none, &err), &err);
+    expect_ok(thr_hits_update(hits, &changes, &none, &err));
     m->n = 0;
     check(*state, none, m, 1, false, &rng);
     assert_int_equal(thr_hits_get_info(none).n_items, 0);
     const batch b = {.added = {{5, 3, 1, 0}, {2, 7, 1, 0}}, .n_added = 2};
     changes = changes_of(m, &b, NULL);
-    assert_ok(thr_hits_update(none, &changes, &again, &err), &err);
+    expect_ok(thr_hits_update(none, &changes, &again, &err));
     apply(m, &b);
     check(*state, again, m, 0, false, &rng);
     thr_hits_free(again);
     thr_hits_free(hits);
     thr_hits_free(none);
-    free(m);
 }
 
-static void a_feature_only_of_added_items_may_have_any_number(void **state) {
+TEST(a_feature_only_of_added_items_may_have_any_number) {
     static const uint64_t offsets[] = {0, 2}, ids[] = {N + 5}, ends[] = {0, 1};
     static const uint32_t features[] = {THR_HITS_MAX_FEATURE, THR_HITS_MAX_FEATURE}; /* repeated, counts once */
     const thr_hits_queries queries = {1, ends, features, NULL};
@@ -71,27 +66,24 @@ static void a_feature_only_of_added_items_may_have_any_number(void **state) {
     model *m = draw_model(ROW_IDS, &rng);
     thr_hits *hits = build(*state, m, PATH, false), *next = NULL;
     thr_hits_changes changes;
-    thr_error err;
     float value;
     thr_hits_changes_init(&changes);
     changes.n_added = 1;
     changes.ids = ids;
     changes.offsets = offsets;
     changes.features = features;
-    assert_ok(thr_hits_update(hits, &changes, &next, &err), &err);
-    assert_ok(thr_hits_search(next, &queries, 1, NULL, &found, &value, &err), &err);
+    expect_ok(thr_hits_update(hits, &changes, &next, &err));
+    expect_ok(thr_hits_search(next, &queries, 1, NULL, &found, &value, &err));
     assert_true(found == N + 5 && value == 1);
     thr_hits_free(next);
     thr_hits_free(hits);
-    free(m);
 }
 
-static void tables_are_read(void **state) {
+TEST(tables_are_read) {
     uint64_t rng = test_seed() + 42, n_missing = 0, id;
     model *m = draw_model(NAMES, &rng);
     thr_hits *hits = build(*state, m, PATH, false), *next = NULL;
     thr_hits_changes changes;
-    thr_error err;
     const item added[] = {{3, 1u << 20 | 5, 1, 0}, {900, 1u << 21, 1, 0}};
     write_table("unit-hits-update-added.tsv", added, 2);
     test_write_text("unit-hits-update-removed.txt", "item7\nnobody\nitem9\n");
@@ -99,7 +91,7 @@ static void tables_are_read(void **state) {
     changes.added_path = "unit-hits-update-added.tsv";
     changes.removed_path = "unit-hits-update-removed.txt";
     changes.n_missing = &n_missing;
-    assert_ok(thr_hits_update(hits, &changes, &next, &err), &err);
+    expect_ok(thr_hits_update(hits, &changes, &next, &err));
     assert_int_equal(n_missing, 1);
     assert_int_equal(thr_hits_get_info(next).n_items, N - 1);
     assert_true(thr_hits_find(next, "item900", &id) && id == N);
@@ -112,7 +104,6 @@ static void tables_are_read(void **state) {
     check(*state, next, m, 0, false, &rng);
     thr_hits_free(next);
     thr_hits_free(hits);
-    free(m);
 }
 
 typedef struct update_case {
@@ -137,7 +128,6 @@ static update_case make_case(thr_context *context) {
 
 static void free_case(update_case *c) {
     thr_hits_free(c->hits);
-    free(c->m);
 }
 
 /* The right changes with one change to o, their copy: the update is refused, and the error has this part. */
@@ -151,14 +141,13 @@ static void free_case(update_case *c) {
         assert_null(next_);                                                                                            \
     } while (0)
 
-static void added_items_that_make_no_sense_are_refused(void **state) {
+TEST(added_items_that_make_no_sense_are_refused) {
     static const uint64_t falling[] = {0, 2, 1}, twice[] = {4, 4}, no_id[] = {1, THR_NO_ID};
     static const uint32_t too_large[] = {3, THR_HITS_MAX_FEATURE + 1};
     static const float values[] = {1, NAN};
     update_case c = make_case(*state);
     thr_hits *next = NULL;
-    thr_error err;
-    assert_error(thr_hits_update(c.hits, NULL, &next, &err), THR_EINVAL, &err, "needs");
+    expect_error(thr_hits_update(c.hits, NULL, &next, &err), THR_EINVAL, "needs");
     refuse_update((o.ids = no_id, o.features = too_large), THR_ERANGE, "added item 1 has feature 268435456");
     refuse_update(o.ids = no_id, THR_ERANGE, "added item 1: the id");
     refuse_update(o.ids = twice, THR_EDUPLICATE, "id 4 is added twice: as number 0 and 1");
@@ -166,12 +155,12 @@ static void added_items_that_make_no_sense_are_refused(void **state) {
     refuse_update(o.offsets = NULL, THR_EINVAL, "offsets");
     refuse_update(o.multipliers = values, THR_ERANGE, "multiplier of added item 1 is nan");
     refuse_update(o.n_added = THR_HITS_MAX_ADDED + 1, THR_EDIM, "rebuild the lists");
-    assert_ok(thr_hits_update(c.hits, &c.right, &next, &err), &err);
+    expect_ok(thr_hits_update(c.hits, &c.right, &next, &err));
     thr_hits_free(next);
     free_case(&c);
 }
 
-static void changes_in_another_form_than_the_lists_are_refused(void **state) {
+TEST(changes_in_another_form_than_the_lists_are_refused) {
     static const char *const names[] = {"a", "b"};
     update_case c = make_case(*state);
     refuse_update(o.names = names, THR_EINVAL, "its items have ids");
@@ -209,14 +198,14 @@ typedef struct large {
 } large;
 
 static large draw_all(void) {
-    large l = {.offsets = test_array(ALL + 1, sizeof *l.offsets),
-               .gone = test_array(FILE_ITEMS, sizeof *l.gone),
-               .features = test_array(3 * ALL, sizeof *l.features),
-               .bids = test_array(ALL, sizeof *l.bids),
-               .left_ids = test_array(ALL, sizeof *l.left_ids),
-               .left_offsets = test_array(ALL + 1, sizeof *l.left_offsets),
-               .left = test_array(3 * ALL, sizeof *l.left),
-               .left_bids = test_array(ALL, sizeof *l.left_bids)};
+    large l = {.offsets = test_new(ALL + 1, sizeof *l.offsets),
+               .gone = test_new(FILE_ITEMS, sizeof *l.gone),
+               .features = test_new(3 * ALL, sizeof *l.features),
+               .bids = test_new(ALL, sizeof *l.bids),
+               .left_ids = test_new(ALL, sizeof *l.left_ids),
+               .left_offsets = test_new(ALL + 1, sizeof *l.left_offsets),
+               .left = test_new(3 * ALL, sizeof *l.left),
+               .left_bids = test_new(ALL, sizeof *l.left_bids)};
     (void)draw_large(0, ALL, l.offsets, l.features);
     for (uint64_t i = 0; i < ALL; i++) {
         const uint64_t n = l.offsets[i + 1] - l.offsets[i];
@@ -234,39 +223,26 @@ static large draw_all(void) {
     return l;
 }
 
-static void free_large(large *l) {
-    free(l->offsets);
-    free(l->gone);
-    free(l->features);
-    free(l->bids);
-    free(l->left_ids);
-    free(l->left_offsets);
-    free(l->left);
-    free(l->left_bids);
-}
-
 /* Lists of items with bids at path; ids of their own, or their rows (NULL). */
 static thr_hits *build_large(thr_context *context, const char *path, const thr_item_features *items,
                              const uint64_t *ids, const float *bids) {
     thr_hits *hits = NULL;
     thr_hits_build_options options;
-    thr_error err;
     thr_hits_build_options_init(&options);
     options.replace = true;
     options.ids = ids;
     options.n_ids = ids != NULL ? items->n_items : 0;
-    assert_ok(thr_hits_build(context, path, items, &options, &err), &err);
-    assert_ok(thr_hits_open(context, path, &hits, &err), &err);
-    assert_ok(thr_hits_set_values(hits, bids, NULL, items->n_items, &err), &err);
+    expect_ok(thr_hits_build(context, path, items, &options, &err));
+    expect_ok(thr_hits_open(context, path, &hits, &err));
+    expect_ok(thr_hits_set_values(hits, bids, NULL, items->n_items, &err));
     return hits;
 }
 
 /* The lists of the file with all changes. */
 static thr_hits *update_large(thr_hits *hits, const large *l) {
-    uint64_t *offsets = test_array(ADDED + 1, sizeof *offsets);
+    uint64_t *offsets = test_new(ADDED + 1, sizeof *offsets);
     thr_hits *next = NULL;
     thr_hits_changes changes;
-    thr_error err;
     for (uint64_t i = 0; i <= ADDED; i++)
         offsets[i] = l->offsets[FILE_ITEMS + i] - l->offsets[FILE_ITEMS];
     thr_hits_changes_init(&changes);
@@ -277,12 +253,11 @@ static thr_hits *update_large(thr_hits *hits, const large *l) {
     changes.multipliers = l->bids + FILE_ITEMS;
     changes.n_removed = l->n_gone;
     changes.removed_ids = l->gone;
-    assert_ok(thr_hits_update(hits, &changes, &next, &err), &err);
-    free(offsets);
+    expect_ok(thr_hits_update(hits, &changes, &next, &err));
     return next;
 }
 
-static void lists_of_many_windows_answer_as_lists_built_anew(void **state) {
+TEST(lists_of_many_windows_answer_as_lists_built_anew) {
     static const uint64_t ends[] = {0, 5};
     static const uint32_t words[] = {3, 110, 170, 250, 251};
     static const float weights[] = {1, 2, -1, 2, 4};
@@ -294,9 +269,8 @@ static void lists_of_many_windows_answer_as_lists_built_anew(void **state) {
     thr_hits *next = update_large(hits, &l);
     uint64_t found[2][BEST];
     float values[2][BEST];
-    thr_error err;
-    assert_ok(thr_hits_search(next, &queries, BEST, NULL, found[0], values[0], &err), &err);
-    assert_ok(thr_hits_search(anew, &queries, BEST, NULL, found[1], values[1], &err), &err);
+    expect_ok(thr_hits_search(next, &queries, BEST, NULL, found[0], values[0], &err));
+    expect_ok(thr_hits_search(anew, &queries, BEST, NULL, found[1], values[1], &err));
     assert_memory_equal(found[0], found[1], sizeof found[0]);
     assert_memory_equal(values[0], values[1], sizeof values[0]);
     uint32_t n_of_added = 0;
@@ -308,57 +282,51 @@ static void lists_of_many_windows_answer_as_lists_built_anew(void **state) {
     thr_hits_free(hits);
     thr_hits_free(next);
     thr_hits_free(anew);
-    free_large(&l);
 }
 
 /* The number of items in a delta is bounded, whatever their ids were before. */
-static void too_many_items_are_refused(void **state) {
+TEST(too_many_items_are_refused) {
     const uint64_t most = THR_HITS_MAX_ADDED;
-    uint64_t rng = test_seed() + 44, *ids = test_array(most, sizeof *ids);
-    uint64_t *offsets = test_array(most + 1, sizeof *offsets);
+    uint64_t rng = test_seed() + 44, *ids = test_new(most, sizeof *ids);
+    uint64_t *offsets = test_new(most + 1, sizeof *offsets);
     model *m = draw_model(ROW_IDS, &rng);
     thr_hits *hits = build(*state, m, PATH, false), *full = NULL, *next = NULL;
     thr_hits_changes changes;
-    thr_error err;
     for (uint64_t i = 0; i < most; i++)
         ids[i] = i + N;
     thr_hits_changes_init(&changes);
     changes.n_added = most;
     changes.ids = ids;
     changes.offsets = offsets;
-    assert_ok(thr_hits_update(hits, &changes, &full, &err), &err);
+    expect_ok(thr_hits_update(hits, &changes, &full, &err));
     assert_int_equal(thr_hits_get_info(full).n_items, N + most);
     ids[0] = 1;
     changes.n_added = 1;
-    assert_error(thr_hits_update(full, &changes, &next, &err), THR_EDIM, &err,
+    expect_error(thr_hits_update(full, &changes, &next, &err), THR_EDIM,
                  "262145 added items after this update, the limit is 262144: rebuild the lists");
     ids[0] = N + 1; /* a replaced one is none more */
-    assert_ok(thr_hits_update(full, &changes, &next, &err), &err);
+    expect_ok(thr_hits_update(full, &changes, &next, &err));
     thr_hits_free(next);
     thr_hits_free(full);
     thr_hits_free(hits);
-    free(ids);
-    free(offsets);
-    free(m);
 }
 
-static void too_many_features_and_words_are_refused(void **state) {
+TEST(too_many_features_and_words_are_refused) {
     static const uint64_t many[] = {0, THR_HITS_MAX_ADDED_FEATURES + 1}, one[] = {0, 1}, ids[] = {N + 1};
     static const uint32_t features[] = {3};
     uint64_t rng = test_seed() + 47;
     model *rows = draw_model(ROW_IDS, &rng), *named = draw_model(NAMES, &rng);
     thr_hits *hits = build(*state, rows, PATH, false), *next = NULL;
     thr_hits_changes changes;
-    thr_error err;
     thr_hits_changes_init(&changes);
     changes.n_added = 1;
     changes.ids = ids;
     changes.offsets = many; /* refused before any is read */
     changes.features = features;
-    assert_error(thr_hits_update(hits, &changes, &next, &err), THR_EDIM, &err, "16777217 features of added items");
+    expect_error(thr_hits_update(hits, &changes, &next, &err), THR_EDIM, "16777217 features of added items");
     thr_hits_free(hits);
     hits = build(*state, named, PATH, false);
-    char *word = test_array(THR_HITS_MAX_ADDED_TEXT + 1, 1);
+    char *word = test_new(THR_HITS_MAX_ADDED_TEXT + 1, 1);
     memset(word, 'w', THR_HITS_MAX_ADDED_TEXT);
     const char *const name = "new", *const words[] = {word};
     thr_hits_changes_init(&changes);
@@ -366,18 +334,14 @@ static void too_many_features_and_words_are_refused(void **state) {
     changes.names = &name;
     changes.offsets = one;
     changes.words = words;
-    assert_error(thr_hits_update(hits, &changes, &next, &err), THR_EDIM, &err, "bytes of names and words after");
+    expect_error(thr_hits_update(hits, &changes, &next, &err), THR_EDIM, "bytes of names and words after");
     word[THR_HITS_MAX_ADDED_TEXT - 10] = '\0';
-    assert_ok(thr_hits_update(hits, &changes, &next, &err), &err);
+    expect_ok(thr_hits_update(hits, &changes, &next, &err));
     thr_hits_free(next);
     thr_hits_free(hits);
-    free(word);
-    free(rows);
-    free(named);
 }
 
-static void every_failing_allocation_leaves_what_was(void **state) {
-    (void)state;
+TEST(every_failing_allocation_leaves_what_was) {
     for (naming k = GIVEN_IDS; k < N_NAMINGS; k++) {
         uint64_t rng = test_seed() + 45;
         test_memory memory = {0};
@@ -385,7 +349,6 @@ static void every_failing_allocation_leaves_what_was(void **state) {
         model *m = draw_model(k, &rng);
         thr_hits *hits = build(context, m, PATH, true), *next = NULL;
         how h = draw_how(3, &rng);
-        thr_error err;
         batch b = draw_batch(m, true, &rng);
         b.values = true;
         test_oom oom = test_oom_start(&memory);
@@ -405,13 +368,12 @@ static void every_failing_allocation_leaves_what_was(void **state) {
         check_search(next, m, &h);
         thr_hits_free(hits);
         thr_hits_free(next);
-        free(m);
         thr_context_free(context);
         assert_int_equal(atomic_load(&memory.live), 0);
     }
 }
 
-static void nothing_is_allocated_after_the_first_search(void **state) {
+TEST(nothing_is_allocated_after_the_first_search) {
     static const uint64_t ends[] = {0, 4};
     static const uint32_t features[] = {0, 3, 6, 60};
     static uint64_t filter[(N + BATCH) / 64 + 1];
@@ -425,39 +387,22 @@ static void nothing_is_allocated_after_the_first_search(void **state) {
     batch b = draw_batch(m, false, &rng);
     const thr_hits_changes changes = changes_of(m, &b, NULL);
     thr_hits_search_options options;
-    thr_error err;
     (void)state;
     memset(filter, 0xff, sizeof filter);
-    assert_ok(thr_hits_update(hits, &changes, &next, &err), &err);
+    expect_ok(thr_hits_update(hits, &changes, &next, &err));
     thr_hits_search_options_init(&options);
     options.filter = filter;
     options.filter_bits = thr_hits_get_info(next).n_rows;
     options.n_unknown = &n_unknown;
     for (int times = 0; times < 4; times++) {
         const size_t calls = atomic_load(&memory.calls);
-        assert_ok(thr_hits_search(next, &queries, K, &options, ids, NULL, &err), &err);
+        expect_ok(thr_hits_search(next, &queries, K, &options, ids, NULL, &err));
         assert_true(times == 0 || atomic_load(&memory.calls) == calls);
     }
     thr_hits_free(hits);
     thr_hits_free(next);
-    free(m);
     thr_context_free(context);
     assert_int_equal(atomic_load(&memory.live), 0);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lists_of_updates_answer_as_lists_built_anew),
-        cmocka_unit_test(all_items_may_go_and_come_again),
-        cmocka_unit_test(a_feature_only_of_added_items_may_have_any_number),
-        cmocka_unit_test(tables_are_read),
-        cmocka_unit_test(added_items_that_make_no_sense_are_refused),
-        cmocka_unit_test(changes_in_another_form_than_the_lists_are_refused),
-        cmocka_unit_test(lists_of_many_windows_answer_as_lists_built_anew),
-        cmocka_unit_test(too_many_items_are_refused),
-        cmocka_unit_test(too_many_features_and_words_are_refused),
-        cmocka_unit_test(every_failing_allocation_leaves_what_was),
-        cmocka_unit_test(nothing_is_allocated_after_the_first_search),
-    };
-    return cmocka_run_group_tests(tests, hits_setup, hits_teardown);
-}
+TEST_IN_CONTEXT(3, NULL)

@@ -4,7 +4,6 @@
 
 #include <thresher/index_change.h>
 
-static thr_error error;
 static const char DIR_A[] = "index-bids";
 enum { DIMS = 8, N = 300, BEST = 123 };
 
@@ -32,9 +31,8 @@ static thr_index *build(thr_context *context, uint32_t cells, const float *multi
     options.features = &features;
     options.multipliers = multipliers;
     options.n_values = multipliers == NULL ? 0 : N;
-    expect_ok(build_rows(context, DIR_A, rows, N, DIMS, &options, &error));
-    expect_ok(thr_index_open(context, DIR_A, &index, &error));
-    free(rows);
+    expect_ok(build_rows(context, DIR_A, rows, N, DIMS, &options, &err));
+    expect_ok(thr_index_open(context, DIR_A, &index, &err));
     return index;
 }
 
@@ -52,23 +50,21 @@ static void put(thr_context *context, uint64_t id, const float *multiplier) {
     options.features = &features;
     options.multipliers = multiplier;
     options.n_values = multiplier == NULL ? 0 : 1;
-    expect_ok(thr_reader_from_matrix(context, &matrix, &reader, &error));
-    expect_ok(thr_index_add(context, DIR_A, reader, &options, NULL, &error));
+    expect_ok(thr_reader_from_matrix(context, &matrix, &reader, &err));
+    expect_ok(thr_index_add(context, DIR_A, reader, &options, NULL, &err));
     thr_reader_free(reader);
-    free(rows);
 }
 
 /* Bid on one item, by its row. */
 static void bid(thr_index *index, uint64_t id, float value) {
     const uint64_t n = thr_index_n_rows(index);
-    float *bids = test_array(n, sizeof *bids);
+    float *bids = test_new(n, sizeof *bids);
     uint64_t row;
     for (uint64_t i = 0; i < n; i++)
         bids[i] = 1;
     assert_true(thr_index_row(index, id, &row));
     bids[row] = value;
-    expect_ok(thr_hits_set_values(thr_index_hits(index), bids, NULL, n, &error));
-    free(bids);
+    expect_ok(thr_hits_set_values(thr_index_hits(index), bids, NULL, n, &err));
 }
 
 /* The best item for a query with feature 1. */
@@ -84,21 +80,20 @@ static uint64_t best(thr_index *index) {
     thr_search_options_init(&options);
     options.features = &queries;
     options.exact = true;
-    expect_ok(thr_index_search(index, &matrix, 1, &options, &id, NULL, &error));
-    free(row);
+    expect_ok(thr_index_search(index, &matrix, 1, &options, &id, NULL, &err));
     return id;
 }
 
 static void refresh(thr_index **index) {
     thr_index *newer = NULL;
-    expect_ok(thr_index_refresh(*index, &newer, &error));
+    expect_ok(thr_index_refresh(*index, &newer, &err));
     if (newer != NULL) {
         thr_index_free(*index);
         *index = newer;
     }
 }
 
-static void values_stay_with_their_items(void **state) {
+TEST(values_stay_with_their_items) {
     float own[N];
     for (int i = 0; i < N; i++)
         own[i] = 1;
@@ -111,22 +106,22 @@ static void values_stay_with_their_items(void **state) {
         assert_int_equal(best(index), BEST);
         put(*state, BEST, NULL); /* keeps its bid: the change gives none */
         const uint64_t gone = 0;
-        expect_ok(thr_index_remove(*state, DIR_A, &gone, 1, NULL, &error));
-        expect_ok(thr_index_recode(*state, DIR_A, NULL, &error));
+        expect_ok(thr_index_remove(*state, DIR_A, &gone, 1, NULL, &err));
+        expect_ok(thr_index_recode(*state, DIR_A, NULL, &err));
         refresh(&index);
         assert_int_equal(best(index), BEST);
         thr_index_free(index);
     }
 }
 
-static void values_of_a_change_hold(void **state) {
+TEST(values_of_a_change_hold) {
     const float one = 1, more = 1e5f;
     for (int compacts = 0; compacts < 2; compacts++) {
         thr_index *index = build(*state, 1, NULL);
         bid(index, BEST, 1e4f);
         put(*state, BEST, &one);
         if (compacts)
-            expect_ok(thr_index_compact(*state, DIR_A, NULL, &error));
+            expect_ok(thr_index_compact(*state, DIR_A, NULL, &err));
         refresh(&index);
         assert_int_not_equal(best(index), BEST);
         bid(index, BEST, 1e4f); /* set again, after the change */
@@ -140,23 +135,23 @@ static void values_of_a_change_hold(void **state) {
     }
 }
 
-static void a_follower_keeps_values(void **state) {
+TEST(a_follower_keeps_values) {
     thr_index_follower *follower = NULL;
     thr_index *index = build(*state, 6, NULL);
     thr_index_free(index);
-    expect_ok(thr_index_follower_open(*state, DIR_A, &follower, &error));
-    expect_ok(thr_index_follower_take(follower, &index, &error));
+    expect_ok(thr_index_follower_open(*state, DIR_A, &follower, &err));
+    expect_ok(thr_index_follower_take(follower, &index, &err));
     bid(index, BEST, 1e4f);
     thr_index_follower_put(index);
     put(*state, 5, NULL);
-    expect_ok(thr_index_follower_take(follower, &index, &error));
+    expect_ok(thr_index_follower_take(follower, &index, &err));
     assert_true(thr_index_n_commits(index) > 0);
     assert_int_equal(best(index), BEST);
     thr_index_follower_put(index);
     thr_index_follower_free(follower);
 }
 
-static void values_that_were_not_set_are_those_of_the_files(void **state) {
+TEST(values_that_were_not_set_are_those_of_the_files) {
     float own[N];
     for (int i = 0; i < N; i++)
         own[i] = i == 77 ? 1e4f : 1;
@@ -168,12 +163,4 @@ static void values_that_were_not_set_are_those_of_the_files(void **state) {
     thr_index_free(index);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_stay_with_their_items),
-        cmocka_unit_test(values_of_a_change_hold),
-        cmocka_unit_test(a_follower_keeps_values),
-        cmocka_unit_test(values_that_were_not_set_are_those_of_the_files),
-    };
-    return test_run_in_directory(tests, 2, DIR_A);
-}
+TEST_IN_CONTEXT(2, DIR_A)

@@ -11,7 +11,6 @@
 
 #include <pthread.h>
 
-static thr_error error;
 static const char DIR_A[] = "index-cells", DIR_B[] = "index-no-cells";
 
 enum { N = 12000, DIMS = 24, K = 10, QUERIES = 60, CELLS = 60 };
@@ -22,7 +21,6 @@ static float *clustered_rows(uint64_t n, uint64_t seed) {
     for (uint64_t i = 0; i < n; i++)
         for (uint32_t d = 0; d < DIMS; d++)
             rows[i * DIMS + d] = (i % 20 == 0 ? 0 : centres[i % 50 * DIMS + d]) + 0.2f * rows[i * DIMS + d];
-    free(centres);
     return rows;
 }
 
@@ -31,9 +29,9 @@ static thr_index *build(thr_context *context, const char *dir, const float *rows
     thr_index *index = NULL;
     test_remove_directory(dir);
     options.cells = cells;
-    expect_ok(build_rows(context, dir, rows, n, DIMS, &options, &error));
-    expect_ok(thr_index_open(context, dir, &index, &error));
-    expect_ok(thr_index_verify(index, &error));
+    expect_ok(build_rows(context, dir, rows, n, DIMS, &options, &err));
+    expect_ok(thr_index_open(context, dir, &index, &err));
+    expect_ok(thr_index_verify(index, &err));
     return index;
 }
 
@@ -44,7 +42,7 @@ typedef struct answer {
 
 static void search(thr_index *index, const float *queries, const thr_search_options *options, answer *out) {
     const thr_matrix matrix = thr_matrix_f32(queries, QUERIES, DIMS);
-    expect_ok(thr_index_search(index, &matrix, K, options, out->ids, out->scores, &error));
+    expect_ok(thr_index_search(index, &matrix, K, options, out->ids, out->scores, &err));
 }
 
 /* Exact, with all items as survivors, and with recall 1: the same answers, and the same items within a radius. */
@@ -63,15 +61,15 @@ static void expect_same_answers(thr_index *a, thr_index *b, const float *queries
     const thr_matrix matrix = thr_matrix_f32(queries, QUERIES, DIMS);
     thr_search_options_init(&options);
     options.recall = 1;
-    expect_ok(thr_index_search_radius(a, &matrix, with->scores[K - 1], &options, &x, &error));
-    expect_ok(thr_index_search_radius(b, &matrix, with->scores[K - 1], &options, &y, &error));
+    expect_ok(thr_index_search_radius(a, &matrix, with->scores[K - 1], &options, &x, &err));
+    expect_ok(thr_index_search_radius(b, &matrix, with->scores[K - 1], &options, &y, &err));
     assert_memory_equal(x->offsets, y->offsets, (QUERIES + 1) * sizeof *x->offsets);
     assert_memory_equal(x->scores, y->scores, (size_t)x->offsets[QUERIES] * sizeof *x->scores);
     thr_radius_result_free(x);
     thr_radius_result_free(y);
 }
 
-static void whole_searches_answer_as_without_cells(void **state) {
+TEST(whole_searches_answer_as_without_cells) {
     static const struct {
         thr_metric metric;
         thr_dtype keep;
@@ -80,9 +78,8 @@ static void whole_searches_answer_as_without_cells(void **state) {
                  {THR_METRIC_L2, THR_DTYPE_I8, 3, 1},      {THR_METRIC_COSINE, THR_DTYPE_I8, 2, 2},
                  {THR_METRIC_IP, THR_DTYPE_F32, 1, 1},     {THR_METRIC_L2, THR_DTYPE_F32, 6, 6}};
     float *rows = clustered_rows(3000, 1), *queries = clustered_rows(QUERIES, 2);
-    answer *with = malloc(2 * sizeof *with), *without = with + 1;
-    assert_non_null(with);
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+    answer *with = test_new(2, sizeof *with), *without = with + 1;
+    for (size_t i = 0; i < COUNT_OF(kinds); i++) {
         thr_index_build_options options = build_options(kinds[i].metric, kinds[i].keep, kinds[i].bits);
         options.lead_bits = kinds[i].lead;
         options.segment_rows = i % 2 == 0 ? 0 : 1024;
@@ -92,16 +89,13 @@ static void whole_searches_answer_as_without_cells(void **state) {
         expect_same_answers(a, b, queries, with, without);
         for (uint64_t id = 0; id < 3000; id += 131) {
             float vector[DIMS], other[DIMS];
-            expect_ok(thr_index_vector(a, id, vector, &error));
-            expect_ok(thr_index_vector(b, id, other, &error));
+            expect_ok(thr_index_vector(a, id, vector, &err));
+            expect_ok(thr_index_vector(b, id, other, &err));
             assert_memory_equal(vector, other, sizeof vector);
         }
         thr_index_free(a);
         thr_index_free(b);
     }
-    free(rows);
-    free(queries);
-    free(with);
 }
 
 /* Blocks that a search reads, of all queries. */
@@ -116,10 +110,10 @@ static uint64_t blocks_of(thr_context *context, const thr_index *index, const fl
     thr_search_options_init(&options);
     options.recall = recall;
     thr_index_resolve_recall(index, K, &options);
-    expect_ok(thr_cells_workspace_make(context, &workspace, &error));
-    expect_ok(thr_scan_create(context, &scan, &error));
+    expect_ok(thr_cells_workspace_make(context, &workspace, &err));
+    expect_ok(thr_scan_create(context, &scan, &err));
     assert_true(thr_cells_may_be_skipped(&corpus, &options, &answers));
-    expect_ok(thr_cells_search(scan, workspace, &corpus, &matrix, &options, &answers, &error));
+    expect_ok(thr_cells_search(scan, workspace, &corpus, &matrix, &options, &answers, &err));
     const uint64_t n = thr_cells_blocks_visited(workspace);
     thr_cells_workspace_free(workspace);
     thr_scan_free(scan);
@@ -157,19 +151,17 @@ static double mean_recall(thr_index *index, const float *queries, float recall, 
  * Near items, negated items, unrelated directions; by all metrics, with and without a filter. The standard error of a
  * mean over 240 queries is about .007, and the recall may be short by three of them.
  */
-static void every_kind_of_query_gets_its_recall(void **state) {
+TEST(every_kind_of_query_gets_its_recall) {
     static const thr_metric metrics[] = {THR_METRIC_COSINE, THR_METRIC_IP, THR_METRIC_L2};
     enum { ALL = BATCHES * QUERIES };
     float *rows = clustered_rows(N, 1),
           *queries[3] = {clustered_rows(ALL, 2), clustered_rows(ALL, 3), random_rows(ALL, DIMS, 4)};
-    answer *found = malloc(2 * sizeof *found);
-    assert_non_null(found);
+    answer *found = test_new(2, sizeof *found);
     for (size_t i = 0; i < (size_t)ALL * DIMS; i++)
         queries[1][i] = -queries[1][i];
     for (size_t m = 0; m < 3; m++) {
         thr_index *index = build(*state, DIR_A, rows, N, build_options(metrics[m], THR_DTYPE_F32, 3), CELLS);
-        uint64_t *filter = calloc(N / 64 + 1, sizeof *filter), seed = 5;
-        assert_non_null(filter);
+        uint64_t *filter = test_new(N / 64 + 1, sizeof *filter), seed = 5;
         for (uint64_t i = 0; i < N; i++)
             filter[i / 64] |= (uint64_t)(thr_rng_below(&seed, 4) == 0) << i % 64;
         for (size_t q = 0; q < 3; q++) {
@@ -185,19 +177,14 @@ static void every_kind_of_query_gets_its_recall(void **state) {
         assert_true(blocks_of(*state, index, queries[0], 0.9f) < all / 4 * 3);
         assert_true(blocks_of(*state, index, queries[0], 0.9f) <= blocks_of(*state, index, queries[0], 0.99f));
         thr_index_free(index);
-        free(filter);
     }
-    for (size_t q = 0; q < 3; q++)
-        free(queries[q]);
-    free(rows);
-    free(found);
 }
 
 /*
  * By inner product the shortest words are the best for many negated words, and are far from their centroids, in the
  * centroids' direction.
  */
-static void negated_words_get_their_recall_by_inner_product(void **state) {
+TEST(negated_words_get_their_recall_by_inner_product) {
     enum { WORDS = 30000, WORD_DIMS = 100, NEGATED = 300, NPY_HEADER = 128, TOP = 10 };
     static float queries[NEGATED * WORD_DIMS], truth[NEGATED * TOP], found[NEGATED * TOP];
     static uint64_t ids[NEGATED * TOP];
@@ -205,7 +192,7 @@ static void negated_words_get_their_recall_by_inner_product(void **state) {
     thr_search_options exact, options;
     thr_index *index = NULL;
     size_t size;
-    uint8_t *bytes = test_read_file(THR_SOURCE_DIR "/data/words/words.npy", &size);
+    uint8_t *bytes = test_bytes_of(THR_SOURCE_DIR "/data/words/words.npy", &size);
     assert_int_equal(size, NPY_HEADER + WORDS * WORD_DIMS * sizeof(uint16_t));
     const thr_matrix words = {bytes + NPY_HEADER, WORDS, WORD_DIMS, THR_DTYPE_F16, WORD_DIMS * sizeof(uint16_t)};
     for (uint64_t i = 0; i < NEGATED; i++)
@@ -215,40 +202,38 @@ static void negated_words_get_their_recall_by_inner_product(void **state) {
     const thr_matrix matrix = thr_matrix_f32(queries, NEGATED, WORD_DIMS);
     build_with.cells = 256;
     test_remove_directory(DIR_A);
-    expect_ok(build_matrix(*state, DIR_A, &words, &build_with, &error));
-    expect_ok(thr_index_open(*state, DIR_A, &index, &error));
+    expect_ok(build_matrix(*state, DIR_A, &words, &build_with, &err));
+    expect_ok(thr_index_open(*state, DIR_A, &index, &err));
     thr_search_options_init(&exact);
     thr_search_options_init(&options);
     exact.exact = true;
     options.recall = 0.9f;
     for (uint64_t k = 1; k <= TOP; k *= TOP) {
         size_t n = 0;
-        expect_ok(thr_index_search(index, &matrix, k, &exact, ids, truth, &error));
-        expect_ok(thr_index_search(index, &matrix, k, &options, ids, found, &error));
+        expect_ok(thr_index_search(index, &matrix, k, &exact, ids, truth, &err));
+        expect_ok(thr_index_search(index, &matrix, k, &options, ids, found, &err));
         for (size_t i = 0; i < NEGATED * k; i++)
             n += found[i] >= truth[i / k * k + k - 1];
         assert_true((double)n >= 0.895 * (double)NEGATED * (double)k);
     }
     thr_index_free(index);
-    free(bytes);
 }
 
-static void answers_and_files_have_the_same_bits_everywhere(void **state) {
+TEST(answers_and_files_have_the_same_bits_everywhere) {
     static const thr_isa levels[] = {THR_ISA_BEST, THR_ISA_SCALAR, THR_ISA_BEST};
     static const uint32_t threads[] = {1, 2, 3};
     (void)state;
     float *rows = clustered_rows(N, 1), *queries = clustered_rows(QUERIES, 2);
-    answer *first = malloc(3 * sizeof *first), *other = first + 1, *single = first + 2;
+    answer *first = test_new(3, sizeof *first), *other = first + 1, *single = first + 2;
     uint8_t *bytes = NULL;
     size_t size = 0;
-    assert_non_null(first);
     memset(queries, 0, DIMS * sizeof *queries); /* the first is the zero vector */
     for (size_t i = 0; i < 3; i++) {
         thr_context *context = test_context(threads[i], levels[i], NULL);
         thr_index_build_options options = build_options(THR_METRIC_COSINE, THR_DTYPE_F32, 3);
         thr_index *index = build(context, DIR_A, rows, N, options, CELLS);
         size_t now;
-        uint8_t *file = test_read_file(index->mapped[0].path, &now);
+        uint8_t *file = test_bytes_of(index->mapped[0].path, &now);
         memset(file + offsetof(thr_segment_header, build), 0, sizeof(uint32_t)); /* a random number */
         memset(file + offsetof(thr_segment_header, checksum), 0, sizeof(uint64_t));
         search(index, queries, NULL, i == 0 ? first : other);
@@ -258,29 +243,22 @@ static void answers_and_files_have_the_same_bits_everywhere(void **state) {
         }
         for (uint64_t q = 0; q < QUERIES; q++) {
             const thr_matrix one = thr_matrix_f32(queries + q * DIMS, 1, DIMS);
-            expect_ok(thr_index_search(index, &one, K, NULL, single->ids + q * K, single->scores + q * K, &error));
+            expect_ok(thr_index_search(index, &one, K, NULL, single->ids + q * K, single->scores + q * K, &err));
         }
         assert_memory_equal(first, single, sizeof *first);
-        free(bytes);
         bytes = file;
         size = now;
         thr_index_free(index);
         thr_context_free(context);
     }
-    free(bytes);
-    free(rows);
-    free(queries);
-    free(first);
 }
 
-static void a_second_search_allocates_nothing(void **state) {
-    (void)state;
+TEST(a_second_search_allocates_nothing) {
     float *rows = clustered_rows(N, 1), *queries = clustered_rows(QUERIES, 2);
-    answer *found = malloc(sizeof *found);
+    answer *found = test_new(1, sizeof *found);
     test_memory count = {0};
     thr_context *context = test_context(1, THR_ISA_BEST, &count);
     thr_index *index = build(context, DIR_A, rows, N, build_options(THR_METRIC_IP, THR_DTYPE_F32, 3), CELLS);
-    assert_non_null(found);
     search(index, queries, NULL, found);
     const size_t calls = atomic_load(&count.calls);
     search(index, queries, NULL, found);
@@ -288,55 +266,47 @@ static void a_second_search_allocates_nothing(void **state) {
     thr_index_free(index);
     thr_context_free(context);
     assert_int_equal(atomic_load(&count.live), 0);
-    free(rows);
-    free(queries);
-    free(found);
 }
 
 /* Fewer items than k pass; some cells have none of them; none pass at all. */
 /* A search whose memory was not enough leaves nothing that misleads the next one. */
-static void a_search_works_after_one_without_memory(void **state) {
-    (void)state;
+TEST(a_search_works_after_one_without_memory) {
     test_memory memory = {0};
     thr_context *context = test_context(1, THR_ISA_BEST, &memory);
     float *rows = clustered_rows(N, 1);
     thr_search_options options;
     thr_search_options_init(&options);
     options.recall = 0.9f;
-    answer *found = malloc(2 * sizeof *found);
-    assert_non_null(found);
+    answer *found = test_new(2, sizeof *found);
     thr_index *index = build(context, DIR_A, rows, N, build_options(THR_METRIC_L2, THR_DTYPE_F32, 3), CELLS);
     search(index, rows, &options, &found[1]);
     thr_index_free(index);
     test_oom oom = test_oom_start(&memory);
     while (test_oom_next(&oom)) {
         const thr_matrix matrix = thr_matrix_f32(rows, QUERIES, DIMS);
-        expect_ok(thr_index_open(context, DIR_A, &index, &error));
+        expect_ok(thr_index_open(context, DIR_A, &index, &err));
         test_oom_arm(&oom);
-        const thr_status status = thr_index_search(index, &matrix, K, &options, found->ids, found->scores, &error);
-        (void)test_oom_check(&oom, status, &error, NULL);
+        const thr_status status = thr_index_search(index, &matrix, K, &options, found->ids, found->scores, &err);
+        (void)test_oom_check(&oom, status, &err, NULL);
         search(index, rows, &options, found);
         assert_memory_equal(found, &found[1], sizeof *found);
         thr_index_free(index);
     }
     assert_true(oom.n_failed > 20);
-    free(found);
-    free(rows);
     thr_context_free(context);
 }
 
-static void few_items_may_be_allowed(void **state) {
+TEST(few_items_may_be_allowed) {
     float *rows = clustered_rows(N, 1), *queries = clustered_rows(QUERIES, 2);
     thr_index *index = build(*state, DIR_A, rows, N, build_options(THR_METRIC_COSINE, THR_DTYPE_F32, 3), CELLS);
-    uint64_t *filter = calloc(N / 64 + 1, sizeof *filter), ids[] = {5, 6, 700};
-    answer *found = malloc(sizeof *found);
+    uint64_t *filter = test_new(N / 64 + 1, sizeof *filter), ids[] = {5, 6, 700};
+    answer *found = test_new(1, sizeof *found);
     thr_search_options options;
-    assert_true(filter != NULL && found != NULL);
     thr_search_options_init(&options);
     options.filter = filter;
     options.filter_bits = N;
     for (size_t n = 0; n <= 3; n += 3) {
-        expect_ok(thr_bitmap_from_ids(index, ids, n, filter, &error));
+        expect_ok(thr_bitmap_from_ids(index, ids, n, filter, &err));
         search(index, queries, &options, found);
         for (size_t q = 0; q < QUERIES; q++)
             for (size_t i = 0; i < K; i++) {
@@ -345,39 +315,33 @@ static void few_items_may_be_allowed(void **state) {
             }
     }
     thr_index_free(index);
-    free(filter);
-    free(found);
-    free(rows);
-    free(queries);
 }
 
 static thr_status build_status(thr_context *context, const float *rows, uint64_t n, uint32_t n_dims,
                                const thr_index_build_options *options) {
     test_remove_directory(DIR_A);
-    return build_rows(context, DIR_A, rows, n, n_dims, options, &error);
+    return build_rows(context, DIR_A, rows, n, n_dims, options, &err);
 }
 
-static void what_cannot_be_built_is_refused(void **state) {
+TEST(what_cannot_be_built_is_refused) {
     float *rows = random_rows(200, DIMS, 1);
     thr_index_build_options options = build_options(THR_METRIC_IP, THR_DTYPE_F32, 3);
     options.cells = 201;
-    expect_status(build_status(*state, rows, 200, DIMS, &options), THR_EINVAL);
+    expect_error(build_status(*state, rows, 200, DIMS, &options), THR_EINVAL, NULL);
     options.cells = 65537;
-    expect_status(build_status(*state, rows, 200, DIMS, &options), THR_EINVAL);
+    expect_error(build_status(*state, rows, 200, DIMS, &options), THR_EINVAL, NULL);
     options.cells = 10;
     options.keep = THR_DTYPE_NONE;
-    expect_status(build_status(*state, rows, 200, DIMS, &options), THR_EUNSUPPORTED);
+    expect_error(build_status(*state, rows, 200, DIMS, &options), THR_EUNSUPPORTED, NULL);
     options.keep = THR_DTYPE_F32;
     for (uint64_t n = 199; n <= 201; n += 2) {
         catalogue c = draw_items(n, 1);
         options.features = &c.items;
-        expect_status(build_status(*state, rows, 200, DIMS, &options), THR_EDIM);
-        free_items(&c);
+        expect_error(build_status(*state, rows, 200, DIMS, &options), THR_EDIM, NULL);
     }
     options.features = NULL;
     rows[777] = NAN;
-    expect_status(build_status(*state, rows, 200, DIMS, &options), THR_ERANGE);
-    free(rows);
+    expect_error(build_status(*state, rows, 200, DIMS, &options), THR_ERANGE, NULL);
 }
 
 static void expect_choice(thr_cells_choice measured, thr_cells_choice expected) {
@@ -390,7 +354,7 @@ static void expect_choice(thr_cells_choice measured, thr_cells_choice expected) 
  * An index of clustered rows gets cells that its searches need few of; one of isotropic rows has none, since searches
  * would read nearly all of them, and one of few rows tries none. The choice does not depend on the threads.
  */
-static void auto_chooses_cells_where_they_are_faster(void **state) {
+TEST(auto_chooses_cells_where_they_are_faster) {
     enum { MANY = 100000, FEW = 4000 };
     thr_context *single = test_context(1, THR_ISA_BEST, NULL);
     float *clustered = clustered_rows(MANY, 1), *isotropic = random_rows(MANY, DIMS, 2);
@@ -413,21 +377,18 @@ static void auto_chooses_cells_where_they_are_faster(void **state) {
         assert_int_equal(choices[i].kept, cases[i].kept);
         assert_int_equal(thr_index_get_cells(index).n_cells, cases[i].kept ? choices[i].n_cells : 0);
         assert_int_equal(count_files(DIR_A, ".seg", NULL), 1);
-        expect_ok(thr_index_measure_cells(index, &measured, &error));
+        expect_ok(thr_index_measure_cells(index, &measured, &err));
         expect_choice(measured, cases[i].kept ? choices[i] : (thr_cells_choice){0});
         thr_index_free(index);
     }
     assert_true(choices[0].read < 0.2f && choices[0].speed > 1);
     assert_true(choices[2].read > 0.4f && choices[2].speed < 1);
     expect_choice(choices[1], choices[0]);
-    free(clustered);
-    free(isotropic);
     thr_context_free(single);
 }
 
 /* However fast they are, auto keeps no cells with which searches find clearly less than they promise. */
-static void auto_refuses_cells_that_miss_the_promise(void **state) {
-    (void)state;
+TEST(auto_refuses_cells_that_miss_the_promise) {
     thr_cells_choice measured = {.n_cells = 64, .speed = 3};
     assert_true(thr_index_cells_are_worth(&measured));
     measured.short_by = 0.0049f;
@@ -439,7 +400,7 @@ static void auto_refuses_cells_that_miss_the_promise(void **state) {
 }
 
 /* Without vectors cells are impossible, with features they are for some searches only: auto makes none. */
-static void auto_accepts_what_has_no_cells(void **state) {
+TEST(auto_accepts_what_has_no_cells) {
     enum { MANY = 100000 };
     float *rows = clustered_rows(MANY, 1);
     catalogue c = draw_items(MANY, 1);
@@ -455,8 +416,6 @@ static void auto_accepts_what_has_no_cells(void **state) {
         assert_true(thr_index_get_cells(index).n_cells == 0 && choice.n_cells == 0 && !choice.kept);
         thr_index_free(index);
     }
-    free_items(&c);
-    free(rows);
 }
 
 /* ------------------------------------------------------------------------------------------------ features */
@@ -490,11 +449,6 @@ static void make_ads(thr_context *context, uint64_t n, thr_index_build_options o
 static void free_ads(ads *made) {
     thr_index_free(made->with);
     thr_index_free(made->without);
-    free_items(&made->items);
-    free(made->rows);
-    free(made->queries);
-    free(made->bids);
-    free(made->offsets);
 }
 
 /* An item's value for query q. */
@@ -541,8 +495,8 @@ static void expect_right_values(const ads *made, thr_metric metric) {
         options.exact = way / 2 == 0;
         options.n_survivors = options.n_candidates = way / 2 == 1 ? 2000 : 0;
         options.recall = way / 2 == 2 ? 0.9f : options.recall;
-        expect_ok(thr_index_search(made->with, &queries, K, &options, ids[0], values[0], &error));
-        expect_ok(thr_index_search(made->without, &queries, K, &options, ids[1], values[1], &error));
+        expect_ok(thr_index_search(made->with, &queries, K, &options, ids[0], values[0], &err));
+        expect_ok(thr_index_search(made->without, &queries, K, &options, ids[1], values[1], &err));
         /* codes differ, so other searches have other candidates */
         for (int i = 0; i < 2; i++)
             expect_best_values(made, metric, way % 2 == 1, options.exact ? 0 : N_QUERIES * K / 10, ids[i], values[i]);
@@ -553,7 +507,7 @@ static void expect_right_values(const ads *made, thr_metric metric) {
     }
 }
 
-static void searches_with_features_find_the_best_values(void **state) {
+TEST(searches_with_features_find_the_best_values) {
     static const thr_metric metrics[] = {THR_METRIC_COSINE, THR_METRIC_IP, THR_METRIC_L2};
     for (size_t i = 0; i < 3; i++) {
         thr_index_build_options options = build_options(metrics[i], THR_DTYPE_F32, 3);
@@ -571,8 +525,8 @@ static void searches_with_features_find_the_best_values(void **state) {
             const thr_hits_queries some = {1, ends, three, NULL};
             float shares[3];
             uint8_t here[3], there[3];
-            expect_ok(thr_hits_explain(thr_index_hits(made.with), id, &some, 0, shares, here, &error));
-            expect_ok(thr_hits_explain(thr_index_hits(made.without), id, &some, 0, shares, there, &error));
+            expect_ok(thr_hits_explain(thr_index_hits(made.with), id, &some, 0, shares, here, &err));
+            expect_ok(thr_hits_explain(thr_index_hits(made.without), id, &some, 0, shares, there, &err));
             assert_memory_equal(here, there, sizeof here);
         }
         free_ads(&made);
@@ -580,18 +534,17 @@ static void searches_with_features_find_the_best_values(void **state) {
 }
 
 /* Without words bids and offsets do not count, so cells are skipped, with a target and without. */
-static void searches_without_features_skip_cells(void **state) {
+TEST(searches_without_features_skip_cells) {
     static const thr_metric metrics[] = {THR_METRIC_COSINE, THR_METRIC_IP, THR_METRIC_L2};
-    answer *found = malloc(2 * sizeof *found);
-    assert_non_null(found);
+    answer *found = test_new(2, sizeof *found);
     for (size_t m = 0; m < 3; m++) {
         ads made;
         make_ads(*state, N, build_options(metrics[m], THR_DTYPE_F32, 3), CELLS, &made);
         thr_hits_target *targets[2] = {NULL, NULL};
         thr_search_options options;
         thr_search_options_init(&options);
-        expect_ok(thr_hits_target_create(thr_index_hits(made.with), "2 AND NOT 4", &targets[0], &error));
-        expect_ok(thr_hits_target_create(thr_index_hits(made.without), "2 AND NOT 4", &targets[1], &error));
+        expect_ok(thr_hits_target_create(thr_index_hits(made.with), "2 AND NOT 4", &targets[0], &err));
+        expect_ok(thr_hits_target_create(thr_index_hits(made.without), "2 AND NOT 4", &targets[1], &err));
         for (int target = 0; target < 2; target++) {
             size_t n = 0;
             options.exact = true;
@@ -621,7 +574,6 @@ static void searches_without_features_skip_cells(void **state) {
         thr_hits_target_free(targets[1]);
         free_ads(&made);
     }
-    free(found);
 }
 
 /* Item i of the table below: found by its name, with its features, vector and id (NULL: none was given). */
@@ -639,15 +591,15 @@ static void expect_item(thr_index *index, uint64_t i, const float *row, const ui
     assert_true(thr_hits_find(hits, name, &id) && thr_hits_feature(hits, word, &feature));
     assert_string_equal(thr_hits_name(hits, id), name);
     assert_true(given == NULL || id == *given);
-    expect_ok(thr_hits_explain(hits, id, &one, 0, &share, &matched, &error));
+    expect_ok(thr_hits_explain(hits, id, &one, 0, &share, &matched, &err));
     assert_int_equal(matched, 1);
-    expect_ok(thr_index_vector(index, id, vector, &error));
+    expect_ok(thr_index_vector(index, id, vector, &err));
     for (uint32_t d = 0; d < DIMS; d++)
         assert_true(fabsf(vector[d] - row[d]) <= 1e-3f * (1 + fabsf(vector[d])));
 }
 
 /* Names of a table become those of the items; beside given ids they stay with the posting lists. */
-static void names_and_words_of_a_table_stay_with_their_items(void **state) {
+TEST(names_and_words_of_a_table_stay_with_their_items) {
     enum { FEW = 700 };
     static const char table[] = "index-cells.tsv";
     float *rows = clustered_rows(FEW, 1);
@@ -672,13 +624,12 @@ static void names_and_words_of_a_table_stay_with_their_items(void **state) {
         thr_index_free(index);
     }
     (void)unlink(table);
-    free(rows);
 }
 
 /* ------------------------------------------------------------------------------------------------ odd and wrong */
 
 /* As many cells as items, equal items, zeros, 1 and 2,000 dimensions: sound indexes with right answers. */
-static void odd_items_have_right_answers(void **state) {
+TEST(odd_items_have_right_answers) {
     static const uint32_t dims[] = {1, 9, 2000};
     for (size_t d = 0; d < 3; d++)
         for (int kind = 0; kind < 3; kind++)
@@ -695,21 +646,20 @@ static void odd_items_have_right_answers(void **state) {
                 if (kind == 2)
                     memset(rows, 0, (size_t)(few - 1) * dims[d] * sizeof *rows);
                 expect_ok(build_status(*state, rows, few, dims[d], &options));
-                expect_ok(thr_index_open(*state, DIR_A, &index, &error));
-                expect_ok(thr_index_verify(index, &error));
+                expect_ok(thr_index_open(*state, DIR_A, &index, &err));
+                expect_ok(thr_index_verify(index, &err));
                 const thr_matrix query = thr_matrix_f32(rows + (uint64_t)(few - 1) * dims[d], 1, dims[d]);
-                expect_ok(thr_index_search(index, &query, K, NULL, ids, scores, &error));
+                expect_ok(thr_index_search(index, &query, K, NULL, ids, scores, &err));
                 double best = -INFINITY;
                 for (uint64_t i = 0; i < few; i++)
                     best = fmax(best, naive_score((thr_metric)metric, query.data, rows + i * dims[d], dims[d]));
                 assert_true(fabs((double)scores[0] - best) <= 1e-4 * (1 + fabs(best)));
                 thr_index_free(index);
-                free(rows);
             }
 }
 
 /* Damage with right checksums: a cell table that is cut or overlaps does not open, a wrong number is found. */
-static void wrong_cells_are_found(void **state) {
+TEST(wrong_cells_are_found) {
     for (int kind = 0; kind < 10; kind++) {
         float *rows = clustered_rows(500, 1);
         thr_index *index = build(*state, DIR_A, rows, 500, build_options(THR_METRIC_L2, THR_DTYPE_F32, 3), 5);
@@ -721,7 +671,7 @@ static void wrong_cells_are_found(void **state) {
         size_t size;
         assert_int_equal(count_files(DIR_A, ".seg", path), 1);
         thr_index_free(index);
-        uint8_t *bytes = test_read_file(path, &size);
+        uint8_t *bytes = test_bytes_of(path, &size);
         thr_cell *second = (thr_cell *)(void *)(bytes + cells) + 1;
         if (kind == 0)
             second->first = 0;
@@ -741,27 +691,13 @@ static void wrong_cells_are_found(void **state) {
             second->radius = INFINITY;
         test_write_file(path, bytes, size);
         reseal_index(*state, DIR_A);
-        const thr_status status = thr_index_open(*state, DIR_A, &index, &error);
+        const thr_status status = thr_index_open(*state, DIR_A, &index, &err);
         assert_int_equal(status, kind >= 2 && kind <= 4 ? THR_OK : THR_ECORRUPT);
         if (status == THR_OK)
-            expect_status(thr_index_verify(index, &error), THR_ECORRUPT);
+            expect_error(thr_index_verify(index, &err), THR_ECORRUPT, NULL);
         if (status == THR_OK)
             thr_index_free(index);
-        free(bytes);
-        free(rows);
     }
-}
-
-static int make_context(void **state) {
-    *state = test_context(2, THR_ISA_BEST, NULL);
-    return 0;
-}
-
-static int free_context(void **state) {
-    test_remove_directory(DIR_A);
-    test_remove_directory(DIR_B);
-    thr_context_free(*state);
-    return 0;
 }
 
 /* Threads of callers may have little. Sanitizers make frames several times as large. */
@@ -778,8 +714,7 @@ static void *build_with_cells(void *rows) {
     return NULL;
 }
 
-static void a_build_with_cells_needs_little_stack(void **state) {
-    (void)state;
+TEST(a_build_with_cells_needs_little_stack) {
     float *rows = clustered_rows(N, 1);
     pthread_attr_t attributes;
     pthread_t thread;
@@ -788,28 +723,6 @@ static void a_build_with_cells_needs_little_stack(void **state) {
     assert_int_equal(pthread_create(&thread, &attributes, build_with_cells, rows), 0);
     assert_int_equal(pthread_join(thread, NULL), 0);
     pthread_attr_destroy(&attributes);
-    free(rows);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(whole_searches_answer_as_without_cells),
-        cmocka_unit_test(every_kind_of_query_gets_its_recall),
-        cmocka_unit_test(negated_words_get_their_recall_by_inner_product),
-        cmocka_unit_test(answers_and_files_have_the_same_bits_everywhere),
-        cmocka_unit_test(a_second_search_allocates_nothing),
-        cmocka_unit_test(few_items_may_be_allowed),
-        cmocka_unit_test(a_search_works_after_one_without_memory),
-        cmocka_unit_test(what_cannot_be_built_is_refused),
-        cmocka_unit_test(auto_chooses_cells_where_they_are_faster),
-        cmocka_unit_test(auto_refuses_cells_that_miss_the_promise),
-        cmocka_unit_test(auto_accepts_what_has_no_cells),
-        cmocka_unit_test(searches_with_features_find_the_best_values),
-        cmocka_unit_test(searches_without_features_skip_cells),
-        cmocka_unit_test(names_and_words_of_a_table_stay_with_their_items),
-        cmocka_unit_test(odd_items_have_right_answers),
-        cmocka_unit_test(wrong_cells_are_found),
-        cmocka_unit_test(a_build_with_cells_needs_little_stack),
-    };
-    return cmocka_run_group_tests(tests, make_context, free_context);
-}
+TEST_IN_CONTEXT(2, NULL)

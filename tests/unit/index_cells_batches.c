@@ -8,7 +8,6 @@
 
 #include "index/impl.h"
 
-static thr_error error;
 static const char PLACE[] = "index-cells-batches";
 
 enum { N = 8000, MANY = 100000, CELLS = 60, QUERIES = 300, MOST_RESULTS = QUERIES * 40 };
@@ -38,8 +37,6 @@ static int make_rows(void **state) {
 static int free_rows(void **state) {
     (void)state;
     test_remove_directory(PLACE);
-    free(rows);
-    free(queries);
     return 0;
 }
 
@@ -74,22 +71,22 @@ static void search(thr_index *index, const request *r, uint64_t batch, answer *o
         const uint64_t left = r->n_queries - q;
         const thr_matrix some_queries = thr_matrix_f32(queries + q * DIMS, left < batch ? left : batch, DIMS);
         options.n_read = out->n_read + q;
-        expect_ok(thr_index_search(index, &some_queries, r->k, &options, out->ids + q * r->k, out->scores + q * r->k,
-                                   &error));
+        expect_ok(
+            thr_index_search(index, &some_queries, r->k, &options, out->ids + q * r->k, out->scores + q * r->k, &err));
     }
 }
 
 static thr_index *open_index(uint32_t n_threads, thr_context **context) {
     thr_index *index = NULL;
     *context = test_context(n_threads, THR_ISA_BEST, NULL);
-    expect_ok(thr_index_open(*context, PLACE, &index, &error));
+    expect_ok(thr_index_open(*context, PLACE, &index, &err));
     return index;
 }
 
 /* Batches of several sizes, on 1 to 3 threads, have the answers of queries one at a time. */
 static void expect_equal_batches(const request *requests, size_t n_requests) {
     static const uint64_t batches[] = {2, 7, 40, QUERIES};
-    answer *alone = test_array(1, sizeof *alone), *together = test_array(1, sizeof *together);
+    answer *alone = test_new(1, sizeof *alone), *together = test_new(1, sizeof *together);
     for (size_t r = 0; r < n_requests; r++) {
         thr_context *context = NULL;
         thr_index *index = open_index(1, &context);
@@ -106,14 +103,11 @@ static void expect_equal_batches(const request *requests, size_t n_requests) {
         thr_index_free(index);
         thr_context_free(context);
     }
-    free(alone);
-    free(together);
 }
 
 /* ------------------------------------------------------------------------------------------------ tests */
 
-static void batches_have_the_bits_of_single_queries(void **state) {
-    (void)state;
+TEST(batches_have_the_bits_of_single_queries) {
     for (size_t i = 0; i < N_KINDS; i += KINDS_STEP) {
         const request requests[] = {{QUERIES, 10, 0.9f, NULL}, {QUERIES, 1, 0.99f, some}};
         build(&KINDS[i], N);
@@ -122,42 +116,40 @@ static void batches_have_the_bits_of_single_queries(void **state) {
 }
 
 /* With two planes, passes by a least score find more rows than they have memory for at once. */
-static void many_results_have_the_bits_of_single_queries(void **state) {
-    (void)state;
+TEST(many_results_have_the_bits_of_single_queries) {
     build(&(kind){THR_METRIC_L2, THR_DTYPE_F32, 2, 1, 0}, MANY);
     expect_equal_batches((const request[]){{6, MOST_RESULTS / 6, 0.999f, NULL}, {40, 100, 0.99f, some}}, 2);
 }
 
 /* So few items pass that vectors are scored without a screen. */
-static void strict_filters_have_the_bits_of_single_queries(void **state) {
-    (void)state;
+TEST(strict_filters_have_the_bits_of_single_queries) {
     build(&KINDS[1], N);
     expect_equal_batches((const request[]){{QUERIES, 5, 0.95f, few}}, 1);
 }
 
 /* Items that were added have no cells; every query reads their blocks. */
-static void added_items_have_the_bits_of_single_queries(void **state) {
+TEST(added_items_have_the_bits_of_single_queries) {
     const uint64_t with_cells = N - 1000;
     thr_reader *reader = NULL;
     (void)state;
     build(&KINDS[0], with_cells);
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     const thr_matrix more = thr_matrix_f32(rows + with_cells * DIMS, N - with_cells, DIMS);
-    expect_ok(thr_reader_from_matrix(context, &more, &reader, &error));
-    expect_ok(thr_index_add(context, PLACE, reader, NULL, NULL, &error));
+    expect_ok(thr_reader_from_matrix(context, &more, &reader, &err));
+    expect_ok(thr_index_add(context, PLACE, reader, NULL, NULL, &err));
     thr_reader_free(reader);
     thr_context_free(context);
     expect_equal_batches((const request[]){{QUERIES, 10, 0.95f, NULL}}, 1);
 }
 
-static void a_second_batch_allocates_nothing(void **state) {
-    answer *out = test_array(1, sizeof *out);
+TEST(a_second_batch_allocates_nothing) {
+    answer *out = test_new(1, sizeof *out);
     test_memory count = {0};
     thr_index *index = NULL;
     (void)state;
     build(&KINDS[0], N);
     thr_context *context = test_context(1, THR_ISA_BEST, &count);
-    expect_ok(thr_index_open(context, PLACE, &index, &error));
+    expect_ok(thr_index_open(context, PLACE, &index, &err));
     search(index, &(request){QUERIES, 10, 0.95f, NULL}, 40, out);
     const size_t calls = atomic_load(&count.calls);
     search(index, &(request){QUERIES, 10, 0.95f, NULL}, 40, out);
@@ -165,16 +157,6 @@ static void a_second_batch_allocates_nothing(void **state) {
     thr_index_free(index);
     thr_context_free(context);
     assert_int_equal(atomic_load(&count.live), 0);
-    free(out);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(batches_have_the_bits_of_single_queries),
-        cmocka_unit_test(many_results_have_the_bits_of_single_queries),
-        cmocka_unit_test(strict_filters_have_the_bits_of_single_queries),
-        cmocka_unit_test(added_items_have_the_bits_of_single_queries),
-        cmocka_unit_test(a_second_batch_allocates_nothing),
-    };
-    return cmocka_run_group_tests(tests, make_rows, free_rows);
-}
+TEST_GROUP(make_rows, free_rows)

@@ -9,7 +9,6 @@
 #include "index/search/kept_certificates.h"
 #include "index/impl.h"
 
-static thr_error error;
 static const char DIR_A[] = "index-cells-bounds";
 
 #ifdef THR_SANITIZED
@@ -27,7 +26,6 @@ static float *clustered_rows(uint64_t n, uint64_t seed) {
             const float near = centres[i % CENTRES * DIMS + d] + 0.05f * rows[i * DIMS + d];
             rows[i * DIMS + d] = i % 60 == 1 ? rows[i % CENTRES * DIMS + d] : i % 50 == 0 ? rows[i * DIMS + d] : near;
         }
-    free(centres);
     return rows;
 }
 
@@ -50,22 +48,21 @@ static thr_index *build(thr_context *context, const kind *k, const float *rows, 
     options.cells = CELLS;
     options.segment_rows = segment_rows;
     test_remove_directory(DIR_A);
-    expect_ok(build_rows(context, DIR_A, rows, n, DIMS, &options, &error));
+    expect_ok(build_rows(context, DIR_A, rows, n, DIMS, &options, &err));
     if (n_more > 0) {
         const thr_matrix more = thr_matrix_f32(rows + n * DIMS, n_more, DIMS);
         thr_reader *reader = NULL;
-        expect_ok(thr_reader_from_matrix(context, &more, &reader, &error));
-        expect_ok(thr_index_add(context, DIR_A, reader, NULL, NULL, &error));
+        expect_ok(thr_reader_from_matrix(context, &more, &reader, &err));
+        expect_ok(thr_index_add(context, DIR_A, reader, NULL, NULL, &err));
         thr_reader_free(reader);
     }
-    expect_ok(thr_index_open(context, DIR_A, &index, &error));
+    expect_ok(thr_index_open(context, DIR_A, &index, &err));
     return index;
 }
 
 /* One in `step` rows passes. */
 static uint64_t *make_filter(uint64_t n, uint64_t step) {
-    uint64_t *filter = calloc(n / 64 + 1, sizeof *filter);
-    assert_non_null(filter);
+    uint64_t *filter = test_new(n / 64 + 1, sizeof *filter);
     for (uint64_t i = 0; i < n; i += step)
         filter[i / 64] |= UINT64_C(1) << i % 64;
     return filter;
@@ -95,15 +92,15 @@ static void expect_radius(thr_index *index, thr_scan *scan, const float *queries
     const thr_matrix matrix = thr_matrix_f32(queries, QUERIES, DIMS);
     thr_search_options o = *options;
     void *filter;
-    expect_ok(thr_index_restrict(index, &o, &filter, &error));
+    expect_ok(thr_index_restrict(index, &o, &filter, &err));
     const bool rounded = thr_index_scores_are_rounded(index);
     const float accepted = thr_scan_radius_least(index->manifest.metric, DIMS, least);
     float lowered = accepted;
     if (rounded)
-        expect_ok(thr_index_lowered_radius(index, &matrix, accepted, &lowered, &error));
-    expect_ok(thr_scan_radius(scan, &index->corpus, &matrix, lowered, &o, all, &error));
+        expect_ok(thr_index_lowered_radius(index, &matrix, accepted, &lowered, &err));
+    expect_ok(thr_scan_radius(scan, &index->corpus, &matrix, lowered, &o, all, &err));
     if (rounded)
-        expect_ok(thr_index_keep_radius(index, &matrix, accepted, &o, all, &error));
+        expect_ok(thr_index_keep_radius(index, &matrix, accepted, &o, all, &err));
     if (filter != NULL)
         thr_idle_put(&index->root->filters, filter);
     o = *options;
@@ -112,7 +109,7 @@ static void expect_radius(thr_index *index, thr_scan *scan, const float *queries
             const thr_matrix some = thr_matrix_f32(queries + q * DIMS, each, DIMS);
             o.certified = certified;
             memset(certified, 7, sizeof certified);
-            expect_ok(thr_index_search_radius(index, &some, least, &o, &found, &error));
+            expect_ok(thr_index_search_radius(index, &some, least, &o, &found, &err));
             for (uint64_t i = 0; i < each; i++)
                 assert_true(certified[i] == 1 || (rounded && certified[i] == 0));
             expect_same_found(index, found, all + q, what);
@@ -130,7 +127,7 @@ static float score_of(thr_index *index, const float *queries, uint64_t i) {
     thr_search_options options;
     thr_search_options_init(&options);
     options.exact = true;
-    expect_ok(thr_index_search(index, &one, 64, &options, ids, scores, &error));
+    expect_ok(thr_index_search(index, &one, 64, &options, ids, scores, &err));
     return scores[i];
 }
 
@@ -140,9 +137,9 @@ static void expect_all_radii(thr_index *index, const float *queries, const char 
     uint64_t *filters[] = {NULL, make_filter(thr_index_n_rows(index), 3), make_filter(thr_index_n_rows(index), 401)};
     const bool l2 = index->manifest.metric == THR_METRIC_L2;
     thr_scan *scan = NULL;
-    expect_ok(thr_scan_create(index->context, &scan, &error));
+    expect_ok(thr_scan_create(index->context, &scan, &err));
     for (size_t f = 0; f < 3; f++)
-        for (size_t i = 0; i < sizeof least / sizeof *least; i++)
+        for (size_t i = 0; i < COUNT_OF(least); i++)
             for (int exact = 0; exact < 2; exact++) {
                 thr_search_options options;
                 thr_search_options_init(&options);
@@ -154,18 +151,16 @@ static void expect_all_radii(thr_index *index, const float *queries, const char 
                     expect_radius(index, scan, queries, least[i], &options, what);
             }
     thr_scan_free(scan);
-    free(filters[1]);
-    free(filters[2]);
 }
 
-static void radius_searches_find_the_same_rows(void **state) {
+TEST(radius_searches_find_the_same_rows) {
     static const uint32_t threads[] = {1, 3};
     float *rows = clustered_rows(N, 1), *queries = clustered_rows(QUERIES, 2);
     (void)state;
     memset(queries + DIMS, 0, DIMS * sizeof *queries);        /* one is the zero vector */
     memcpy(queries + 2 * DIMS, rows, DIMS * sizeof *queries); /* one is an item */
     for (size_t t = FIRST_THREADS; t < 2; t++)
-        for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        for (size_t k = 0; k < COUNT_OF(kinds); k++) {
             char what[64];
             thr_context *context = test_context(threads[t], THR_ISA_BEST, NULL);
             const uint64_t n = k % 2 == 0 ? N : N - 700;
@@ -175,8 +170,6 @@ static void radius_searches_find_the_same_rows(void **state) {
             thr_index_free(index);
             thr_context_free(context);
         }
-    free(rows);
-    free(queries);
 }
 
 /* The blocks that radius searches read, one query at a time. */
@@ -188,14 +181,14 @@ static uint64_t blocks_of(thr_context *context, const thr_index *index, const fl
     thr_search_options options;
     thr_search_options_init(&options);
     options.recall = 1;
-    expect_ok(thr_cells_bounded_workspace_make(context, &workspace, &error));
-    expect_ok(thr_scan_create(context, &scan, &error));
+    expect_ok(thr_cells_bounded_workspace_make(context, &workspace, &err));
+    expect_ok(thr_scan_create(context, &scan, &err));
     assert_true(thr_cells_have_bounds(&corpus));
     for (size_t q = 0; q < QUERIES; q++) {
         const thr_matrix one = thr_matrix_f32(queries + q * DIMS, 1, DIMS);
         thr_found found = {0};
         const thr_bounded_search search = {scan, workspace, &corpus, &one, &options};
-        expect_ok(thr_cells_radius(&search, least, &found, &error));
+        expect_ok(thr_cells_radius(&search, least, &found, &err));
         n += thr_cells_bounded_blocks_read(workspace);
         thr_scan_found_free(context, &found);
     }
@@ -204,33 +197,31 @@ static uint64_t blocks_of(thr_context *context, const thr_index *index, const fl
     return n;
 }
 
-static void radius_searches_skip_cells(void **state) {
+TEST(radius_searches_skip_cells) {
     static const float least[] = {[THR_METRIC_COSINE] = 0.99f, [THR_METRIC_IP] = 25, [THR_METRIC_L2] = -0.03f};
     float *rows = clustered_rows(N, 1), *queries = clustered_rows(QUERIES, 2);
-    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+    for (size_t k = 0; k < COUNT_OF(kinds); k++) {
         thr_index *index = build(*state, &kinds[k], rows, N, 0, 0);
         const uint64_t n = blocks_of(*state, index, queries, least[kinds[k].metric]), all = (N + 63) / 64 * QUERIES;
         assert_case(n > 0 && n < all / 3 * 2, "kind %d: %d of %d blocks", (int)k, (int)n, (int)all);
         thr_index_free(index);
     }
-    free(rows);
-    free(queries);
 }
 
 /* With a recall below 1: only rows within the radius, and nearly all of them. */
-static void radius_searches_keep_their_recall(void **state) {
+TEST(radius_searches_keep_their_recall) {
     float *rows = clustered_rows(N, 1), *queries = clustered_rows(QUERIES, 2);
     const thr_matrix matrix = thr_matrix_f32(queries, QUERIES, DIMS);
-    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+    for (size_t k = 0; k < COUNT_OF(kinds); k++) {
         thr_index *index = build(*state, &kinds[k], rows, N, 0, 0);
         thr_radius_result *found, *all;
         thr_search_options options;
         const float least = score_of(index, queries + 4 * DIMS, 40);
         thr_search_options_init(&options);
         options.recall = 1;
-        expect_ok(thr_index_search_radius(index, &matrix, least, &options, &all, &error));
+        expect_ok(thr_index_search_radius(index, &matrix, least, &options, &all, &err));
         options.recall = 0.9f;
-        expect_ok(thr_index_search_radius(index, &matrix, least, &options, &found, &error));
+        expect_ok(thr_index_search_radius(index, &matrix, least, &options, &found, &err));
         const uint64_t n = found->offsets[QUERIES], n_all = all->offsets[QUERIES];
         uint64_t n_within = 0; /* a recall of 1 also finds rows whose given vectors may be within the radius */
         for (uint64_t i = 0; i < n_all; i++)
@@ -243,12 +234,10 @@ static void radius_searches_keep_their_recall(void **state) {
         thr_radius_result_free(all);
         thr_index_free(index);
     }
-    free(rows);
-    free(queries);
 }
 
 /* A search that fails for want of memory does not change the answers of the next one. */
-static void radius_searches_work_after_one_without_memory(void **state) {
+TEST(radius_searches_work_after_one_without_memory) {
     test_memory memory = {0};
     thr_context *context = test_context(1, THR_ISA_BEST, &memory);
     float *rows = clustered_rows(N, 1);
@@ -263,11 +252,11 @@ static void radius_searches_work_after_one_without_memory(void **state) {
     thr_index_free(index);
     test_oom oom = test_oom_start(&memory);
     while (test_oom_next(&oom)) {
-        expect_ok(thr_index_open(context, DIR_A, &index, &error));
+        expect_ok(thr_index_open(context, DIR_A, &index, &err));
         test_oom_arm(&oom);
-        const thr_status status = thr_index_search_radius(index, &matrix, least, &options, &found, &error);
-        (void)test_oom_check(&oom, status, &error, NULL);
-        expect_ok(thr_index_search_radius(index, &matrix, least, &options, &again, &error));
+        const thr_status status = thr_index_search_radius(index, &matrix, least, &options, &found, &err);
+        (void)test_oom_check(&oom, status, &err, NULL);
+        expect_ok(thr_index_search_radius(index, &matrix, least, &options, &again, &err));
         assert_true(again->offsets[3] >= 40 && (status != THR_OK || found->offsets[3] == again->offsets[3]));
         thr_radius_result_free(found);
         thr_radius_result_free(again);
@@ -275,7 +264,6 @@ static void radius_searches_work_after_one_without_memory(void **state) {
     }
     assert_true(oom.n_failed > 10);
     thr_context_free(context);
-    free(rows);
 }
 
 /* ------------------------------------------------------------------------------------------------ the best k */
@@ -296,8 +284,8 @@ static void expect_best(thr_index *index, thr_scan *scan, const float *queries, 
     uint8_t certified[QUERIES];
     void *filter;
     const thr_answers answers = {.k = k, .ids = all.ids, .scores = all.scores, .least_scores = o.least_scores};
-    expect_ok(thr_index_restrict(index, &o, &filter, &error));
-    expect_ok(thr_scan_search(scan, &index->corpus, &matrix, &o, &answers, &error));
+    expect_ok(thr_index_restrict(index, &o, &filter, &err));
+    expect_ok(thr_scan_search(scan, &index->corpus, &matrix, &o, &answers, &err));
     if (filter != NULL)
         thr_idle_put(&index->root->filters, filter);
     thr_index_rows_to_ids(index, all.ids, QUERIES * k);
@@ -310,7 +298,7 @@ static void expect_best(thr_index *index, thr_scan *scan, const float *queries, 
             o.certified = certified + q;
             o.n_read = found.n_read + q;
             o.least_scores = options->least_scores == NULL ? NULL : options->least_scores + q;
-            expect_ok(thr_index_search(index, &some, k, &o, found.ids + q * k, found.scores + q * k, &error));
+            expect_ok(thr_index_search(index, &some, k, &o, found.ids + q * k, found.scores + q * k, &err));
         }
         for (uint64_t q = 0; q < QUERIES; q++) {
             assert_true(certified[q] == 1 || (certified[q] == 0 && thr_index_scores_are_rounded(index)));
@@ -328,7 +316,7 @@ static void expect_all_best(thr_index *index, const float *queries, const char *
     uint64_t *filters[] = {NULL, make_filter(n, 3), make_filter(n, 401), make_filter(n, n)};
     float least[2][QUERIES];
     thr_scan *scan = NULL;
-    expect_ok(thr_scan_create(index->context, &scan, &error));
+    expect_ok(thr_scan_create(index->context, &scan, &err));
     for (size_t q = 0; q < QUERIES; q++) {
         least[0][q] = q % 3 == 0 ? -INFINITY : score_of(index, queries + q * DIMS, q % 60);
         least[1][q] = nextafterf(score_of(index, queries + q * DIMS, 0), INFINITY);
@@ -348,11 +336,9 @@ static void expect_all_best(thr_index *index, const float *queries, const char *
                 expect_best(index, scan, queries, ks[i], &options, what);
             }
     thr_scan_free(scan);
-    for (size_t f = 1; f < 4; f++)
-        free(filters[f]);
 }
 
-static void exact_searches_have_the_same_answers(void **state) {
+TEST(exact_searches_have_the_same_answers) {
     static const uint32_t threads[] = {1, 3};
     float *rows = clustered_rows(N, 1), *queries = clustered_rows(QUERIES, 2);
     (void)state;
@@ -361,7 +347,7 @@ static void exact_searches_have_the_same_answers(void **state) {
     for (size_t d = 0; d < DIMS; d++)
         queries[3 * DIMS + d] *= -1;
     for (size_t t = FIRST_THREADS; t < 2; t++)
-        for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        for (size_t k = 0; k < COUNT_OF(kinds); k++) {
             char what[64];
             thr_context *context = test_context(threads[t], THR_ISA_BEST, NULL);
             const uint64_t n = k % 2 == 0 ? N : N - 700;
@@ -371,28 +357,25 @@ static void exact_searches_have_the_same_answers(void **state) {
             thr_index_free(index);
             thr_context_free(context);
         }
-    free(rows);
-    free(queries);
 }
 
 /* Each item occurs 40 times, in cells that are single points: ties of the k-th score are decided by the row. */
-static void equal_items_are_ordered_by_row(void **state) {
+TEST(equal_items_are_ordered_by_row) {
     enum { DISTINCT = N / 40 };
     float *rows = random_rows(N, DIMS, 3);
     for (uint64_t i = DISTINCT; i < N; i++)
         memcpy(rows + i * DIMS, rows + i % DISTINCT * DIMS, DIMS * sizeof *rows);
-    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+    for (size_t k = 0; k < COUNT_OF(kinds); k++) {
         thr_index *index = build(*state, &kinds[k], rows, N, 0, k % 2 == 0 ? 0 : 2048);
         expect_all_best(index, rows, "equal items");
         thr_index_free(index);
     }
-    free(rows);
 }
 
 /* The share of the rows that exact searches score. */
-static void exact_searches_skip_cells(void **state) {
+TEST(exact_searches_skip_cells) {
     float *rows = clustered_rows(N, 1), *queries = clustered_rows(QUERIES, 2);
-    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+    for (size_t k = 0; k < COUNT_OF(kinds); k++) {
         thr_index *index = build(*state, &kinds[k], rows, N, 0, 0);
         uint64_t n_read[QUERIES], ids[QUERIES], n = 0;
         thr_search_options options;
@@ -401,17 +384,15 @@ static void exact_searches_skip_cells(void **state) {
         for (uint64_t q = 0; q < QUERIES; q++) {
             const thr_matrix one = thr_matrix_f32(queries + q * DIMS, 1, DIMS);
             options.n_read = &n_read[q];
-            expect_ok(thr_index_search(index, &one, 1, &options, &ids[q], NULL, &error));
+            expect_ok(thr_index_search(index, &one, 1, &options, &ids[q], NULL, &err));
             n += n_read[q];
         }
         assert_case(n > 0 && n < (uint64_t)N * QUERIES / 5 * 4, "kind %d: %d of %d rows", (int)k, (int)n, N * QUERIES);
         thr_index_free(index);
     }
-    free(rows);
-    free(queries);
 }
 
-static void a_second_exact_search_allocates_nothing(void **state) {
+TEST(a_second_exact_search_allocates_nothing) {
     test_memory count = {0};
     thr_context *context = test_context(1, THR_ISA_BEST, &count);
     float *rows = clustered_rows(N, 1), *queries = clustered_rows(QUERIES, 2);
@@ -422,18 +403,16 @@ static void a_second_exact_search_allocates_nothing(void **state) {
     (void)state;
     thr_search_options_init(&options);
     options.exact = true;
-    expect_ok(thr_index_search(index, &matrix, 10, &options, ids, NULL, &error));
+    expect_ok(thr_index_search(index, &matrix, 10, &options, ids, NULL, &err));
     const size_t calls = atomic_load(&count.calls);
-    expect_ok(thr_index_search(index, &matrix, 10, &options, ids, NULL, &error));
+    expect_ok(thr_index_search(index, &matrix, 10, &options, ids, NULL, &err));
     assert_int_equal(atomic_load(&count.calls), calls);
     thr_index_free(index);
     thr_context_free(context);
     assert_int_equal(atomic_load(&count.live), 0);
-    free(rows);
-    free(queries);
 }
 
-static void exact_searches_work_after_one_without_memory(void **state) {
+TEST(exact_searches_work_after_one_without_memory) {
     test_memory memory = {0};
     thr_context *context = test_context(1, THR_ISA_BEST, &memory);
     float *rows = clustered_rows(N, 1);
@@ -447,30 +426,16 @@ static void exact_searches_work_after_one_without_memory(void **state) {
     thr_index_free(index);
     test_oom oom = test_oom_start(&memory);
     while (test_oom_next(&oom)) {
-        expect_ok(thr_index_open(context, DIR_A, &index, &error));
+        expect_ok(thr_index_open(context, DIR_A, &index, &err));
         test_oom_arm(&oom);
-        const thr_status status = thr_index_search(index, &matrix, 10, &options, ids, NULL, &error);
-        (void)test_oom_check(&oom, status, &error, NULL);
-        expect_ok(thr_index_search(index, &matrix, 10, &options, again, NULL, &error));
+        const thr_status status = thr_index_search(index, &matrix, 10, &options, ids, NULL, &err);
+        (void)test_oom_check(&oom, status, &err, NULL);
+        expect_ok(thr_index_search(index, &matrix, 10, &options, again, NULL, &err));
         assert_true(again[0] == 0 && (status != THR_OK || memcmp(ids, again, sizeof ids) == 0));
         thr_index_free(index);
     }
     assert_true(oom.n_failed > 10);
     thr_context_free(context);
-    free(rows);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(radius_searches_find_the_same_rows),
-        cmocka_unit_test(radius_searches_skip_cells),
-        cmocka_unit_test(radius_searches_keep_their_recall),
-        cmocka_unit_test(radius_searches_work_after_one_without_memory),
-        cmocka_unit_test(exact_searches_have_the_same_answers),
-        cmocka_unit_test(equal_items_are_ordered_by_row),
-        cmocka_unit_test(exact_searches_skip_cells),
-        cmocka_unit_test(a_second_exact_search_allocates_nothing),
-        cmocka_unit_test(exact_searches_work_after_one_without_memory),
-    };
-    return test_run_in_directory(tests, 2, DIR_A);
-}
+TEST_IN_CONTEXT(2, DIR_A)

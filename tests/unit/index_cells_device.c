@@ -11,7 +11,6 @@
 #include "index/impl.h"
 #include "index/search/kept_certificates.h"
 
-static thr_error error;
 static test_emulator emulator;
 static const char PLACE[] = "index-cells-device";
 
@@ -30,8 +29,6 @@ static int make_rows(void **state) {
 static int free_rows(void **state) {
     (void)state;
     test_remove_directory(PLACE);
-    free(rows);
-    free(queries);
     return 0;
 }
 
@@ -47,10 +44,10 @@ static thr_index *open_on(const char *device, thr_context **context) {
     thr_context_options_init(&options);
     options.n_threads = 2;
     options.device = device;
-    expect_ok(thr_context_create(&options, context, &error));
+    expect_ok(thr_context_create(&options, context, &err));
     if (strcmp(device, "auto") == 0)
         (*context)->gpus->wake_up = -1;
-    expect_ok(thr_index_open(*context, PLACE, &index, &error));
+    expect_ok(thr_index_open(*context, PLACE, &index, &err));
     return index;
 }
 
@@ -81,14 +78,14 @@ static thr_status try_search(thr_index *index, const request *r, answer *out) {
     options.n_read = out->n_read;
     memset(out, 0, sizeof *out);
     assert_true(r->n_queries * r->k <= MOST_ANSWERS);
-    return thr_index_search(index, &matrix, r->k, &options, out->ids, out->scores, &error);
+    return thr_index_search(index, &matrix, r->k, &options, out->ids, out->scores, &err);
 }
 
 /* What the CPU answers; to be freed. */
 static answer *on_cpu(const request *r) {
     thr_context *context = NULL;
     thr_index *index = open_on("cpu", &context);
-    answer *out = test_array(1, sizeof *out);
+    answer *out = test_new(1, sizeof *out);
     expect_ok(try_search(index, r, out));
     close_all(index, context);
     return out;
@@ -96,20 +93,17 @@ static answer *on_cpu(const request *r) {
 
 /* Search with the same answer as the CPU; whether GPUs ran kernels for it. */
 static bool search_as_cpu(thr_index *index, const request *r) {
-    answer *wanted = on_cpu(r), *got = test_array(1, sizeof *got);
+    answer *wanted = on_cpu(r), *got = test_new(1, sizeof *got);
     const uint64_t before = emulator.launches();
     expect_ok(try_search(index, r, got));
     const bool launched = emulator.launches() > before;
     assert_memory_equal(got, wanted, sizeof *got);
-    free(wanted);
-    free(got);
     return launched;
 }
 
 /* ------------------------------------------------------------------------------------------------ answers */
 
-static void all_kinds_of_codes_have_the_cpus_bits(void **state) {
-    (void)state;
+TEST(all_kinds_of_codes_have_the_cpus_bits) {
     static const char *const devices[] = {"cuda:0", "cuda", "cuda:1,2"};
     static const uint64_t batches[] = {1, 3, 9, 64};
     uint64_t filter[N / 64 + 1] = {0}, seed = 5;
@@ -132,8 +126,7 @@ static void all_kinds_of_codes_have_the_cpus_bits(void **state) {
 }
 
 /* More queries than are searched at once. */
-static void large_batches_have_the_cpus_bits(void **state) {
-    (void)state;
+TEST(large_batches_have_the_cpus_bits) {
     thr_context *context = NULL;
     build(&KINDS[0], rows, N, 60);
     thr_index *index = open_on("cuda", &context);
@@ -142,8 +135,7 @@ static void large_batches_have_the_cpus_bits(void **state) {
 }
 
 /* So few items pass that vectors are scored without a screen, and that cells have none. */
-static void strict_filters_have_the_cpus_bits(void **state) {
-    (void)state;
+TEST(strict_filters_have_the_cpus_bits) {
     thr_context *context = NULL;
     build(&KINDS[3], rows, N, 60);
     thr_index *index = open_on("cuda", &context);
@@ -162,15 +154,14 @@ static void build_and_add(const kind *k, const float *items, uint64_t n_with_cel
     thr_reader *reader = NULL;
     build(k, items, n_with_cells, 60);
     const thr_matrix more = thr_matrix_f32(items + n_with_cells * DIMS, n - n_with_cells, DIMS);
-    expect_ok(thr_reader_from_matrix(context, &more, &reader, &error));
-    expect_ok(thr_index_add(context, PLACE, reader, NULL, NULL, &error));
+    expect_ok(thr_reader_from_matrix(context, &more, &reader, &err));
+    expect_ok(thr_index_add(context, PLACE, reader, NULL, NULL, &err));
     thr_reader_free(reader);
     thr_context_free(context);
 }
 
 /* Some items have no cells. By inner product all blocks are read then. */
-static void items_without_cells_have_the_cpus_bits(void **state) {
-    (void)state;
+TEST(items_without_cells_have_the_cpus_bits) {
     for (int metric = 0; metric < 3; metric++) {
         thr_context *context = NULL;
         build_and_add(&(kind){(thr_metric)metric, THR_DTYPE_F32, 3, 1, 0}, rows, N - 500, N);
@@ -185,8 +176,7 @@ static void items_without_cells_have_the_cpus_bits(void **state) {
  * The pass over the items without cells has so many blocks that its threshold is from a sample; which is too high where
  * the sampled blocks hold the best rows.
  */
-static void sampled_thresholds_have_the_cpus_bits(void **state) {
-    (void)state;
+TEST(sampled_thresholds_have_the_cpus_bits) {
     enum { MANY = 24000, BLOCK = 64, N_BLOCKS = (MANY - N) / BLOCK, N_SAMPLED = N_BLOCKS / 32 };
     float *many = clustered_rows(MANY, 0.2f, 3), *added = many + (size_t)N * DIMS;
     for (int misleads = 0; misleads < 2; misleads++) {
@@ -200,14 +190,13 @@ static void sampled_thresholds_have_the_cpus_bits(void **state) {
         assert_true(search_as_cpu(index, &(request){5, 10, 0.9f, NULL}));
         close_all(index, context);
     }
-    free(many);
 }
 
 /* Compare searches that read all cells, of which GPUs run no part. */
 static void check_all_cells(thr_index *cpu, thr_index *gpu) {
     enum { FEW = 9, K = 10, N_WAYS = 3 };
     bool ranges; /* then certificates are for exact searches, and others skip cells */
-    expect_ok(thr_index_compares_ranges(cpu, &ranges, &error));
+    expect_ok(thr_index_compares_ranges(cpu, &ranges, &err));
     for (int way = 0; way < N_WAYS; way++) {
         const thr_matrix matrix = thr_matrix_f32(queries, FEW, DIMS);
         thr_index *indexes[] = {cpu, gpu};
@@ -222,7 +211,7 @@ static void check_all_cells(thr_index *cpu, thr_index *gpu) {
             options.certified = way == 1 ? certified[i] : NULL;
             options.n_survivors = way == 2 ? 200 : 0;
             options.n_candidates = way == 2 ? 50 : 0;
-            expect_ok(thr_index_search(indexes[i], &matrix, K, &options, ids[i], scores[i], &error));
+            expect_ok(thr_index_search(indexes[i], &matrix, K, &options, ids[i], scores[i], &err));
         }
         assert_int_equal(emulator.launches(), before);
         assert_memory_equal(ids[1], ids[0], sizeof ids[0]);
@@ -232,8 +221,7 @@ static void check_all_cells(thr_index *cpu, thr_index *gpu) {
 }
 
 /* Codes are relative to the cells' centroids, so searches that read all cells run on the CPU (docs/gpu.md). */
-static void searches_of_all_cells_are_left_to_the_cpu(void **state) {
-    (void)state;
+TEST(searches_of_all_cells_are_left_to_the_cpu) {
     for (size_t i = 0; i < N_KINDS; i++) {
         thr_context *contexts[2];
         build(&KINDS[i], rows, N, 60);
@@ -249,8 +237,7 @@ static void searches_of_all_cells_are_left_to_the_cpu(void **state) {
 
 /* ------------------------------------------------------------------------------------------------ memory, faults */
 
-static void codes_that_do_not_fit_are_searched_by_the_cpu(void **state) {
-    (void)state;
+TEST(codes_that_do_not_fit_are_searched_by_the_cpu) {
     thr_context *context = NULL;
     const request r = {9, 10, 0.9f, NULL};
     build(&KINDS[0], rows, N, 60);
@@ -262,11 +249,10 @@ static void codes_that_do_not_fit_are_searched_by_the_cpu(void **state) {
     test_give_memory(TEST_PLENTY);
 }
 
-static void every_allocation_on_a_device_may_fail(void **state) {
-    (void)state;
+TEST(every_allocation_on_a_device_may_fail) {
     const request r = {9, 10, 0.9f, NULL};
     build(&KINDS[0], rows, N, 60);
-    answer *wanted = on_cpu(&r), *got = test_array(1, sizeof *got);
+    answer *wanted = on_cpu(&r), *got = test_new(1, sizeof *got);
     for (unsigned i = 1; i < 24; i++) {
         thr_context *context = NULL;
         thr_index *index = open_on("auto", &context);
@@ -278,21 +264,18 @@ static void every_allocation_on_a_device_may_fail(void **state) {
         assert_memory_equal(got, wanted, sizeof *got);
         close_all(index, context);
     }
-    free(wanted);
-    free(got);
 }
 
-static void a_lost_gpu_is_an_error_or_leaves_the_search_to_the_cpu(void **state) {
-    (void)state;
+TEST(a_lost_gpu_is_an_error_or_leaves_the_search_to_the_cpu) {
     const request r = {9, 10, 0.9f, NULL};
     build(&KINDS[0], rows, N, 60);
-    answer *wanted = on_cpu(&r), *got = test_array(1, sizeof *got);
+    answer *wanted = on_cpu(&r), *got = test_new(1, sizeof *got);
     for (int automatic = 0; automatic < 2; automatic++) {
         thr_context *context = NULL;
         thr_index *index = open_on(automatic ? "auto" : "cuda:0", &context);
         expect_ok(try_search(index, &r, got));
         emulator.let_fail("launch 2");
-        expect_status(try_search(index, &r, got), automatic ? THR_OK : THR_EDEVICE);
+        expect_error(try_search(index, &r, got), automatic ? THR_OK : THR_EDEVICE, NULL);
         emulator.let_fail("none");
         const uint64_t before = emulator.launches();
         expect_ok(try_search(index, &r, got));
@@ -300,24 +283,21 @@ static void a_lost_gpu_is_an_error_or_leaves_the_search_to_the_cpu(void **state)
         assert_int_equal(emulator.launches() > before, !automatic);
         close_all(index, context);
     }
-    free(wanted);
-    free(got);
 }
 
-static void a_second_search_allocates_nothing(void **state) {
-    (void)state;
+TEST(a_second_search_allocates_nothing) {
     const request r = {40, 10, 0.9f, NULL};
     test_memory count = {0};
     thr_context_options options;
     thr_context *context = NULL;
     thr_index *index = NULL;
-    answer *got = test_array(1, sizeof *got);
+    answer *got = test_new(1, sizeof *got);
     build(&KINDS[1], rows, N, 60);
     thr_context_options_init(&options);
     options.device = "cuda:0";
     options.allocator = test_memory_allocator(&count);
-    expect_ok(thr_context_create(&options, &context, &error));
-    expect_ok(thr_index_open(context, PLACE, &index, &error));
+    expect_ok(thr_context_create(&options, &context, &err));
+    expect_ok(thr_index_open(context, PLACE, &index, &err));
     expect_ok(try_search(index, &r, got));
     const size_t calls = atomic_load(&count.calls), device = emulator.allocated(), pinned = emulator.pinned();
     for (int i = 0; i < 2; i++)
@@ -327,23 +307,7 @@ static void a_second_search_allocates_nothing(void **state) {
     assert_int_equal(emulator.pinned(), pinned);
     close_all(index, context);
     assert_int_equal(atomic_load(&count.live), 0);
-    free(got);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_kinds_of_codes_have_the_cpus_bits),
-        cmocka_unit_test(large_batches_have_the_cpus_bits),
-        cmocka_unit_test(strict_filters_have_the_cpus_bits),
-        cmocka_unit_test(items_without_cells_have_the_cpus_bits),
-        cmocka_unit_test(sampled_thresholds_have_the_cpus_bits),
-        cmocka_unit_test(searches_of_all_cells_are_left_to_the_cpu),
-        cmocka_unit_test(codes_that_do_not_fit_are_searched_by_the_cpu),
-        cmocka_unit_test(every_allocation_on_a_device_may_fail),
-        cmocka_unit_test(a_lost_gpu_is_an_error_or_leaves_the_search_to_the_cpu),
-        cmocka_unit_test(a_second_search_allocates_nothing),
-    };
-    if (!test_emulator_take(&emulator, 3))
-        return 77;
-    return cmocka_run_group_tests(tests, make_rows, free_rows);
-}
+TEST_NEEDS(test_emulator_take(&emulator, 3))
+TEST_GROUP(make_rows, free_rows)

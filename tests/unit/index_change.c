@@ -10,7 +10,6 @@
 #include <sys/wait.h>
 #include <time.h>
 
-static thr_error error;
 static const char DIR_A[] = "index-change", NAMES_A[] = "index-change.txt";
 enum { DIMS = 12, MOST = 6000, QUERIES = 8, K = 10 };
 
@@ -79,7 +78,7 @@ static void expect_answers(const model *m, thr_index *index, bool exact) {
     size_t missed = 0;
     thr_search_options_init(&options);
     options.exact = exact;
-    expect_ok(thr_index_search(index, &queries, K, &options, ids, scores, &error));
+    expect_ok(thr_index_search(index, &queries, K, &options, ids, scores, &err));
     for (size_t q = 0; q < QUERIES; q++)
         for (size_t i = 0; i < K; i++) {
             if (i >= m->n) {
@@ -91,18 +90,17 @@ static void expect_answers(const model *m, thr_index *index, bool exact) {
             missed += model_rank(m, rows + q * DIMS, ids[q * K + i]) >= K;
         }
     assert_true(missed <= (exact ? 0 : QUERIES * K / 20));
-    free(rows);
 }
 
 /* The open index holds the model's items and no others. */
 static void expect_model(const model *m, thr_index *index) {
     float vector[DIMS];
     uint64_t row;
-    expect_ok(thr_index_verify(index, &error));
+    expect_ok(thr_index_verify(index, &err));
     assert_int_equal(thr_index_get_info(index).n_items, m->n);
     assert_true(thr_index_n_rows(index) >= m->n);
     for (size_t i = 0; i < m->n; i++) {
-        expect_ok(thr_index_vector(index, m->ids[i], vector, &error));
+        expect_ok(thr_index_vector(index, m->ids[i], vector, &err));
         assert_memory_equal(vector, m->vectors[i], sizeof vector);
         assert_true(thr_index_row(index, m->ids[i], &row) && row < thr_index_n_rows(index));
     }
@@ -112,7 +110,7 @@ static void expect_model(const model *m, thr_index *index) {
 
 static void expect_directory(thr_context *context, const model *m) {
     thr_index *index = NULL;
-    expect_ok(thr_index_open(context, DIR_A, &index, &error));
+    expect_ok(thr_index_open(context, DIR_A, &index, &err));
     expect_model(m, index);
     thr_index_free(index);
 }
@@ -121,18 +119,17 @@ static void make(thr_context *context, model *m, const thr_index_build_options *
     float *rows = random_rows(n, DIMS, 1);
     *m = (model){.metric = options->metric};
     test_remove_directory(DIR_A);
-    expect_ok(build_rows(context, DIR_A, rows, n, DIMS, options, &error));
+    expect_ok(build_rows(context, DIR_A, rows, n, DIMS, options, &err));
     for (uint64_t i = 0; i < n; i++)
         model_add(m, options->ids != NULL ? options->ids[i] : i, rows + i * DIMS);
-    free(rows);
 }
 
 static thr_status add_rows(thr_context *context, const float *rows, uint64_t n, const thr_index_add_options *options,
                            thr_index_change *change) {
     thr_reader *reader = NULL;
     const thr_matrix matrix = thr_matrix_f32(rows, n, DIMS);
-    expect_ok(thr_reader_from_matrix(context, &matrix, &reader, &error));
-    const thr_status status = thr_index_add(context, DIR_A, reader, options, change, &error);
+    expect_ok(thr_reader_from_matrix(context, &matrix, &reader, &err));
+    const thr_status status = thr_index_add(context, DIR_A, reader, options, change, &err);
     thr_reader_free(reader);
     return status;
 }
@@ -140,11 +137,10 @@ static thr_status add_rows(thr_context *context, const float *rows, uint64_t n, 
 /* Add n random rows: with ids from first_id on, or, if that is THR_NO_ID, with those that the index chooses. */
 static thr_status add(thr_context *context, model *m, uint64_t n, uint64_t first_id, bool replace, uint64_t seed) {
     float *rows = random_rows(n, DIMS, seed);
-    uint64_t *ids = malloc(n * sizeof *ids);
+    uint64_t *ids = test_new(n, sizeof *ids);
     thr_index_add_options options;
     thr_index_change change;
     const size_t before = m->n;
-    assert_non_null(ids);
     for (uint64_t i = 0; i < n; i++)
         ids[i] = first_id + i;
     thr_index_add_options_init(&options);
@@ -163,8 +159,6 @@ static thr_status add(thr_context *context, model *m, uint64_t n, uint64_t first
         assert_int_equal(change.n_removed, n - (m->n - before));
         assert_int_equal(change.n_items, m->n);
     }
-    free(ids);
-    free(rows);
     return status;
 }
 
@@ -181,7 +175,7 @@ static void change_items(thr_context *context, model *m) {
     expect_directory(context, m);
     for (size_t i = 0; i < 150; i++)
         gone[i] = m->ids[3 * i % m->n];
-    expect_ok(thr_index_remove(context, DIR_A, gone, 150, &change, &error));
+    expect_ok(thr_index_remove(context, DIR_A, gone, 150, &change, &err));
     size_t removed = 0;
     for (size_t i = 0; i < 150; i++)
         removed += model_remove(m, gone[i]);
@@ -190,18 +184,18 @@ static void change_items(thr_context *context, model *m) {
     expect_directory(context, m);
     expect_ok(add(context, m, 90, 50020, true, 5)); /* 50 replaced or added again, 40 new */
     expect_directory(context, m);
-    expect_ok(thr_index_compact(context, DIR_A, &change, &error));
+    expect_ok(thr_index_compact(context, DIR_A, &change, &err));
     expect_directory(context, m);
     assert_int_equal(count_files(DIR_A, ".seg", NULL), 1);
     assert_int_equal(count_files(DIR_A, ".bits", NULL), 0);
     const uint64_t commits = change.n_commits;
-    expect_ok(thr_index_compact(context, DIR_A, &change, &error)); /* nothing to gain */
+    expect_ok(thr_index_compact(context, DIR_A, &change, &err)); /* nothing to gain */
     assert_int_equal(change.n_commits, commits);
     expect_ok(add(context, m, 5, THR_NO_ID, false, 6));
     expect_directory(context, m);
 }
 
-static void items_come_and_go(void **state) {
+TEST(items_come_and_go) {
     static const struct {
         thr_metric metric;
         thr_dtype keep;
@@ -212,9 +206,8 @@ static void items_come_and_go(void **state) {
         {THR_METRIC_COSINE, THR_DTYPE_F32, 3, 2, false, 0}, {THR_METRIC_COSINE, THR_DTYPE_F32, 3, 2, false, 9},
         {THR_METRIC_L2, THR_DTYPE_F32, 3, 1, true, 40},     {THR_METRIC_L2, THR_DTYPE_F32, 2, 2, false, 0},
         {THR_METRIC_IP, THR_DTYPE_F32, 4, 1, true, 0},      {THR_METRIC_COSINE, THR_DTYPE_F32, 2, 2, true, 0}};
-    model *m = malloc(sizeof *m);
-    assert_non_null(m);
-    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
+    model *m = test_new(1, sizeof *m);
+    for (size_t s = 0; s < COUNT_OF(shapes); s++) {
         uint64_t ids[700];
         thr_index_build_options options = build_options(shapes[s].metric, shapes[s].keep, shapes[s].bits);
         options.lead_bits = shapes[s].lead;
@@ -227,14 +220,12 @@ static void items_come_and_go(void **state) {
         make(*state, m, &options, 700);
         change_items(*state, m);
     }
-    free(m);
 }
 
 /* Two hundred calls of one item keep few files, and every segment's removed items are few. */
-static void many_small_changes_keep_few_files(void **state) {
-    model *m = malloc(sizeof *m);
+TEST(many_small_changes_keep_few_files) {
+    model *m = test_new(1, sizeof *m);
     const thr_index_build_options options = build_options(THR_METRIC_COSINE, THR_DTYPE_F32, 3);
-    assert_non_null(m);
     make(*state, m, &options, 300);
     for (uint64_t i = 0; i < 200; i++) {
         const uint64_t id = m->ids[(i * 37) % m->n];
@@ -244,65 +235,59 @@ static void many_small_changes_keep_few_files(void **state) {
     expect_directory(*state, m);
     for (uint64_t i = 0; i < 250; i++) {
         const uint64_t id = m->ids[(i * 31) % m->n];
-        expect_ok(thr_index_remove(*state, DIR_A, &id, 1, NULL, &error));
+        expect_ok(thr_index_remove(*state, DIR_A, &id, 1, NULL, &err));
         assert_true(model_remove(m, id));
     }
     thr_index *index = NULL;
-    expect_ok(thr_index_open(*state, DIR_A, &index, &error));
+    expect_ok(thr_index_open(*state, DIR_A, &index, &err));
     expect_model(m, index);
     assert_true(thr_index_n_rows(index) <= m->n * 6 / 5 + 64 * 16);
     thr_index_free(index);
-    free(m);
 }
 
-static void all_items_can_be_removed(void **state) {
-    model *m = malloc(sizeof *m);
+TEST(all_items_can_be_removed) {
+    model *m = test_new(1, sizeof *m);
     const thr_index_build_options options = build_options(THR_METRIC_L2, THR_DTYPE_F32, 3);
     thr_index_change change;
-    assert_non_null(m);
     make(*state, m, &options, 100);
-    expect_ok(thr_index_remove(*state, DIR_A, m->ids, m->n, &change, &error));
+    expect_ok(thr_index_remove(*state, DIR_A, m->ids, m->n, &change, &err));
     assert_int_equal(change.n_removed, 100);
     assert_int_equal(change.n_items, 0);
     m->n = 0;
     expect_directory(*state, m);
-    expect_ok(thr_index_compact(*state, DIR_A, NULL, &error));
+    expect_ok(thr_index_compact(*state, DIR_A, NULL, &err));
     expect_directory(*state, m);
     expect_ok(add(*state, m, 3, THR_NO_ID, false, 2));
     assert_int_equal(m->ids[0], 100); /* never used again */
     expect_directory(*state, m);
-    free(m);
 }
 
 /* Codes and factors are copied, so scores keep their bits. */
-static void compacting_keeps_estimates(void **state) {
+TEST(compacting_keeps_estimates) {
     static const thr_dtype KEEPS[] = {THR_DTYPE_NONE, THR_DTYPE_F16, THR_DTYPE_I8};
     for (int metric = THR_METRIC_COSINE; metric <= THR_METRIC_L2; metric++)
         for (size_t keep = 0; keep < 3; keep++) {
-            model *m = malloc(sizeof *m);
+            model *m = test_new(1, sizeof *m);
             thr_index_build_options options = build_options((thr_metric)metric, KEEPS[keep], 3);
             uint64_t gone[100], ids[2][QUERIES * K];
             float scores[2][QUERIES * K], *rows = random_rows(QUERIES, DIMS, 7);
             const thr_matrix queries = thr_matrix_f32(rows, QUERIES, DIMS);
-            assert_non_null(m);
             make(*state, m, &options, 500);
             expect_ok(add(*state, m, 200, THR_NO_ID, false, 2));
             for (uint64_t i = 0; i < 100; i++)
                 gone[i] = 6 * i;
-            expect_ok(thr_index_remove(*state, DIR_A, gone, 100, NULL, &error));
+            expect_ok(thr_index_remove(*state, DIR_A, gone, 100, NULL, &err));
             for (int after = 0; after < 2; after++) {
                 thr_index *index = NULL;
                 if (after)
-                    expect_ok(thr_index_compact(*state, DIR_A, NULL, &error));
-                expect_ok(thr_index_open(*state, DIR_A, &index, &error));
-                expect_ok(thr_index_verify(index, &error));
-                expect_ok(thr_index_search(index, &queries, K, NULL, ids[after], scores[after], &error));
+                    expect_ok(thr_index_compact(*state, DIR_A, NULL, &err));
+                expect_ok(thr_index_open(*state, DIR_A, &index, &err));
+                expect_ok(thr_index_verify(index, &err));
+                expect_ok(thr_index_search(index, &queries, K, NULL, ids[after], scores[after], &err));
                 thr_index_free(index);
             }
             assert_memory_equal(ids[0], ids[1], sizeof ids[0]);
             assert_memory_equal(scores[0], scores[1], sizeof scores[0]);
-            free(rows);
-            free(m);
         }
 }
 
@@ -317,40 +302,38 @@ static estimates estimate(thr_context *context) {
     thr_index *index = NULL;
     float *rows = random_rows(QUERIES, DIMS, 7);
     const thr_matrix queries = thr_matrix_f32(rows, QUERIES, DIMS);
-    expect_ok(thr_index_open(context, DIR_A, &index, &error));
-    expect_ok(thr_index_verify(index, &error));
-    expect_ok(thr_index_search(index, &queries, K, NULL, e.ids, e.scores, &error));
-    expect_ok(thr_index_code_error(index, &e.now, &e.learned, &error));
+    expect_ok(thr_index_open(context, DIR_A, &index, &err));
+    expect_ok(thr_index_verify(index, &err));
+    expect_ok(thr_index_search(index, &queries, K, NULL, e.ids, e.scores, &err));
+    expect_ok(thr_index_code_error(index, &e.now, &e.learned, &err));
     e.n_removed = thr_index_n_removed(index);
     thr_index_free(index);
-    free(rows);
     return e;
 }
 
 /* Where a compaction would do nothing, and where it would learn the codes anew. */
-static void rewriting_keeps_codes_and_leaves_no_removed_row(void **state) {
+TEST(rewriting_keeps_codes_and_leaves_no_removed_row) {
     enum { MOVED = 3000 };
-    model *m = malloc(sizeof *m);
+    model *m = test_new(1, sizeof *m);
     const thr_index_build_options options = build_options(THR_METRIC_L2, THR_DTYPE_F32, 3);
     const uint64_t one = 5;
     float *rows = random_rows(MOVED, DIMS, 8);
     thr_index_change change;
-    assert_non_null(m);
     make(*state, m, &options, 2000);
-    expect_ok(thr_index_remove(*state, DIR_A, &one, 1, NULL, &error));
+    expect_ok(thr_index_remove(*state, DIR_A, &one, 1, NULL, &err));
     for (int moved = 0; moved < 2; moved++) {
         if (moved == 1) {
             for (size_t i = 0; i < MOVED * DIMS; i++)
                 rows[i] = 3 + 4 * rows[i];
             expect_ok(add_rows(*state, rows, MOVED, NULL, NULL));
-            expect_ok(thr_index_remove(*state, DIR_A, (const uint64_t[]){6, 2100}, 2, NULL, &error));
+            expect_ok(thr_index_remove(*state, DIR_A, (const uint64_t[]){6, 2100}, 2, NULL, &err));
         } else {
-            expect_ok(thr_index_compact(*state, DIR_A, NULL, &error));
+            expect_ok(thr_index_compact(*state, DIR_A, NULL, &err));
         }
         const estimates before = estimate(*state);
         assert_int_equal(before.n_removed, moved == 1 ? 2 : 1);
         assert_true((before.now > (float)THR_RECODE_PAYS * before.learned) == (moved == 1));
-        expect_ok(thr_index_rewrite(*state, DIR_A, &change, &error));
+        expect_ok(thr_index_rewrite(*state, DIR_A, &change, &err));
         const estimates after = estimate(*state);
         assert_int_equal(after.n_removed, 0);
         assert_int_equal(change.n_items, moved == 1 ? 1999 + MOVED - 2 : 1999);
@@ -358,31 +341,27 @@ static void rewriting_keeps_codes_and_leaves_no_removed_row(void **state) {
         assert_memory_equal(after.ids, before.ids, sizeof after.ids);
         assert_memory_equal(after.scores, before.scores, sizeof after.scores);
     }
-    expect_status(thr_index_rewrite(NULL, DIR_A, NULL, &error), THR_EINVAL);
-    free(rows);
-    free(m);
+    expect_error(thr_index_rewrite(NULL, DIR_A, NULL, &err), THR_EINVAL, NULL);
 }
 
 /* Ids that are row numbers take no bytes until some are removed: a few removed items are not worth theirs. */
-static void compacting_does_not_grow_files(void **state) {
-    model *m = malloc(sizeof *m);
+TEST(compacting_does_not_grow_files) {
+    model *m = test_new(1, sizeof *m);
     const thr_index_build_options options = build_options(THR_METRIC_L2, THR_DTYPE_F32, 3);
     uint64_t bytes[2], id = 0;
-    assert_non_null(m);
     make(*state, m, &options, 2000);
     for (; id < 500; id += 5) {
-        expect_ok(thr_index_remove(*state, DIR_A, &id, 1, NULL, &error));
+        expect_ok(thr_index_remove(*state, DIR_A, &id, 1, NULL, &err));
         for (int after = 0; after < 2; after++) {
             thr_index *index = NULL;
             if (after)
-                expect_ok(thr_index_compact(*state, DIR_A, NULL, &error));
-            expect_ok(thr_index_open(*state, DIR_A, &index, &error));
+                expect_ok(thr_index_compact(*state, DIR_A, NULL, &err));
+            expect_ok(thr_index_open(*state, DIR_A, &index, &err));
             bytes[after] = thr_index_get_info(index).file_bytes;
             thr_index_free(index);
         }
         assert_true(bytes[1] <= bytes[0]);
     }
-    free(m);
 }
 
 /* An index of items named n0, n1, ... */
@@ -395,10 +374,10 @@ static void build_named(thr_context *context, const float *rows) {
         (void)snprintf(text + strlen(text), 8, "n%d\n", i);
     test_write_text(NAMES_A, text);
     options.ids_path = NAMES_A;
-    expect_ok(build_rows(context, DIR_A, rows, N_NAMED, DIMS, &options, &error));
+    expect_ok(build_rows(context, DIR_A, rows, N_NAMED, DIMS, &options, &err));
 }
 
-static void names_come_and_go(void **state) {
+TEST(names_come_and_go) {
     enum { N = N_NAMED };
     float *rows = random_rows(N, DIMS, 1);
     thr_index_add_options how;
@@ -408,68 +387,65 @@ static void names_come_and_go(void **state) {
     uint64_t ids[3];
     build_named(*state, rows);
     thr_index_add_options_init(&how);
-    expect_status(add_rows(*state, rows, 1, &how, &change), THR_EINVAL);
-    assert_string_equal(error.text, "index-change: its items have names: give a name for each new one");
+    expect_error(add_rows(*state, rows, 1, &how, &change), THR_EINVAL, NULL);
+    assert_string_equal(err.text, "index-change: its items have names: give a name for each new one");
     test_write_text(NAMES_A, "a\nn7\n");
     how.ids_path = NAMES_A;
-    expect_status(add_rows(*state, rows, 2, &how, &change), THR_EDUPLICATE);
-    assert_string_equal(error.text, "index-change.txt: row 1: index-change holds an item with the name 'n7' already: "
-                                    "replace it, or leave the row out");
+    expect_error(add_rows(*state, rows, 2, &how, &change), THR_EDUPLICATE, NULL);
+    assert_string_equal(err.text, "index-change.txt: row 1: index-change holds an item with the name 'n7' already: "
+                                  "replace it, or leave the row out");
     how.replace = true;
     expect_ok(add_rows(*state, rows, 2, &how, &change));
     assert_int_equal(change.n_removed, 1);
     assert_int_equal(change.n_items, N + 1);
-    expect_ok(thr_index_open(*state, DIR_A, &index, &error));
-    expect_ok(thr_index_find(index, "a", &ids[0], &error));
-    expect_ok(thr_index_find(index, "n7", &ids[1], &error));
-    expect_ok(thr_index_find(index, "n8", &ids[2], &error));
+    expect_ok(thr_index_open(*state, DIR_A, &index, &err));
+    expect_ok(thr_index_find(index, "a", &ids[0], &err));
+    expect_ok(thr_index_find(index, "n7", &ids[1], &err));
+    expect_ok(thr_index_find(index, "n8", &ids[2], &err));
     assert_int_equal(ids[0], N);
     assert_int_equal(ids[1], N + 1);
     assert_int_equal(ids[2], 8);
-    expect_ok(thr_index_row_names(index, 0, 130, names, &error));
+    expect_ok(thr_index_row_names(index, 0, 130, names, &err));
     assert_null(names[7]);
     assert_null(names[N]); /* between two segments */
     assert_string_equal(names[128], "a");
     thr_index_free(index);
-    free(rows);
     (void)unlink(NAMES_A);
 }
 
-static void names_outlive_a_compaction(void **state) {
+TEST(names_outlive_a_compaction) {
     float *rows = random_rows(N_NAMED, DIMS, 1);
     const uint64_t ids[] = {3, 7, 8};
     uint64_t found;
     thr_index_change change;
     thr_index *index = NULL;
     build_named(*state, rows);
-    expect_ok(thr_index_remove(*state, DIR_A, ids, 1, &change, &error));
-    expect_ok(thr_index_compact(*state, DIR_A, &change, &error));
-    expect_ok(thr_index_open(*state, DIR_A, &index, &error));
-    expect_ok(thr_index_verify(index, &error));
+    expect_ok(thr_index_remove(*state, DIR_A, ids, 1, &change, &err));
+    expect_ok(thr_index_compact(*state, DIR_A, &change, &err));
+    expect_ok(thr_index_open(*state, DIR_A, &index, &err));
+    expect_ok(thr_index_verify(index, &err));
     assert_string_equal(thr_index_name(index, ids[1]), "n7");
     assert_string_equal(thr_index_name(index, ids[2]), "n8");
     assert_null(thr_index_name(index, ids[0]));
-    expect_status(thr_index_find(index, "n3", &found, &error), THR_ENOTFOUND);
+    expect_error(thr_index_find(index, "n3", &found, &err), THR_ENOTFOUND, NULL);
     thr_index_free(index);
-    free(rows);
     (void)unlink(NAMES_A);
 }
 
 /* An open index shows its own commit, also when its files are gone; a refresh opens the newest. */
-static void an_open_index_is_a_snapshot(void **state) {
-    model *m = malloc(2 * sizeof *m), *before = m + 1;
+TEST(an_open_index_is_a_snapshot) {
+    model *m = test_new(2, sizeof *m), *before = m + 1;
     const thr_index_build_options options = build_options(THR_METRIC_IP, THR_DTYPE_F32, 3);
     thr_index *index = NULL, *newer = NULL;
-    assert_non_null(m);
     make(*state, m, &options, 200);
     *before = *m;
-    expect_ok(thr_index_open(*state, DIR_A, &index, &error));
-    expect_ok(thr_index_refresh(index, &newer, &error));
+    expect_ok(thr_index_open(*state, DIR_A, &index, &err));
+    expect_ok(thr_index_refresh(index, &newer, &err));
     assert_null(newer);
     expect_ok(add(*state, m, 20, 3, true, 2));
-    expect_ok(thr_index_compact(*state, DIR_A, NULL, &error));
+    expect_ok(thr_index_compact(*state, DIR_A, NULL, &err));
     expect_answers(before, index, true);
-    expect_ok(thr_index_refresh(index, &newer, &error));
+    expect_ok(thr_index_refresh(index, &newer, &err));
     assert_non_null(newer);
     expect_model(m, newer);
     expect_answers(before, index, false);
@@ -477,50 +453,45 @@ static void an_open_index_is_a_snapshot(void **state) {
     assert_int_equal(thr_index_n_commits(newer), 2);
     thr_index_free(index);
     thr_index_free(newer);
-    free(m);
 }
 
-static void filters_have_a_bit_a_row(void **state) {
-    model *m = malloc(sizeof *m);
+TEST(filters_have_a_bit_a_row) {
+    model *m = test_new(1, sizeof *m);
     const thr_index_build_options options = build_options(THR_METRIC_COSINE, THR_DTYPE_F32, 3);
     thr_index *index = NULL;
     thr_search_options search;
     thr_radius_result *within = NULL;
     uint64_t words[16], answer[K], allowed[] = {205, 17, 3}, gone[] = {17};
-    assert_non_null(m);
     make(*state, m, &options, 200);
     expect_ok(add(*state, m, 20, THR_NO_ID, false, 2));
-    expect_ok(thr_index_remove(*state, DIR_A, gone, 1, NULL, &error));
-    expect_ok(thr_index_open(*state, DIR_A, &index, &error));
-    expect_status(thr_bitmap_from_ids(index, allowed, 3, words, &error), THR_ENOTFOUND);
+    expect_ok(thr_index_remove(*state, DIR_A, gone, 1, NULL, &err));
+    expect_ok(thr_index_open(*state, DIR_A, &index, &err));
+    expect_error(thr_bitmap_from_ids(index, allowed, 3, words, &err), THR_ENOTFOUND, NULL);
     allowed[1] = 4;
-    expect_ok(thr_bitmap_from_ids(index, allowed, 3, words, &error));
+    expect_ok(thr_bitmap_from_ids(index, allowed, 3, words, &err));
     const thr_matrix query = thr_matrix_f32(m->vectors[0], 1, DIMS);
     thr_search_options_init(&search);
     search.filter = words;
     search.filter_bits = 219;
-    expect_status(thr_index_search(index, &query, K, &search, answer, NULL, &error), THR_EINVAL);
+    expect_error(thr_index_search(index, &query, K, &search, answer, NULL, &err), THR_EINVAL, NULL);
     search.filter_bits = thr_index_n_rows(index);
     memset(words, 0xff, sizeof words); /* removed items and rows between segments stay out */
     search.exact = true;
-    uint64_t *all = malloc(256 * sizeof *all);
-    assert_non_null(all);
-    expect_ok(thr_index_search(index, &query, 256, &search, all, NULL, &error));
+    uint64_t *all = test_new(256, sizeof *all);
+    expect_ok(thr_index_search(index, &query, 256, &search, all, NULL, &err));
     for (size_t i = 0; i < 256; i++)
         assert_true((all[i] != THR_NO_ID) == (i < 219) && all[i] != 17);
     search.exact = false;
-    expect_ok(thr_bitmap_from_ids(index, allowed, 3, words, &error));
-    expect_ok(thr_index_search(index, &query, K, &search, answer, NULL, &error));
+    expect_ok(thr_bitmap_from_ids(index, allowed, 3, words, &err));
+    expect_ok(thr_index_search(index, &query, K, &search, answer, NULL, &err));
     assert_true(answer[2] != THR_NO_ID && answer[3] == THR_NO_ID);
-    expect_ok(thr_index_search_radius(index, &query, -1, &search, &within, &error));
+    expect_ok(thr_index_search_radius(index, &query, -1, &search, &within, &err));
     assert_int_equal(within->offsets[1], 3);
     thr_radius_result_free(within);
     thr_index_free(index);
-    free(all);
-    free(m);
 }
 
-static void the_policy_bounds_files_and_space(void **state) {
+TEST(the_policy_bounds_files_and_space) {
     enum { FULL = 1000000 };
     uint32_t first, end;
     (void)state;
@@ -550,58 +521,54 @@ static void the_policy_bounds_files_and_space(void **state) {
 
 /* -------------------------------------------------------------------------------------------------- refusals */
 
-static void wrong_changes_are_refused(void **state) {
-    model *m = malloc(sizeof *m);
+TEST(wrong_changes_are_refused) {
+    model *m = test_new(1, sizeof *m);
     const thr_index_build_options options = build_options(THR_METRIC_COSINE, THR_DTYPE_F32, 3);
     float wide[2 * DIMS] = {1}, nan[DIMS] = {NAN};
     thr_reader *reader = NULL;
     thr_index_add_options how;
     uint64_t twice[] = {900, 900}, none[] = {THR_NO_ID};
-    assert_non_null(m);
     make(*state, m, &options, 100);
     const thr_matrix two = thr_matrix_f32(wide, 1, 2 * DIMS);
-    expect_ok(thr_reader_from_matrix(*state, &two, &reader, &error));
-    expect_status(thr_index_add(*state, DIR_A, reader, NULL, NULL, &error), THR_EDIM);
-    expect_status(thr_index_add(NULL, DIR_A, reader, NULL, NULL, &error), THR_EINVAL);
-    expect_status(thr_index_add(*state, "", reader, NULL, NULL, &error), THR_EINVAL);
-    expect_status(thr_index_add(*state, "no-such", reader, NULL, NULL, &error), THR_ENOTFOUND);
+    expect_ok(thr_reader_from_matrix(*state, &two, &reader, &err));
+    expect_error(thr_index_add(*state, DIR_A, reader, NULL, NULL, &err), THR_EDIM, NULL);
+    expect_error(thr_index_add(NULL, DIR_A, reader, NULL, NULL, &err), THR_EINVAL, NULL);
+    expect_error(thr_index_add(*state, "", reader, NULL, NULL, &err), THR_EINVAL, NULL);
+    expect_error(thr_index_add(*state, "no-such", reader, NULL, NULL, &err), THR_ENOTFOUND, NULL);
     thr_reader_free(reader);
-    expect_status(thr_index_add(*state, DIR_A, NULL, NULL, NULL, &error), THR_EINVAL);
-    expect_status(add_rows(*state, nan, 1, NULL, NULL), THR_ERANGE);
-    expect_status(add(*state, m, 5, 98, false, 3), THR_EDUPLICATE);
-    assert_string_equal(error.text, "ids: row 0: index-change holds an item with the id 98 already: replace it, or "
-                                    "leave the row out");
+    expect_error(thr_index_add(*state, DIR_A, NULL, NULL, NULL, &err), THR_EINVAL, NULL);
+    expect_error(add_rows(*state, nan, 1, NULL, NULL), THR_ERANGE, NULL);
+    expect_error(add(*state, m, 5, 98, false, 3), THR_EDUPLICATE, NULL);
+    assert_string_equal(err.text, "ids: row 0: index-change holds an item with the id 98 already: replace it, or "
+                                  "leave the row out");
     thr_index_add_options_init(&how);
     how.ids = twice;
     how.n_ids = 2;
-    expect_status(add_rows(*state, wide, 2, &how, NULL), THR_EDUPLICATE);
+    expect_error(add_rows(*state, wide, 2, &how, NULL), THR_EDUPLICATE, NULL);
     how.n_ids = 1;
-    expect_status(add_rows(*state, wide, 2, &how, NULL), THR_EDIM);
+    expect_error(add_rows(*state, wide, 2, &how, NULL), THR_EDIM, NULL);
     how.ids = none;
-    expect_status(add_rows(*state, wide, 1, &how, NULL), THR_ERANGE);
+    expect_error(add_rows(*state, wide, 1, &how, NULL), THR_ERANGE, NULL);
     test_write_text(NAMES_A, "a\n");
     how = (thr_index_add_options){.ids_path = NAMES_A};
-    expect_status(add_rows(*state, wide, 1, &how, NULL), THR_EINVAL);
+    expect_error(add_rows(*state, wide, 1, &how, NULL), THR_EINVAL, NULL);
     (void)unlink(NAMES_A);
-    expect_status(thr_index_remove(*state, DIR_A, NULL, 1, NULL, &error), THR_EINVAL);
-    expect_ok(thr_index_remove(*state, DIR_A, twice, 2, NULL, &error)); /* nobody has that id */
+    expect_error(thr_index_remove(*state, DIR_A, NULL, 1, NULL, &err), THR_EINVAL, NULL);
+    expect_ok(thr_index_remove(*state, DIR_A, twice, 2, NULL, &err)); /* nobody has that id */
     expect_directory(*state, m);
     assert_int_equal(count_files(DIR_A, ".seg", NULL), 1);
-    free(m);
 }
 
-static void two_writers_do_not_meet(void **state) {
-    model *m = malloc(sizeof *m);
+TEST(two_writers_do_not_meet) {
+    model *m = test_new(1, sizeof *m);
     const thr_index_build_options options = build_options(THR_METRIC_COSINE, THR_DTYPE_F32, 3);
-    assert_non_null(m);
     make(*state, m, &options, 100);
     const int fd = open(DIR_A, O_RDONLY | O_DIRECTORY);
     assert_true(fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0);
-    expect_status(add(*state, m, 1, THR_NO_ID, false, 3), THR_EBUSY);
-    expect_status(thr_index_compact(*state, DIR_A, NULL, &error), THR_EBUSY);
+    expect_error(add(*state, m, 1, THR_NO_ID, false, 3), THR_EBUSY, NULL);
+    expect_error(thr_index_compact(*state, DIR_A, NULL, &err), THR_EBUSY, NULL);
     assert_int_equal(close(fd), 0);
     expect_directory(*state, m);
-    free(m);
 }
 
 /* A child is killed at a random time of a loop of changes; what it acknowledged through a pipe must be there. */
@@ -616,7 +583,7 @@ static uint64_t run_killed(thr_context *context, model *m, uint64_t *rng) {
         for (uint64_t i = 0;; i++) {
             const uint64_t first = 1000 + i * STEP, gone = i;
             if (add(context, m, STEP, first, false, i + 7) != THR_OK ||
-                thr_index_remove(context, DIR_A, &gone, 1, NULL, &error) != THR_OK || !model_remove(m, gone) ||
+                thr_index_remove(context, DIR_A, &gone, 1, NULL, &err) != THR_OK || !model_remove(m, gone) ||
                 write(fds[1], "x", 1) != 1)
                 _exit(1);
         }
@@ -634,19 +601,18 @@ static uint64_t run_killed(thr_context *context, model *m, uint64_t *rng) {
     return (uint64_t)n;
 }
 
-static void a_killed_writer_loses_nothing(void **state) {
+TEST(a_killed_writer_loses_nothing) {
     enum { RUNS = 12 };
-    model *m = malloc(sizeof *m);
+    model *m = test_new(1, sizeof *m);
     const thr_index_build_options options = build_options(THR_METRIC_COSINE, THR_DTYPE_F32, 3);
     uint64_t rng = 5;
-    assert_non_null(m);
     for (int run = 0; run < RUNS; run++) {
         make(*state, m, &options, 300);
         const uint64_t n = run_killed(*state, m, &rng);
         thr_index *index = NULL;
         uint64_t row;
-        expect_ok(thr_index_open(*state, DIR_A, &index, &error));
-        expect_ok(thr_index_verify(index, &error));
+        expect_ok(thr_index_open(*state, DIR_A, &index, &err));
+        expect_ok(thr_index_verify(index, &err));
         for (uint64_t i = 0; i < n; i++) {
             assert_false(thr_index_row(index, i, &row));
             for (uint64_t j = 0; j < STEP; j++)
@@ -661,25 +627,6 @@ static void a_killed_writer_loses_nothing(void **state) {
         expect_ok(add_rows(*state, m->vectors[0], 1, NULL, NULL)); /* the next writer cleans up */
         assert_int_equal(count_files(DIR_A, ".tmp", NULL), 0);
     }
-    free(m);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(items_come_and_go),
-        cmocka_unit_test(many_small_changes_keep_few_files),
-        cmocka_unit_test(all_items_can_be_removed),
-        cmocka_unit_test(compacting_keeps_estimates),
-        cmocka_unit_test(rewriting_keeps_codes_and_leaves_no_removed_row),
-        cmocka_unit_test(compacting_does_not_grow_files),
-        cmocka_unit_test(names_come_and_go),
-        cmocka_unit_test(names_outlive_a_compaction),
-        cmocka_unit_test(an_open_index_is_a_snapshot),
-        cmocka_unit_test(filters_have_a_bit_a_row),
-        cmocka_unit_test(the_policy_bounds_files_and_space),
-        cmocka_unit_test(wrong_changes_are_refused),
-        cmocka_unit_test(two_writers_do_not_meet),
-        cmocka_unit_test(a_killed_writer_loses_nothing),
-    };
-    return test_run_in_directory(tests, 2, DIR_A);
-}
+TEST_IN_CONTEXT(2, DIR_A)

@@ -8,7 +8,6 @@
 
 #include "device/gpus.h"
 
-static thr_error error;
 static test_emulator emulator;
 static const char PLACE[] = "index-device";
 
@@ -22,15 +21,15 @@ static int build(void **state) {
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     thr_index_build_options options;
     thr_reader *reader = NULL;
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
         rows[i] = (float)thr_rng_below(&rng, 2001) / 1000 - 1 + (float)(i / DIMS % 10 == i % DIMS);
     const thr_matrix matrix = thr_matrix_f32(rows, N, DIMS);
     thr_index_build_options_init(&options);
     options.segment_rows = 1984;
     options.lead_bits = 1;
     options.replace = true;
-    expect_ok(thr_reader_from_matrix(context, &matrix, &reader, &error));
-    expect_ok(thr_index_build(context, PLACE, reader, &options, &error));
+    expect_ok(thr_reader_from_matrix(context, &matrix, &reader, &err));
+    expect_ok(thr_index_build(context, PLACE, reader, &options, &err));
     thr_reader_free(reader);
     thr_context_free(context);
     return 0;
@@ -47,7 +46,7 @@ static thr_status try_context(const char *device, thr_context **context) {
     thr_context_options_init(&options);
     options.n_threads = 2;
     options.device = device;
-    return thr_context_create(&options, context, &error);
+    return thr_context_create(&options, context, &err);
 }
 
 typedef struct answer {
@@ -57,7 +56,7 @@ typedef struct answer {
 
 static thr_status search(thr_index *index, answer *out) {
     const thr_matrix queries = thr_matrix_f32(rows + 11 * DIMS, QUERIES, DIMS);
-    return thr_index_search(index, &queries, K, NULL, out->ids, out->scores, &error);
+    return thr_index_search(index, &queries, K, NULL, out->ids, out->scores, &err);
 }
 
 /* What the CPU answers. */
@@ -67,7 +66,7 @@ static answer on_cpu(void) {
     answer out;
     expect_ok(try_context("cpu", &context));
     assert_string_equal(thr_context_device(context), "cpu");
-    expect_ok(thr_index_open(context, PLACE, &index, &error));
+    expect_ok(thr_index_open(context, PLACE, &index, &err));
     expect_ok(search(index, &out));
     thr_index_free(index);
     thr_context_free(context);
@@ -79,17 +78,16 @@ static void expect_same(const answer *a, const answer *b) {
     assert_memory_equal(a->scores, b->scores, sizeof a->scores);
 }
 
-static void one_gpu_or_several_answer_as_the_cpu(void **state) {
-    (void)state;
+TEST(one_gpu_or_several_answer_as_the_cpu) {
     static const char *const devices[] = {"cuda", "cuda:1", "cuda:1,0"};
     const answer wanted = on_cpu();
-    for (size_t i = 0; i < sizeof devices / sizeof *devices; i++) {
+    for (size_t i = 0; i < COUNT_OF(devices); i++) {
         thr_context *context = NULL;
         thr_index *index = NULL;
         answer got;
         expect_ok(try_context(devices[i], &context));
         assert_non_null(strstr(thr_context_device(context), i == 0 ? "cuda:0 (SIMT" : "cuda:1 (SIMT"));
-        expect_ok(thr_index_open(context, PLACE, &index, &error));
+        expect_ok(thr_index_open(context, PLACE, &index, &err));
         const uint64_t before = emulator.launches();
         expect_ok(search(index, &got));
         assert_true(emulator.launches() > before);
@@ -100,31 +98,25 @@ static void one_gpu_or_several_answer_as_the_cpu(void **state) {
     }
 }
 
-static void devices_are_counted_and_described(void **state) {
-    (void)state;
+TEST(devices_are_counted_and_described) {
     thr_device_info info;
     uint32_t n = 0;
-    expect_ok(thr_device_count(&n, &error));
+    expect_ok(thr_device_count(&n, &err));
     assert_int_equal(n, 2);
-    expect_ok(thr_device_describe(1, &info, &error));
+    expect_ok(thr_device_describe(1, &info, &err));
     assert_int_equal(info.number, 1);
     assert_true(info.major >= 8 && info.n_multiprocessors > 0 && info.free_bytes <= info.memory_bytes);
-    expect_status(thr_device_describe(2, &info, &error), THR_EINVAL);
-    assert_non_null(strstr(error.text, "2 GPUs"));
+    expect_error(thr_device_describe(2, &info, &err), THR_EINVAL, "2 GPUs");
 }
 
-static void a_gpu_that_is_not_there_is_refused_with_the_reason(void **state) {
-    (void)state;
+TEST(a_gpu_that_is_not_there_is_refused_with_the_reason) {
     thr_context *context = NULL;
-    expect_status(try_context("cuda:7", &context), THR_EINVAL);
-    assert_non_null(strstr(error.text, "cuda:7"));
-    expect_status(try_context("gpu", &context), THR_EINVAL);
+    expect_error(try_context("cuda:7", &context), THR_EINVAL, "cuda:7");
+    expect_error(try_context("gpu", &context), THR_EINVAL, NULL);
     emulator.let_fail("no device");
-    expect_status(try_context("cuda", &context), THR_EDEVICE);
-    assert_non_null(strstr(error.text, "lists none"));
+    expect_error(try_context("cuda", &context), THR_EDEVICE, "lists none");
     emulator.let_fail("driver missing");
-    expect_status(try_context("cuda", &context), THR_EDEVICE);
-    assert_non_null(strstr(error.text, "driver"));
+    expect_error(try_context("cuda", &context), THR_EDEVICE, "driver");
     emulator.let_fail("none");
     assert_null(context);
 }
@@ -134,12 +126,11 @@ static thr_index *open_auto(thr_context **context) {
     thr_index *index = NULL;
     expect_ok(try_context("auto", context));
     (*context)->gpus->wake_up = -1;
-    expect_ok(thr_index_open(*context, PLACE, &index, &error));
+    expect_ok(thr_index_open(*context, PLACE, &index, &err));
     return index;
 }
 
-static void auto_takes_gpus_for_searches_that_are_worth_it(void **state) {
-    (void)state;
+TEST(auto_takes_gpus_for_searches_that_are_worth_it) {
     const answer wanted = on_cpu();
     for (int worth = 0; worth <= 1; worth++) {
         thr_context *context = NULL;
@@ -157,8 +148,7 @@ static void auto_takes_gpus_for_searches_that_are_worth_it(void **state) {
 }
 
 /* Each of them is worth nothing, all together are. */
-static void auto_adds_up_what_searches_have_taken(void **state) {
-    (void)state;
+TEST(auto_adds_up_what_searches_have_taken) {
     const answer wanted = on_cpu();
     thr_context *context = NULL;
     thr_index *index = open_auto(&context);
@@ -175,13 +165,12 @@ static void auto_adds_up_what_searches_have_taken(void **state) {
     thr_context_free(context);
 }
 
-static void an_index_that_fails_leaves_others_their_gpu(void **state) {
-    (void)state;
+TEST(an_index_that_fails_leaves_others_their_gpu) {
     const answer wanted = on_cpu();
     thr_context *context = NULL;
     thr_index *failing = open_auto(&context), *index = NULL;
     answer got;
-    expect_ok(thr_index_open(context, PLACE, &index, &error));
+    expect_ok(thr_index_open(context, PLACE, &index, &err));
     emulator.let_fail("alloc 2");
     expect_ok(search(failing, &got));
     emulator.let_fail("none");
@@ -203,12 +192,11 @@ static void an_index_that_fails_leaves_others_their_gpu(void **state) {
     thr_context_free(context);
 }
 
-static void auto_falls_back_to_the_cpu_once_and_reports_why(void **state) {
-    (void)state;
+TEST(auto_falls_back_to_the_cpu_once_and_reports_why) {
     static const char *const failures[] = {"no device", "driver missing", "alloc 2", "alloc 20",
                                            "copy 3",    "launch 2",       "launch 8"};
     const answer wanted = on_cpu();
-    for (size_t i = 0; i < sizeof failures / sizeof *failures; i++) {
+    for (size_t i = 0; i < COUNT_OF(failures); i++) {
         thr_context *context = NULL;
         thr_index *index = open_auto(&context);
         answer got;
@@ -228,21 +216,20 @@ static void auto_falls_back_to_the_cpu_once_and_reports_why(void **state) {
     }
 }
 
-static void cuda_fails_where_the_gpu_does_and_goes_on_where_it_can(void **state) {
-    (void)state;
+TEST(cuda_fails_where_the_gpu_does_and_goes_on_where_it_can) {
     static const struct {
         const char *failure;
         thr_status status; /* where a search lacks memory, codes make room for it */
     } cases[] = {{"alloc 2", THR_ENOMEM}, {"alloc 21", THR_OK}, {"copy 2", THR_EDEVICE}, {"launch 7", THR_EDEVICE}};
     const answer wanted = on_cpu();
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         thr_context *context = NULL;
         thr_index *index = NULL;
         answer got;
         expect_ok(try_context("cuda", &context));
-        expect_ok(thr_index_open(context, PLACE, &index, &error));
+        expect_ok(thr_index_open(context, PLACE, &index, &err));
         emulator.let_fail(cases[i].failure);
-        expect_status(search(index, &got), cases[i].status);
+        expect_error(search(index, &got), cases[i].status, NULL);
         emulator.let_fail("none");
         expect_ok(search(index, &got)); /* a real device would still be lost */
         expect_same(&got, &wanted);
@@ -260,7 +247,6 @@ typedef struct caller {
 
 static void *call(void *arg) {
     caller *c = arg;
-    thr_error err;
     c->same = true;
     for (int i = 0; i < 5; i++) {
         answer got;
@@ -271,15 +257,14 @@ static void *call(void *arg) {
     return NULL;
 }
 
-static void searches_from_several_threads_take_turns(void **state) {
-    (void)state;
+TEST(searches_from_several_threads_take_turns) {
     enum { THREADS = 4 };
     const answer wanted = on_cpu();
     thr_context *context = NULL;
     thr_index *index = NULL;
     caller callers[THREADS];
     expect_ok(try_context("cuda", &context));
-    expect_ok(thr_index_open(context, PLACE, &index, &error));
+    expect_ok(thr_index_open(context, PLACE, &index, &err));
     for (int i = 0; i < THREADS; i++)
         callers[i] = (caller){index, &wanted, false};
     test_at_once(THREADS, call, callers, sizeof *callers);
@@ -289,8 +274,7 @@ static void searches_from_several_threads_take_turns(void **state) {
     thr_context_free(context);
 }
 
-static void nothing_is_allocated_after_a_first_search_of_the_same_shape(void **state) {
-    (void)state;
+TEST(nothing_is_allocated_after_a_first_search_of_the_same_shape) {
     test_memory c = {0};
     thr_context_options options;
     thr_context *context = NULL;
@@ -299,8 +283,8 @@ static void nothing_is_allocated_after_a_first_search_of_the_same_shape(void **s
     thr_context_options_init(&options);
     options.device = "cuda:0";
     options.allocator = test_memory_allocator(&c);
-    expect_ok(thr_context_create(&options, &context, &error));
-    expect_ok(thr_index_open(context, PLACE, &index, &error));
+    expect_ok(thr_context_create(&options, &context, &err));
+    expect_ok(thr_index_open(context, PLACE, &index, &err));
     expect_ok(search(index, &got));
     const size_t calls = atomic_load(&c.calls), device = emulator.allocated(), pinned = emulator.pinned();
     for (int i = 0; i < 3; i++)
@@ -313,20 +297,5 @@ static void nothing_is_allocated_after_a_first_search_of_the_same_shape(void **s
     assert_int_equal(atomic_load(&c.live), 0);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(devices_are_counted_and_described),
-        cmocka_unit_test(one_gpu_or_several_answer_as_the_cpu),
-        cmocka_unit_test(a_gpu_that_is_not_there_is_refused_with_the_reason),
-        cmocka_unit_test(auto_takes_gpus_for_searches_that_are_worth_it),
-        cmocka_unit_test(auto_adds_up_what_searches_have_taken),
-        cmocka_unit_test(an_index_that_fails_leaves_others_their_gpu),
-        cmocka_unit_test(auto_falls_back_to_the_cpu_once_and_reports_why),
-        cmocka_unit_test(cuda_fails_where_the_gpu_does_and_goes_on_where_it_can),
-        cmocka_unit_test(searches_from_several_threads_take_turns),
-        cmocka_unit_test(nothing_is_allocated_after_a_first_search_of_the_same_shape),
-    };
-    if (!test_emulator_take(&emulator, 2))
-        return 77;
-    return cmocka_run_group_tests(tests, build, forget);
-}
+TEST_NEEDS(test_emulator_take(&emulator, 2))
+TEST_GROUP(build, forget)

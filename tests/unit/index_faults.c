@@ -11,7 +11,6 @@
 #include <sys/mount.h>
 #endif
 
-static thr_error error;
 static const char DIR_A[] = "index-faults";
 enum { N = 500, DIMS = 9, K = 7 };
 
@@ -25,12 +24,12 @@ typedef struct job {
 
 static thr_status do_build(job *j) {
     test_remove_directory(DIR_A);
-    return build_rows(j->context, DIR_A, j->rows, N, DIMS, &j->options, &error);
+    return build_rows(j->context, DIR_A, j->rows, N, DIMS, &j->options, &err);
 }
 
 static thr_status do_open(job *j) {
     thr_index *index = NULL;
-    thr_status status = thr_index_open(j->context, DIR_A, &index, &error);
+    thr_status status = thr_index_open(j->context, DIR_A, &index, &err);
     assert_true((status == THR_OK) == (index != NULL));
     thr_index_free(index);
     return status;
@@ -40,11 +39,11 @@ static thr_status do_search(job *j) {
     thr_index *index = NULL;
     uint64_t ids[2 * K];
     thr_matrix queries = thr_matrix_f32(j->rows, 2, DIMS);
-    thr_status status = thr_index_open(j->context, DIR_A, &index, &error);
+    thr_status status = thr_index_open(j->context, DIR_A, &index, &err);
     if (status == THR_OK)
-        status = thr_index_search(index, &queries, K, NULL, ids, NULL, &error);
+        status = thr_index_search(index, &queries, K, NULL, ids, NULL, &err);
     if (status == THR_OK)
-        status = thr_index_verify(index, &error);
+        status = thr_index_verify(index, &err);
     thr_index_free(index);
     return status;
 }
@@ -55,13 +54,12 @@ static void fail_each_allocation(test_memory *memory, job *j, thr_status (*work)
     while (test_oom_next(&oom)) {
         test_oom_arm(&oom);
         const thr_status status = work(j);
-        (void)test_oom_check(&oom, status, &error, NULL);
+        (void)test_oom_check(&oom, status, &err, NULL);
     }
     assert_true(oom.n_failed > 3);
 }
 
-static void every_allocation_may_fail(void **state) {
-    (void)state;
+TEST(every_allocation_may_fail) {
     float *rows = random_rows(N, DIMS, 1);
     uint64_t ids[N];
     FILE *file = fopen("faults-names.txt", "w"), *table = fopen("faults-features.tsv", "w");
@@ -91,7 +89,6 @@ static void every_allocation_may_fail(void **state) {
     }
     (void)unlink("faults-names.txt");
     (void)unlink("faults-features.tsv");
-    free(rows);
 }
 
 /* ------------------------------------------------------------------------------------------------ kill */
@@ -135,29 +132,28 @@ static void start_and_kill(bool replace, size_t files_before) {
     assert_true(WIFSIGNALED(how));
 }
 
-static void a_killed_build_leaves_the_old_index_and_room_for_the_next(void **state) {
+TEST(a_killed_build_leaves_the_old_index_and_room_for_the_next) {
     float *rows = random_rows(N, DIMS, 1), vector[DIMS];
     thr_context *context = *state;
     thr_index *index = NULL;
     thr_index_build_options options = build_options(THR_METRIC_IP, THR_DTYPE_F32, 3);
     test_remove_directory(DIR_A);
     start_and_kill(false, 0); /* into nothing */
-    expect_status(thr_index_open(context, DIR_A, &index, &error), THR_EFORMAT);
-    expect_ok(build_rows(context, DIR_A, rows, N, DIMS, &options, &error));
+    expect_error(thr_index_open(context, DIR_A, &index, &err), THR_EFORMAT, NULL);
+    expect_ok(build_rows(context, DIR_A, rows, N, DIMS, &options, &err));
     assert_int_equal(count_files(DIR_A, "", NULL), 2);
 
     start_and_kill(true, 1); /* over an index */
     assert_true(count_files(DIR_A, "", NULL) > 2);
-    expect_ok(thr_index_open(context, DIR_A, &index, &error));
-    expect_ok(thr_index_verify(index, &error));
-    expect_ok(thr_index_vector(index, 499, vector, &error));
+    expect_ok(thr_index_open(context, DIR_A, &index, &err));
+    expect_ok(thr_index_verify(index, &err));
+    expect_ok(thr_index_vector(index, 499, vector, &err));
     assert_memory_equal(vector, rows + 499 * DIMS, sizeof vector);
     thr_index_free(index);
 
     options.replace = true;
-    expect_ok(build_rows(context, DIR_A, rows, N, DIMS, &options, &error));
+    expect_ok(build_rows(context, DIR_A, rows, N, DIMS, &options, &err));
     assert_int_equal(count_files(DIR_A, "", NULL), 2);
-    free(rows);
 }
 
 /* ------------------------------------------------------------------------------------------------ disk */
@@ -178,7 +174,7 @@ static void unmount(const char *dir) {
     (void)rmdir(dir);
 }
 
-static void a_full_disk_is_enospace_and_the_old_index_stays(void **state) {
+TEST(a_full_disk_is_enospace_and_the_old_index_stays) {
     static const char disk[] = "faults-disk", dir[] = "faults-disk/index";
     enum { LARGE = 20000 };
     thr_context *context = *state;
@@ -191,24 +187,23 @@ static void a_full_disk_is_enospace_and_the_old_index_stays(void **state) {
     float *rows = random_rows(LARGE, DIMS, 1), vector[DIMS];
     thr_index *index = NULL;
     thr_index_build_options options = build_options(THR_METRIC_IP, THR_DTYPE_F32, 3);
-    thr_status fresh = build_rows(context, dir, rows, LARGE, DIMS, &options, &error);
+    thr_status fresh = build_rows(context, dir, rows, LARGE, DIMS, &options, &err);
     bool gone = access(dir, F_OK) != 0;
-    thr_status small = build_rows(context, dir, rows, N, DIMS, &options, &error);
+    thr_status small = build_rows(context, dir, rows, N, DIMS, &options, &err);
     options.replace = true;
     options.segment_rows = 1024;
-    thr_status large = build_rows(context, dir, rows, LARGE, DIMS, &options, &error);
-    bool told = strstr(error.text, "faults-disk/index/0") != NULL;
+    thr_status large = build_rows(context, dir, rows, LARGE, DIMS, &options, &err);
+    bool told = strstr(err.text, "faults-disk/index/0") != NULL;
     size_t files = count_files(dir, "", NULL);
-    thr_status opened = thr_index_open(context, dir, &index, &error), verified = THR_EIO, read = THR_EIO;
+    thr_status opened = thr_index_open(context, dir, &index, &err), verified = THR_EIO, read = THR_EIO;
     if (opened == THR_OK) {
-        verified = thr_index_verify(index, &error);
-        read = thr_index_vector(index, 77, vector, &error);
+        verified = thr_index_verify(index, &err);
+        read = thr_index_vector(index, 77, vector, &err);
     }
     bool same = read == THR_OK && memcmp(vector, rows + 77 * DIMS, sizeof vector) == 0;
     thr_index_free(index);
     test_remove_directory(dir);
     unmount(disk); /* before anything is asserted */
-    free(rows);
     assert_string_equal(thr_status_name(fresh), "ENOSPACE");
     assert_true(gone);
     assert_int_equal(small, THR_OK);
@@ -220,11 +215,4 @@ static void a_full_disk_is_enospace_and_the_old_index_stays(void **state) {
     assert_true(same);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_allocation_may_fail),
-        cmocka_unit_test(a_killed_build_leaves_the_old_index_and_room_for_the_next),
-        cmocka_unit_test(a_full_disk_is_enospace_and_the_old_index_stays),
-    };
-    return test_run_in_directory(tests, 1, DIR_A);
-}
+TEST_IN_CONTEXT(1, DIR_A)

@@ -4,7 +4,6 @@
 
 #include "roaring_writer.h"
 
-static thr_error error;
 static const char DIR_A[] = "index-filter";
 enum { N = 300, DIMS = 8, WORDS = (N + 63) / 64 };
 
@@ -22,9 +21,8 @@ static thr_index *make_index(thr_context *context, const uint64_t *ids) {
     options.n_ids = ids != NULL ? N : 0;
     options.segment_rows = 128;
     test_remove_directory(DIR_A);
-    expect_ok(build_rows(context, DIR_A, rows, N, DIMS, &options, &error));
-    expect_ok(thr_index_open(context, DIR_A, &index, &error));
-    free(rows);
+    expect_ok(build_rows(context, DIR_A, rows, N, DIMS, &options, &err));
+    expect_ok(thr_index_open(context, DIR_A, &index, &err));
     return index;
 }
 
@@ -47,37 +45,34 @@ static void check_index(const thr_index *index, const uint64_t *ids, uint64_t ab
         chosen[n++] = ids[row];
     chosen[n] = chosen[5]; /* twice is once */
     memset(words, 0xff, sizeof words);
-    expect_ok(thr_bitmap_from_ids(index, chosen, n + 1, words, &error));
+    expect_ok(thr_bitmap_from_ids(index, chosen, n + 1, words, &err));
     expect_every(words, 3);
     qsort(chosen, n, sizeof *chosen, by_value);
     for (unsigned runs = 0; runs < 3; runs++) {
         uint8_t *bytes = test_roaring_write(chosen, n, (test_roaring_form){true, runs}, &size);
         memset(words, 0xff, sizeof words);
-        expect_ok(thr_bitmap_from_roaring_ids(index, bytes, size, words, &error));
+        expect_ok(thr_bitmap_from_roaring_ids(index, bytes, size, words, &err));
         expect_every(words, 3);
-        expect_status(thr_bitmap_from_roaring_ids(index, bytes, size - 1, words, &error), THR_ECORRUPT);
+        expect_error(thr_bitmap_from_roaring_ids(index, bytes, size - 1, words, &err), THR_ECORRUPT, NULL);
         expect_empty(words);
         bytes[0] = bytes[7] = 0x39;
-        expect_status(thr_bitmap_from_roaring_ids(index, bytes, size, words, &error), THR_EFORMAT);
-        free(bytes);
+        expect_error(thr_bitmap_from_roaring_ids(index, bytes, size, words, &err), THR_EFORMAT, NULL);
     }
     chosen[n++] = absent;
     words[0] = 1;
-    expect_status(thr_bitmap_from_ids(index, chosen, n, words, &error), THR_ENOTFOUND);
+    expect_error(thr_bitmap_from_ids(index, chosen, n, words, &err), THR_ENOTFOUND, NULL);
     char text[32];
     (void)snprintf(text, sizeof text, "the id %llu", (unsigned long long)absent);
-    assert_non_null(strstr(error.text, text));
+    assert_non_null(strstr(err.text, text));
     expect_empty(words);
     qsort(chosen, n, sizeof *chosen, by_value);
     uint8_t *bytes = test_roaring_write(chosen, n, (test_roaring_form){true, 0}, &size);
     words[0] = 1;
-    expect_status(thr_bitmap_from_roaring_ids(index, bytes, size, words, &error), THR_ENOTFOUND);
-    assert_non_null(strstr(error.text, text));
+    expect_error(thr_bitmap_from_roaring_ids(index, bytes, size, words, &err), THR_ENOTFOUND, text);
     expect_empty(words);
-    free(bytes);
 }
 
-static void ids_that_are_rows_become_bits(void **state) {
+TEST(ids_that_are_rows_become_bits) {
     thr_index *index = make_index(*state, NULL);
     uint64_t ids[N];
     for (uint64_t row = 0; row < N; row++)
@@ -87,7 +82,7 @@ static void ids_that_are_rows_become_bits(void **state) {
     thr_index_free(index);
 }
 
-static void ids_of_their_own_become_the_bits_of_their_rows(void **state) {
+TEST(ids_of_their_own_become_the_bits_of_their_rows) {
     uint64_t ids[N], seed = 11;
     for (uint64_t row = 0; row < N; row++)
         ids[row] = thr_rng_next(&seed) >> (row % 5 == 0 ? 0 : 40) | (row & 1);
@@ -98,7 +93,7 @@ static void ids_of_their_own_become_the_bits_of_their_rows(void **state) {
 }
 
 /* A search by id: only the requested items are found. */
-static void a_search_is_held_to_them(void **state) {
+TEST(a_search_is_held_to_them) {
     uint64_t ids[N], words[WORDS], found[10];
     for (uint64_t row = 0; row < N; row++)
         ids[row] = 1000000 * (N - row);
@@ -110,37 +105,28 @@ static void a_search_is_held_to_them(void **state) {
     thr_search_options_init(&options);
     options.filter = words;
     options.filter_bits = N;
-    expect_ok(thr_bitmap_from_ids(index, chosen, 3, words, &error));
-    expect_ok(thr_index_search(index, &query, 10, &options, found, NULL, &error));
+    expect_ok(thr_bitmap_from_ids(index, chosen, 3, words, &err));
+    expect_ok(thr_index_search(index, &query, 10, &options, found, NULL, &err));
     qsort(found, 3, sizeof *found, by_value);
     for (size_t i = 0; i < 10; i++)
         assert_true(found[i] == (i < 3 ? chosen[i] : THR_NO_ID));
     thr_index_free(index);
-    free(rows);
 }
 
-static void missing_arguments_are_refused(void **state) {
+TEST(missing_arguments_are_refused) {
     uint64_t words[WORDS], id = 0;
     thr_index *index = make_index(*state, NULL);
-    expect_status(thr_bitmap_from_ids(NULL, &id, 1, words, &error), THR_EINVAL);
-    expect_status(thr_bitmap_from_ids(index, NULL, 1, words, &error), THR_EINVAL);
-    expect_status(thr_bitmap_from_ids(index, &id, 1, NULL, &error), THR_EINVAL);
-    expect_ok(thr_bitmap_from_ids(index, NULL, 0, words, &error));
+    expect_error(thr_bitmap_from_ids(NULL, &id, 1, words, &err), THR_EINVAL, NULL);
+    expect_error(thr_bitmap_from_ids(index, NULL, 1, words, &err), THR_EINVAL, NULL);
+    expect_error(thr_bitmap_from_ids(index, &id, 1, NULL, &err), THR_EINVAL, NULL);
+    expect_ok(thr_bitmap_from_ids(index, NULL, 0, words, &err));
     expect_empty(words);
-    expect_status(thr_bitmap_from_roaring_ids(NULL, &id, 8, words, &error), THR_EINVAL);
-    expect_status(thr_bitmap_from_roaring_ids(index, NULL, 8, words, &error), THR_EINVAL);
-    expect_status(thr_bitmap_from_roaring_ids(index, &id, 8, NULL, &error), THR_EINVAL);
-    expect_status(thr_bitmap_from_roaring_ids(index, NULL, 0, words, &error), THR_ECORRUPT);
-    expect_ok(thr_bitmap_from_roaring_ids(index, &id, 8, words, &error)); /* a wide one without buckets */
+    expect_error(thr_bitmap_from_roaring_ids(NULL, &id, 8, words, &err), THR_EINVAL, NULL);
+    expect_error(thr_bitmap_from_roaring_ids(index, NULL, 8, words, &err), THR_EINVAL, NULL);
+    expect_error(thr_bitmap_from_roaring_ids(index, &id, 8, NULL, &err), THR_EINVAL, NULL);
+    expect_error(thr_bitmap_from_roaring_ids(index, NULL, 0, words, &err), THR_ECORRUPT, NULL);
+    expect_ok(thr_bitmap_from_roaring_ids(index, &id, 8, words, &err)); /* a wide one without buckets */
     thr_index_free(index);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ids_that_are_rows_become_bits),
-        cmocka_unit_test(ids_of_their_own_become_the_bits_of_their_rows),
-        cmocka_unit_test(a_search_is_held_to_them),
-        cmocka_unit_test(missing_arguments_are_refused),
-    };
-    return test_run_in_directory(tests, 1, DIR_A);
-}
+TEST_IN_CONTEXT(1, DIR_A)

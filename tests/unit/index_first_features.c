@@ -2,7 +2,6 @@
 /* An index whose items have no features yet: the first features decide whether they are words or numbers. */
 #include "index_support.h"
 
-static thr_error error;
 static const char DIR_A[] = "index-first-features", TABLE[] = "index-first-features.tsv";
 enum { DIMS = 8, N = 100 };
 
@@ -15,8 +14,7 @@ static void build(thr_context *context) {
     thr_index_build_options_init(&options);
     options.replace = true;
     options.features = &features;
-    expect_ok(build_rows(context, DIR_A, rows, N, DIMS, &options, &error));
-    free(rows);
+    expect_ok(build_rows(context, DIR_A, rows, N, DIMS, &options, &err));
 }
 
 /* Add items of a table: ids and features. */
@@ -28,50 +26,41 @@ static thr_status add(thr_context *context, const char *table, uint64_t n) {
     test_write_text(TABLE, table);
     thr_index_add_options_init(&options);
     options.features_path = TABLE;
-    expect_ok(thr_reader_from_matrix(context, &matrix, &reader, &error));
-    const thr_status status = thr_index_add(context, DIR_A, reader, &options, NULL, &error);
+    expect_ok(thr_reader_from_matrix(context, &matrix, &reader, &err));
+    const thr_status status = thr_index_add(context, DIR_A, reader, &options, NULL, &err);
     thr_reader_free(reader);
-    free(rows);
     return status;
 }
 
 static uint64_t count(thr_context *context, const char *expression) {
     thr_index *index = NULL;
     thr_hits_target *target = NULL;
-    expect_ok(thr_index_open(context, DIR_A, &index, &error));
-    expect_ok(thr_index_verify(index, &error));
-    expect_ok(thr_hits_target_create(thr_index_hits(index), expression, &target, &error));
+    expect_ok(thr_index_open(context, DIR_A, &index, &err));
+    expect_ok(thr_index_verify(index, &err));
+    expect_ok(thr_hits_target_create(thr_index_hits(index), expression, &target, &err));
     const uint64_t n = thr_hits_target_count(target);
     thr_hits_target_free(target);
     thr_index_free(index);
     return n;
 }
 
-static void words_may_be_the_first(void **state) {
+TEST(words_may_be_the_first) {
     build(*state);
     expect_ok(add(*state, "900\t\n", 1));
     expect_ok(add(*state, "901\tred\n902\tred blue\n", 2));
     assert_int_equal(count(*state, "red"), 2);
     expect_ok(add(*state, "903\tblue\n", 1));
     assert_int_equal(count(*state, "blue"), 2);
-    expect_ok(thr_index_compact(*state, DIR_A, NULL, &error));
+    expect_ok(thr_index_compact(*state, DIR_A, NULL, &err));
     assert_int_equal(count(*state, "NOT red"), N + 2);
 }
 
-static void numbers_may_be_the_first(void **state) {
+TEST(numbers_may_be_the_first) {
     build(*state);
     expect_ok(add(*state, "901\t7\n902\t7 9\n", 2));
     assert_int_equal(count(*state, "7"), 2);
-    expect_status(add(*state, "903\tblue\n", 1), THR_EFORMAT);
+    expect_error(add(*state, "903\tblue\n", 1), THR_EFORMAT, NULL);
     assert_int_equal(count(*state, "NOT 9"), N + 1);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(words_may_be_the_first),
-        cmocka_unit_test(numbers_may_be_the_first),
-    };
-    const int failed = test_run_in_directory(tests, 2, DIR_A);
-    (void)unlink(TABLE);
-    return failed;
-}
+TEST_IN_CONTEXT(2, DIR_A)

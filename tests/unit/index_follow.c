@@ -8,18 +8,13 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
-static thr_error error;
 static const char DIR_A[] = "index-follow", DIR_B[] = "index-follow-b", DIR_C[] = "index-follow-c";
 enum { DIMS = 8, ITEMS = 150, SEARCHERS = 3, KEPT = 40, JOURNAL = 32 };
 
 static void vector_of(uint64_t id, float *vector) {
     float *row = random_rows(1, DIMS, id + 1);
     memcpy(vector, row, DIMS * sizeof *vector);
-    free(row);
 }
 
 /* Of ids [removed, added) all are there, of those below none. */
@@ -64,7 +59,7 @@ static void add_one(thr_index_writer *writer, uint64_t id) {
     float vector[DIMS];
     vector_of(id, vector);
     const thr_matrix row = thr_matrix_f32(vector, 1, DIMS);
-    expect_ok(thr_index_writer_add(writer, &row, &id, NULL, NULL, &error));
+    expect_ok(thr_index_writer_add(writer, &row, &id, NULL, NULL, &err));
 }
 
 static void create(thr_context *context) {
@@ -72,7 +67,7 @@ static void create(thr_context *context) {
     thr_index_create_options_init(&options);
     options.n_dims = DIMS;
     test_remove_directory(DIR_A);
-    expect_ok(thr_index_create(context, DIR_A, &options, &error));
+    expect_ok(thr_index_create(context, DIR_A, &options, &err));
 }
 
 static thr_index_writer *open_writer(thr_context *context) {
@@ -80,17 +75,16 @@ static thr_index_writer *open_writer(thr_context *context) {
     thr_index_writer *writer = NULL;
     thr_index_writer_options_init(&options);
     options.journal_rows = JOURNAL;
-    expect_ok(thr_index_writer_open(context, DIR_A, &options, &writer, &error));
+    expect_ok(thr_index_writer_open(context, DIR_A, &options, &writer, &err));
     return writer;
 }
 
-static void test_searches_see_what_was_acknowledged(void **state) {
-    (void)state;
+TEST(test_searches_see_what_was_acknowledged) {
     shared s = {.done = false};
     pthread_t threads[SEARCHERS];
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     create(context);
-    expect_ok(thr_index_follower_open(context, DIR_A, &s.follower, &error));
+    expect_ok(thr_index_follower_open(context, DIR_A, &s.follower, &err));
     thr_index_writer *writer = open_writer(context);
     for (int t = 0; t < SEARCHERS; t++)
         assert_int_equal(pthread_create(&threads[t], NULL, search, &s), 0);
@@ -100,11 +94,11 @@ static void test_searches_see_what_was_acknowledged(void **state) {
         if (id >= KEPT) {
             const uint64_t gone = id - KEPT;
             s.removing = id - KEPT + 1;
-            expect_ok(thr_index_writer_remove(writer, &gone, 1, NULL, &error));
+            expect_ok(thr_index_writer_remove(writer, &gone, 1, NULL, &err));
             s.removed = id - KEPT + 1;
         }
         if (id == ITEMS / 2)
-            expect_ok(thr_index_writer_compact(writer, NULL, &error));
+            expect_ok(thr_index_writer_compact(writer, NULL, &err));
     }
     s.done = true;
     for (int t = 0; t < SEARCHERS; t++)
@@ -115,24 +109,23 @@ static void test_searches_see_what_was_acknowledged(void **state) {
     thr_context_free(context);
 }
 
-static void test_snapshots_stay(void **state) {
-    (void)state;
+TEST(test_snapshots_stay) {
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     thr_index_follower *follower = NULL;
     thr_index *first = NULL, *same = NULL, *second = NULL, *third = NULL;
     create(context);
-    expect_ok(thr_index_follower_open(context, DIR_A, &follower, &error));
-    expect_ok(thr_index_follower_take(follower, &first, &error));
-    expect_ok(thr_index_follower_take(follower, &same, &error));
+    expect_ok(thr_index_follower_open(context, DIR_A, &follower, &err));
+    expect_ok(thr_index_follower_take(follower, &first, &err));
+    expect_ok(thr_index_follower_take(follower, &same, &err));
     assert_ptr_equal(first, same);
     thr_index_follower_put(same);
     thr_index_writer *writer = open_writer(context);
     for (uint64_t id = 0; id < 8; id++)
         add_one(writer, id);
-    expect_ok(thr_index_follower_take(follower, &second, &error));
+    expect_ok(thr_index_follower_take(follower, &second, &err));
     for (uint64_t id = 8; id < ITEMS; id++)
         add_one(writer, id);
-    expect_ok(thr_index_follower_take(follower, &third, &error));
+    expect_ok(thr_index_follower_take(follower, &third, &err));
     assert_int_equal(thr_index_get_info(first).n_items, 0);
     assert_int_equal(thr_index_get_info(second).n_items, 8);
     assert_int_equal(thr_index_get_info(third).n_items, ITEMS);
@@ -147,45 +140,42 @@ static void test_snapshots_stay(void **state) {
 }
 
 /* The same bytes as another file: the index is read again, and found the same. */
-static void test_a_manifest_of_the_same_bytes_is_no_commit(void **state) {
-    (void)state;
+TEST(test_a_manifest_of_the_same_bytes_is_no_commit) {
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     thr_index *index = NULL, *newer = NULL;
     char path[PATH_ROOM], other[PATH_ROOM];
     size_t size;
     create(context);
-    expect_ok(thr_index_open(context, DIR_A, &index, &error));
+    expect_ok(thr_index_open(context, DIR_A, &index, &err));
     join_path(path, DIR_A, "MANIFEST");
     join_path(other, DIR_A, "other");
-    uint8_t *bytes = test_read_file(path, &size);
+    uint8_t *bytes = test_bytes_of(path, &size);
     test_write_file(other, bytes, size);
     assert_int_equal(rename(other, path), 0);
-    expect_ok(thr_index_refresh(index, &newer, &error));
+    expect_ok(thr_index_refresh(index, &newer, &err));
     assert_null(newer);
-    free(bytes);
     assert_int_equal(unlink(path), 0);
-    expect_status(thr_index_refresh(index, &newer, &error), THR_EFORMAT);
+    expect_error(thr_index_refresh(index, &newer, &err), THR_EFORMAT, NULL);
     thr_index_free(index);
     thr_context_free(context);
 }
 
-static void test_wrong_calls(void **state) {
-    (void)state;
+TEST(test_wrong_calls) {
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     thr_index_follower *follower = NULL;
     thr_index *index = NULL;
     create(context);
-    expect_status(thr_index_follower_open(NULL, DIR_A, &follower, &error), THR_EINVAL);
-    expect_status(thr_index_follower_open(context, DIR_A, NULL, &error), THR_EINVAL);
-    expect_status(thr_index_follower_open(context, "no-index", &follower, &error), THR_ENOTFOUND);
-    expect_status(thr_index_follower_take(NULL, &index, &error), THR_EINVAL);
-    expect_ok(thr_index_follower_open(context, DIR_A, &follower, &error));
-    expect_status(thr_index_follower_take(follower, NULL, &error), THR_EINVAL);
+    expect_error(thr_index_follower_open(NULL, DIR_A, &follower, &err), THR_EINVAL, NULL);
+    expect_error(thr_index_follower_open(context, DIR_A, NULL, &err), THR_EINVAL, NULL);
+    expect_error(thr_index_follower_open(context, "no-index", &follower, &err), THR_ENOTFOUND, NULL);
+    expect_error(thr_index_follower_take(NULL, &index, &err), THR_EINVAL, NULL);
+    expect_ok(thr_index_follower_open(context, DIR_A, &follower, &err));
+    expect_error(thr_index_follower_take(follower, NULL, &err), THR_EINVAL, NULL);
     test_remove_directory(DIR_A);
-    expect_status(thr_index_follower_take(follower, &index, &error), THR_ENOTFOUND);
+    expect_error(thr_index_follower_take(follower, &index, &err), THR_ENOTFOUND, NULL);
     assert_null(index);
     create(context);
-    expect_ok(thr_index_follower_take(follower, &index, &error));
+    expect_ok(thr_index_follower_take(follower, &index, &err));
     thr_index_follower_put(index);
     thr_index_follower_free(follower);
     thr_context_free(context);
@@ -204,9 +194,8 @@ static void copy_files(const char *from, const char *to) {
             continue;
         join_path(source, from, entry->d_name);
         join_path(target, to, entry->d_name);
-        uint8_t *bytes = test_read_file(source, &size);
+        uint8_t *bytes = test_bytes_of(source, &size);
         test_write_file(target, bytes, size);
-        free(bytes);
     }
     (void)closedir(stream);
 }
@@ -231,8 +220,8 @@ static void expect_found(thr_index_follower *follower, uint64_t wanted, uint64_t
     thr_index *index = NULL;
     vector_of(wanted, query);
     const thr_matrix queries = thr_matrix_f32(query, 1, DIMS);
-    expect_ok(thr_index_follower_take(follower, &index, &error));
-    expect_ok(thr_index_search(index, &queries, 1, NULL, &id, NULL, &error));
+    expect_ok(thr_index_follower_take(follower, &index, &err));
+    expect_ok(thr_index_search(index, &queries, 1, NULL, &id, NULL, &err));
     assert_int_equal(id, wanted);
     assert_int_equal(thr_index_get_info(index).n_items, n_items);
     thr_index_follower_put(index);
@@ -245,19 +234,18 @@ static thr_index_writer *fill(thr_context *context) {
     const uint64_t gone = 7;
     for (uint64_t id = 0; id < 300; id++)
         add_one(writer, id);
-    expect_ok(thr_index_writer_flush(writer, &error));
-    expect_ok(thr_index_writer_remove(writer, &gone, 1, NULL, &error));
+    expect_ok(thr_index_writer_flush(writer, &err));
+    expect_ok(thr_index_writer_remove(writer, &gone, 1, NULL, &err));
     add_one(writer, 300);
     return writer;
 }
 
-static void test_touched_and_copied_files_are_opened_again(void **state) {
-    (void)state;
+TEST(test_touched_and_copied_files_are_opened_again) {
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     thr_index_follower *follower = NULL;
     thr_index_writer_free(fill(context));
     test_remove_directory(DIR_B);
-    expect_ok(thr_index_follower_open(context, DIR_A, &follower, &error));
+    expect_ok(thr_index_follower_open(context, DIR_A, &follower, &err));
     copy_files(DIR_A, DIR_B);
     for (int i = 0; i < 2; i++) {
         touch_files(DIR_A);
@@ -268,7 +256,7 @@ static void test_touched_and_copied_files_are_opened_again(void **state) {
         add_one(writer, 900);
         expect_found(follower, 900, 301);
         const uint64_t gone = 900;
-        expect_ok(thr_index_writer_remove(writer, &gone, 1, NULL, &error));
+        expect_ok(thr_index_writer_remove(writer, &gone, 1, NULL, &err));
         thr_index_writer_free(writer);
         test_remove_directory(DIR_B);
         copy_files(DIR_A, DIR_B);
@@ -278,18 +266,17 @@ static void test_touched_and_copied_files_are_opened_again(void **state) {
 }
 
 /* A copy with the same bytes; later changes are its own. */
-static void test_a_swapped_directory_is_followed(void **state) {
-    (void)state;
+TEST(test_a_swapped_directory_is_followed) {
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     thr_index_follower *follower = NULL;
     thr_index_writer_free(fill(context));
     test_remove_directory(DIR_B);
     test_remove_directory(DIR_C);
     copy_files(DIR_A, DIR_B);
-    expect_ok(thr_index_follower_open(context, DIR_A, &follower, &error));
+    expect_ok(thr_index_follower_open(context, DIR_A, &follower, &err));
     assert_int_equal(rename(DIR_A, DIR_C), 0);
     thr_index *none = NULL;
-    expect_status(thr_index_follower_take(follower, &none, &error), THR_ENOTFOUND);
+    expect_error(thr_index_follower_take(follower, &none, &err), THR_ENOTFOUND, NULL);
     assert_int_equal(rename(DIR_B, DIR_A), 0);
     thr_index_writer *writer = open_writer(context);
     add_one(writer, 901);
@@ -300,16 +287,4 @@ static void test_a_swapped_directory_is_followed(void **state) {
     test_remove_directory(DIR_C);
     thr_index_follower_free(follower);
     thr_context_free(context);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_searches_see_what_was_acknowledged),
-        cmocka_unit_test(test_snapshots_stay),
-        cmocka_unit_test(test_a_manifest_of_the_same_bytes_is_no_commit),
-        cmocka_unit_test(test_wrong_calls),
-        cmocka_unit_test(test_touched_and_copied_files_are_opened_again),
-        cmocka_unit_test(test_a_swapped_directory_is_followed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,7 +16,6 @@
 
 #include <inttypes.h>
 
-static thr_error error;
 static const char GOLDEN[] = THR_SOURCE_DIR "/tests/golden/index";
 enum { N = 70, SEGMENT = 64, DIMS = 10, N_QUERIES = 4, K = 6 };
 
@@ -47,7 +46,7 @@ static const golden_kind kinds[] = {
     KIND("l2-i8-names-cells", L2, I8, .names = true, .bits = 3, .lead = 1, .cells = 3, .changed = true,
          .journal = true),
     KIND("ip-f32-features", IP, F32, .bits = 3, .lead = 1, .changed = true, .features = true)};
-enum { N_KINDS = sizeof kinds / sizeof kinds[0], MODES = 6, FEATURE_MODES = 8 /* of print_answer */ };
+enum { N_KINDS = COUNT_OF(kinds), MODES = 6, FEATURE_MODES = 8 /* of print_answer */ };
 
 /* Whole numbers from -10 to 10, or from 0 to 20; row 5 is zero. */
 static void make_rows(float *rows, uint64_t n, uint64_t seed, bool shifted) {
@@ -85,7 +84,7 @@ static void print_answer(FILE *out, thr_index *index, const thr_matrix *queries,
     const thr_hits_queries features = {N_QUERIES, ends, asked, weights};
     options.features = mode > 5 ? &features : NULL;
     options.exact = mode == 2 || mode == 7;
-    thr_status status = thr_index_search(index, queries, K, &options, ids, scores, &error);
+    thr_status status = thr_index_search(index, queries, K, &options, ids, scores, &err);
     for (int i = 0; i < N_QUERIES * K; i++) {
         uint32_t bits;
         memcpy(&bits, &scores[i], sizeof bits);
@@ -101,12 +100,12 @@ static void expect_names_are_found(const thr_index *index) {
     if (!thr_index_get_info(index).has_names)
         return;
     for (uint64_t row = 0; row < thr_index_n_rows(index); row++) {
-        expect_ok(thr_index_row_ids(index, row, 1, &id, &error));
+        expect_ok(thr_index_row_ids(index, row, 1, &id, &err));
         const char *name[2] = {id == THR_NO_ID ? "item" : thr_index_name(index, id)};
         name[1] = name[0];
-        expect_ok(thr_index_find_many(index, name, 2, found, &error));
+        expect_ok(thr_index_find_many(index, name, 2, found, &err));
         assert_true(found[0] == id && found[1] == id);
-        expect_status(thr_index_find(index, name[0], &found[0], &error), id == THR_NO_ID ? THR_ENOTFOUND : THR_OK);
+        expect_status(thr_index_find(index, name[0], &found[0], &err), id == THR_NO_ID ? THR_ENOTFOUND : THR_OK);
         assert_true(found[0] == id);
     }
 }
@@ -120,9 +119,9 @@ static char *all_answers(thr_context *context, const golden_kind *kind) {
     size_t size;
     make_rows(queries, N_QUERIES, 77, kind->shifted);
     join_path(path, GOLDEN, kind->name);
-    expect_ok(thr_index_open(context, path, &index, &error));
+    expect_ok(thr_index_open(context, path, &index, &err));
     expect_names_are_found(index);
-    expect_ok(thr_index_verify(index, &error));
+    expect_ok(thr_index_verify(index, &err));
     FILE *out = tmpfile();
     assert_non_null(out);
     for (int mode = 0; mode < (kind->features ? FEATURE_MODES : MODES); mode++)
@@ -132,8 +131,7 @@ static char *all_answers(thr_context *context, const golden_kind *kind) {
     thr_index_free(index);
     size = (size_t)ftell(out);
     rewind(out);
-    char *text = malloc(size + 1);
-    assert_non_null(text);
+    char *text = test_new(size + 1, 1);
     assert_int_equal(fread(text, 1, size, out), size);
     text[size] = '\0';
     (void)fclose(out);
@@ -175,15 +173,12 @@ static void expect_same_answers(thr_context *context, const golden_kind *kind) {
     char path[PATH_ROOM];
     size_t size;
     join_path(path, GOLDEN, kind->answers);
-    char *wanted = (char *)test_read_file(path, &size);
+    char *wanted = (char *)test_bytes_of(path, &size);
     char *got = all_answers(context, kind);
     expect_as_good(path, got, wanted);
-    free(got);
-    free(wanted);
 }
 
-static void kept_indexes_give_the_same_answers(void **state) {
-    (void)state;
+TEST(kept_indexes_give_the_same_answers) {
     for (int isa = THR_ISA_SCALAR; isa <= THR_ISA_LAST; isa++)
         for (uint32_t n_threads = 1; n_threads <= 2; n_threads++) {
             thr_context_options options;
@@ -191,7 +186,7 @@ static void kept_indexes_give_the_same_answers(void **state) {
             thr_context_options_init(&options);
             options.isa = (thr_isa)isa;
             options.n_threads = n_threads;
-            if (thr_context_create(&options, &context, &error) == THR_EUNSUPPORTED)
+            if (thr_context_create(&options, &context, &err) == THR_EUNSUPPORTED)
                 continue;
             assert_non_null(context);
             for (size_t k = 0; k < N_KINDS; k++)
@@ -208,14 +203,14 @@ static void add_tuning(thr_context *context, const char *dir) {
     thr_manifest manifest;
     size_t size;
     join_path(path, dir, "MANIFEST");
-    expect_ok(thr_index_manifest_read(context, path, &manifest, NULL, NULL, &error));
+    expect_ok(thr_index_manifest_read(context, path, &manifest, NULL, NULL, &err));
     manifest.tuning.n_queries = 50;
     for (uint64_t r = 0; r < THR_TUNED_RECALLS; r++)
         for (size_t k = 0; k < THR_TUNED_KS; k++) {
             manifest.tuning.at[r].candidates[k] = 7 + r;
             manifest.tuning.at[r].survivors[k] = 14 + 2 * r;
         }
-    expect_ok(thr_index_manifest_print(context, &manifest, &text, &size, &error));
+    expect_ok(thr_index_manifest_print(context, &manifest, &text, &size, &err));
     test_write_file(path, text, size);
     thr_release(context, text);
     thr_index_manifest_free(context, &manifest);
@@ -244,11 +239,11 @@ static void change(thr_context *context, const char *dir, const golden_kind *kin
     options.n_ids = kind->names ? 0 : MORE;
     options.ids_path = kind->names ? "golden-more.txt" : NULL;
     test_write_text("golden-more.txt", NAMES);
-    expect_ok(thr_reader_from_matrix(context, &matrix, &reader, &error));
-    expect_ok(thr_index_add(context, dir, reader, &options, NULL, &error));
+    expect_ok(thr_reader_from_matrix(context, &matrix, &reader, &err));
+    expect_ok(thr_index_add(context, dir, reader, &options, NULL, &err));
     thr_reader_free(reader);
     (void)unlink("golden-more.txt");
-    expect_ok(thr_index_remove(context, dir, REMOVED, sizeof REMOVED / sizeof REMOVED[0], NULL, &error));
+    expect_ok(thr_index_remove(context, dir, REMOVED, COUNT_OF(REMOVED), NULL, &err));
 }
 
 /* The same by a writer, which is not closed by a flush. */
@@ -260,10 +255,10 @@ static void change_by_journal(thr_context *context, const char *dir, const golde
     thr_index_writer *writer = NULL;
     for (uint64_t i = 0; i < MORE; i++)
         ids[i] = 2000000 + i;
-    expect_ok(thr_index_writer_open(context, dir, NULL, &writer, &error));
+    expect_ok(thr_index_writer_open(context, dir, NULL, &writer, &err));
     expect_ok(
-        thr_index_writer_upsert(writer, &matrix, kind->names ? NULL : ids, kind->names ? names : NULL, NULL, &error));
-    expect_ok(thr_index_writer_remove(writer, removed, sizeof removed / sizeof removed[0], NULL, &error));
+        thr_index_writer_upsert(writer, &matrix, kind->names ? NULL : ids, kind->names ? names : NULL, NULL, &err));
+    expect_ok(thr_index_writer_remove(writer, removed, COUNT_OF(removed), NULL, &err));
     thr_index_writer_free(writer);
 }
 
@@ -303,7 +298,7 @@ static void write_kind(thr_context *context, const char *path, const golden_kind
     options.n_ids = kind->ids ? n : 0;
     options.features = kind->features ? &features : NULL;
     test_remove_directory(path);
-    expect_ok(build_rows(context, path, rows, n, DIMS, &options, &error));
+    expect_ok(build_rows(context, path, rows, n, DIMS, &options, &err));
     if (kind->tuned)
         add_tuning(context, path);
     if (kind->changed)
@@ -312,18 +307,19 @@ static void write_kind(thr_context *context, const char *path, const golden_kind
         change_by_journal(context, path, kind, rows + 30 * DIMS);
 }
 
-static void write_all(void **state) {
+static void write_all(void) {
+    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     char path[PATH_ROOM];
     (void)mkdir(GOLDEN, 0777);
     for (size_t k = 0; k < N_KINDS; k++) {
         join_path(path, GOLDEN, kinds[k].name);
-        write_kind(*state, path, &kinds[k]);
-        char *text = all_answers(*state, &kinds[k]);
+        write_kind(context, path, &kinds[k]);
+        char *text = all_answers(context, &kinds[k]);
         join_path(path, GOLDEN, kinds[k].answers);
         test_write_text(path, text);
-        free(text);
     }
     (void)unlink("golden-names.txt");
+    thr_context_free(context);
 }
 
 /* ------------------------------------------------------------------------------------------------ damaged */
@@ -380,10 +376,9 @@ static void copy_file(const char *from_dir, const char *to_dir, const char *name
     char path[PATH_ROOM];
     size_t size;
     join_path(path, from_dir, name);
-    uint8_t *bytes = test_read_file(path, &size);
+    uint8_t *bytes = test_bytes_of(path, &size);
     join_path(path, to_dir, name);
     test_write_file(path, bytes, size);
-    free(bytes);
 }
 
 static void copy_index(const char *from, const char *to) {
@@ -424,7 +419,7 @@ static size_t begin_of(const uint8_t *segment, uint32_t kind) {
 
 static void apply(const damage *d, const char *path) {
     size_t size;
-    uint8_t *bytes = test_read_file(path, &size);
+    uint8_t *bytes = test_bytes_of(path, &size);
     if (d->text != NULL && d->text[0] == '\0') {
         assert_int_equal(unlink(path), 0);
     } else if (d->text != NULL) {
@@ -437,12 +432,11 @@ static void apply(const damage *d, const char *path) {
     } else {
         test_write_file(path, bytes, d->size >= 0 ? (size_t)d->size : size - (size_t)-d->size);
     }
-    free(bytes);
 }
 
-static void damaged_indexes_are_refused(void **state) {
+TEST(damaged_indexes_are_refused) {
     static const char COPY[] = "golden-damaged";
-    for (size_t i = 0; i < sizeof damages / sizeof damages[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(damages); i++) {
         const damage *d = &damages[i];
         char good[PATH_ROOM], path[PATH_ROOM];
         thr_index *index = NULL;
@@ -450,36 +444,18 @@ static void damaged_indexes_are_refused(void **state) {
         copy_index(good, COPY);
         find_file(COPY, d->file, path);
         apply(d, path);
-        error.text[0] = '\0';
-        thr_status status = thr_index_open(*state, COPY, &index, &error);
+        err.text[0] = '\0';
+        thr_status status = thr_index_open(*state, COPY, &index, &err);
         if (status != d->opened)
-            fail_msg("%s: %s when opened: %s", d->what, thr_status_name(status), error.text);
-        status = index != NULL ? thr_index_verify(index, &error) : THR_OK;
+            fail_msg("%s: %s when opened: %s", d->what, thr_status_name(status), err.text);
+        status = index != NULL ? thr_index_verify(index, &err) : THR_OK;
         if (status != d->verified)
-            fail_msg("%s: %s when verified: %s", d->what, thr_status_name(status), error.text);
-        assert_non_null(strstr(error.text, COPY)); /* the sentence names the file */
+            fail_msg("%s: %s when verified: %s", d->what, thr_status_name(status), err.text);
+        assert_non_null(strstr(err.text, COPY)); /* the sentence names the file */
         thr_index_free(index);
     }
     test_remove_directory(COPY);
 }
 
-static int setup(void **state) {
-    *state = test_context(1, THR_ISA_BEST, NULL);
-    return 0;
-}
-
-static int teardown(void **state) {
-    thr_context_free(*state);
-    return 0;
-}
-
-int main(int argc, char **argv) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kept_indexes_give_the_same_answers),
-        cmocka_unit_test(damaged_indexes_are_refused),
-    };
-    const struct CMUnitTest writers[] = {cmocka_unit_test(write_all)};
-    if (argc == 2 && strcmp(argv[1], "--write") == 0)
-        return cmocka_run_group_tests(writers, setup, teardown);
-    return cmocka_run_group_tests(tests, setup, teardown);
-}
+TEST_IN_CONTEXT(1, NULL)
+TEST_WRITER(write_all)

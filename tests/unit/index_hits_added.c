@@ -7,7 +7,6 @@
 
 #include "index/impl.h"
 
-static thr_error error;
 static const char DIR_A[] = "index-hits-added", DIR_B[] = "index-hits-at-once";
 enum { DIMS = 8, K = 20, BASE = 65300, BATCH = 300, ALL = BASE + 5 * BATCH + 1 };
 
@@ -31,8 +30,8 @@ static void add(thr_context *context, uint64_t first, uint64_t n) {
     options.features = &features;
     options.multipliers = all.multipliers + first;
     options.n_values = n;
-    expect_ok(thr_reader_from_matrix(context, &rows, &reader, &error));
-    expect_ok(thr_index_add(context, DIR_A, reader, &options, NULL, &error));
+    expect_ok(thr_reader_from_matrix(context, &rows, &reader, &err));
+    expect_ok(thr_index_add(context, DIR_A, reader, &options, NULL, &err));
     thr_reader_free(reader);
 }
 
@@ -46,12 +45,12 @@ static void build(thr_context *context, const char *dir, uint64_t n) {
     options.multipliers = all.multipliers;
     options.n_values = n;
     test_remove_directory(dir);
-    expect_ok(build_rows(context, dir, all.rows, n, DIMS, &options, &error));
+    expect_ok(build_rows(context, dir, all.rows, n, DIMS, &options, &err));
 }
 
 static thr_index *open_index(thr_context *context, const char *dir) {
     thr_index *index = NULL;
-    expect_ok(thr_index_open(context, dir, &index, &error));
+    expect_ok(thr_index_open(context, dir, &index, &err));
     return index;
 }
 
@@ -76,7 +75,7 @@ enum { PLAIN, FILTERED, TARGETED, LISTS_ALONE, N_WAYS };
 
 /* All rows are scored exactly, so that answers depend on vectors and features alone. */
 static void search(thr_index *index, int way, const uint64_t *ids, uint64_t n_ids, answers *found) {
-    uint64_t *filter = calloc((size_t)thr_index_n_rows(index) / 64 + 1, sizeof *filter);
+    uint64_t *filter = test_new((size_t)thr_index_n_rows(index) / 64 + 1, sizeof *filter);
     float *rows = random_rows(N_QUERIES, DIMS, 7);
     const thr_matrix queries = thr_matrix_f32(rows, N_QUERIES, DIMS);
     thr_search_options options;
@@ -86,8 +85,8 @@ static void search(thr_index *index, int way, const uint64_t *ids, uint64_t n_id
     ask(&a, 8);
     thr_search_options_init(&options);
     thr_hits_search_options_init(&lists);
-    expect_ok(thr_hits_target_create(thr_index_hits(index), "1 OR NOT 2", &target, &error));
-    expect_ok(thr_bitmap_from_ids(index, ids, n_ids, filter, &error));
+    expect_ok(thr_hits_target_create(thr_index_hits(index), "1 OR NOT 2", &target, &err));
+    expect_ok(thr_bitmap_from_ids(index, ids, n_ids, filter, &err));
     options.exact = true;
     options.features = &a.queries;
     options.n_unknown = found->n_unknown;
@@ -99,12 +98,10 @@ static void search(thr_index *index, int way, const uint64_t *ids, uint64_t n_id
     lists.target = target;
     lists.n_unknown = found->n_unknown;
     if (way == LISTS_ALONE)
-        expect_ok(thr_hits_search(thr_index_hits(index), &a.queries, K, &lists, found->ids, found->values, &error));
+        expect_ok(thr_hits_search(thr_index_hits(index), &a.queries, K, &lists, found->ids, found->values, &err));
     else
-        expect_ok(thr_index_search(index, &queries, K, &options, found->ids, found->values, &error));
+        expect_ok(thr_index_search(index, &queries, K, &options, found->ids, found->values, &err));
     thr_hits_target_free(target);
-    free(filter);
-    free(rows);
 }
 
 /* Both indexes answer the same; half of the filter's ids are of added items. */
@@ -130,15 +127,15 @@ static void expect_same(thr_index *a, thr_index *b) {
 static void expect_as_at_once(thr_context *context, uint64_t n, const uint64_t *removed, uint64_t n_removed) {
     build(context, DIR_B, n);
     if (n_removed > 0)
-        expect_ok(thr_index_remove(context, DIR_B, removed, n_removed, NULL, &error));
+        expect_ok(thr_index_remove(context, DIR_B, removed, n_removed, NULL, &err));
     thr_index *a = open_index(context, DIR_A), *b = open_index(context, DIR_B);
-    expect_ok(thr_index_verify(a, &error));
+    expect_ok(thr_index_verify(a, &err));
     expect_same(a, b);
     thr_index_free(a);
     thr_index_free(b);
 }
 
-static void additions_leave_the_first_file(void **state) {
+TEST(additions_leave_the_first_file) {
     thr_context *context = *state;
     bool second;
     uint64_t n = BASE;
@@ -151,7 +148,7 @@ static void additions_leave_the_first_file(void **state) {
         assert_true(second);
     }
     expect_as_at_once(context, n, NULL, 0); /* the second file's rows begin in the middle of a window */
-    expect_ok(thr_index_compact(context, DIR_A, NULL, &error));
+    expect_ok(thr_index_compact(context, DIR_A, NULL, &err));
     const uint32_t compacted = first_file(context, &second);
     assert_false(second);
     for (int i = 0; i < 3; i++, n += BATCH)
@@ -160,15 +157,15 @@ static void additions_leave_the_first_file(void **state) {
     assert_true(second && compacted != first);
     expect_as_at_once(context, n, NULL, 0); /* in the second window */
     const uint64_t removed[] = {0, 4711, BASE + 1, BASE + 2 * BATCH, n - 1};
-    expect_ok(thr_index_remove(context, DIR_A, removed, sizeof removed / sizeof removed[0], NULL, &error));
-    expect_as_at_once(context, n, removed, sizeof removed / sizeof removed[0]);
+    expect_ok(thr_index_remove(context, DIR_A, removed, COUNT_OF(removed), NULL, &err));
+    expect_as_at_once(context, n, removed, COUNT_OF(removed));
     add(context, n, 1); /* many times one item would be written again at each commit: all are joined */
     assert_int_not_equal(first_file(context, &second), compacted);
     assert_false(second);
-    expect_as_at_once(context, n + 1, removed, sizeof removed / sizeof removed[0]);
+    expect_as_at_once(context, n + 1, removed, COUNT_OF(removed));
 }
 
-static void readers_follow(void **state) {
+TEST(readers_follow) {
     static answers before, after;
     thr_context *context = *state;
     const uint64_t ids[] = {0, 1, 2};
@@ -177,7 +174,7 @@ static void readers_follow(void **state) {
     thr_index *index = open_index(context, DIR_A);
     search(index, TARGETED, ids, 3, &before);
     add(context, BASE, BATCH);
-    expect_ok(thr_index_refresh(index, &newer, &error));
+    expect_ok(thr_index_refresh(index, &newer, &err));
     assert_non_null(newer);
     search(index, TARGETED, ids, 3, &after);
     assert_memory_equal(before.ids, after.ids, sizeof before.ids);
@@ -186,12 +183,12 @@ static void readers_follow(void **state) {
     expect_same(newer, fresh);
     thr_index_free(fresh);
     thr_index_free(index);
-    expect_ok(thr_index_compact(context, DIR_A, NULL, &error));
+    expect_ok(thr_index_compact(context, DIR_A, NULL, &err));
     search(newer, TARGETED, ids, 3, &before); /* its files are deleted */
     thr_index_free(newer);
 }
 
-static void a_second_file_that_does_not_fit_is_refused(void **state) {
+TEST(a_second_file_that_does_not_fit_is_refused) {
     thr_context *context = *state;
     char path[PATH_ROOM], name[THR_INDEX_FILE_NAME_SIZE];
     thr_index *index = NULL;
@@ -206,10 +203,10 @@ static void a_second_file_that_does_not_fit_is_refused(void **state) {
     thr_hits_build_options_init(&options);
     options.order = THR_HITS_ORDER_ROWS;
     options.replace = true;
-    expect_ok(thr_hits_build(context, path, &few, &options, &error));
-    expect_status(thr_index_open(context, DIR_A, &index, &error), THR_ECORRUPT);
+    expect_ok(thr_hits_build(context, path, &few, &options, &err));
+    expect_error(thr_index_open(context, DIR_A, &index, &err), THR_ECORRUPT, NULL);
     assert_int_equal(unlink(path), 0);
-    expect_status(thr_index_open(context, DIR_A, &index, &error), THR_ECORRUPT);
+    expect_error(thr_index_open(context, DIR_A, &index, &err), THR_ECORRUPT, NULL);
 }
 
 static int setup(void **state) {
@@ -217,8 +214,7 @@ static int setup(void **state) {
     *state = test_context(2, THR_ISA_BEST, NULL);
     all.rows = random_rows(ALL, DIMS, 12);
     all.features = draw_items(ALL, 13);
-    all.multipliers = malloc(ALL * sizeof *all.multipliers);
-    assert_non_null(all.multipliers);
+    all.multipliers = test_new(ALL, sizeof *all.multipliers);
     for (uint64_t i = 0; i < ALL; i++)
         all.multipliers[i] = 1 + (float)thr_rng_below(&rng, 3);
     return 0;
@@ -226,19 +222,9 @@ static int setup(void **state) {
 
 static int teardown(void **state) {
     thr_context_free(*state);
-    free(all.rows);
-    free(all.multipliers);
-    free_items(&all.features);
     test_remove_directory(DIR_A);
     test_remove_directory(DIR_B);
     return 0;
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(additions_leave_the_first_file),
-        cmocka_unit_test(readers_follow),
-        cmocka_unit_test(a_second_file_that_does_not_fit_is_refused),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
-}
+TEST_GROUP(setup, teardown)

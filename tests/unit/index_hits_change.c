@@ -5,7 +5,6 @@
  */
 #include "index_hits_support.h"
 
-static thr_error error;
 static const char DIR_A[] = "index-hits-change", DIR_B[] = "index-hits-fresh", TABLE[] = "index-hits-change.tsv";
 enum { DIMS = 8, MOST = 1500, STEPS = 24, BATCH = 90, K = 12 };
 
@@ -52,7 +51,6 @@ static void draw(uint64_t id, uint64_t *rng, uint32_t most) {
     memcpy(one->vector, row, sizeof one->vector);
     for (uint32_t f = 0; f < most; f++)
         one->features |= (uint32_t)(thr_rng_below(rng, f + 2) == 0) << f;
-    free(row);
 }
 
 /* ------------------------------------------------------------------------------------------------ words */
@@ -107,11 +105,10 @@ static void search(thr_index *index, bool words, bool corpus, uint64_t seed, ans
     options.n_unknown = found->n_unknown;
     if (corpus)
         expect_ok(thr_hits_target_create(thr_index_hits(index), words ? "word37 AND NOT word74" : "1 AND NOT 2", &made,
-                                         &error));
+                                         &err));
     options.target = made;
-    expect_ok(thr_index_search(index, &queries, K, &options, found->ids, found->values, &error));
+    expect_ok(thr_index_search(index, &queries, K, &options, found->ids, found->values, &err));
     thr_hits_target_free(made);
-    free(rows);
 }
 
 /* Explanations and lookups by the ids of the index. */
@@ -130,15 +127,15 @@ static void expect_lookups(thr_index *index, bool words) {
             assert_string_equal(thr_hits_name(thr_index_hits(index), found), name_of(id));
         if (words || !items[id].there)
             continue;
-        expect_ok(thr_hits_explain(thr_index_hits(index), id, &one, 0, &share, NULL, &error));
+        expect_ok(thr_hits_explain(thr_index_hits(index), id, &one, 0, &share, NULL, &err));
         assert_true((share != 0) == ((items[id].features & 2) != 0));
     }
 }
 
 static thr_index *open_checked(thr_context *context, const char *dir) {
     thr_index *index = NULL;
-    expect_ok(thr_index_open(context, dir, &index, &error));
-    expect_ok(thr_index_verify(index, &error));
+    expect_ok(thr_index_open(context, dir, &index, &err));
+    expect_ok(thr_index_verify(index, &err));
     return index;
 }
 
@@ -164,7 +161,7 @@ static void build(thr_context *context, const char *dir, bool words) {
     options.cells = dir == DIR_A ? n_cells : 0;
     write_table(&given);
     test_remove_directory(dir);
-    expect_ok(build_rows(context, dir, given.rows, given.n, DIMS, &options, &error));
+    expect_ok(build_rows(context, dir, given.rows, given.n, DIMS, &options, &err));
 }
 
 /* Names instead of ids, which differ. */
@@ -207,9 +204,9 @@ static thr_index_writer *writer;
 static thr_status write_rows(thr_context *context, const thr_matrix *rows, const thr_index_add_options *options) {
     thr_reader *reader = NULL;
     if (writer != NULL)
-        return thr_index_writer_write(writer, rows, NULL, options, NULL, &error);
-    expect_ok(thr_reader_from_matrix(context, rows, &reader, &error));
-    const thr_status status = thr_index_add(context, DIR_A, reader, options, NULL, &error);
+        return thr_index_writer_write(writer, rows, NULL, options, NULL, &err);
+    expect_ok(thr_reader_from_matrix(context, rows, &reader, &err));
+    const thr_status status = thr_index_add(context, DIR_A, reader, options, NULL, &err);
     thr_reader_free(reader);
     return status;
 }
@@ -247,23 +244,23 @@ static void remove_some(thr_context *context, bool words, uint64_t *rng) {
     thr_index *index = open_checked(context, DIR_A);
     for (uint64_t id = first; id < first + n; id++) {
         if (items[id].there && words)
-            expect_ok(thr_index_find(index, name_of(id), &ids[n_ids++], &error));
+            expect_ok(thr_index_find(index, name_of(id), &ids[n_ids++], &err));
         else if (items[id].there)
             ids[n_ids++] = id;
         items[id].there = false;
     }
     thr_index_free(index);
-    expect_ok(writer != NULL ? thr_index_writer_remove(writer, ids, n_ids, NULL, &error)
-                             : thr_index_remove(context, DIR_A, ids, n_ids, NULL, &error));
+    expect_ok(writer != NULL ? thr_index_writer_remove(writer, ids, n_ids, NULL, &err)
+                             : thr_index_remove(context, DIR_A, ids, n_ids, NULL, &err));
 }
 
 static thr_status compact(thr_context *context) {
-    return writer != NULL ? thr_index_writer_compact(writer, NULL, &error)
-                          : thr_index_compact(context, DIR_A, NULL, &error);
+    return writer != NULL ? thr_index_writer_compact(writer, NULL, &err)
+                          : thr_index_compact(context, DIR_A, NULL, &err);
 }
 
 static void open_writer(thr_context *context) {
-    expect_ok(thr_index_writer_open(context, DIR_A, NULL, &writer, &error));
+    expect_ok(thr_index_writer_open(context, DIR_A, NULL, &writer, &err));
 }
 
 static void close_writer(void) {
@@ -301,22 +298,22 @@ static void run_sequence(thr_context *context, bool words, bool by_writer, uint6
     close_writer();
 }
 
-static void answers_are_those_of_a_fresh_index(void **state) {
+TEST(answers_are_those_of_a_fresh_index) {
     run_sequence(*state, false, false, 1);
     run_sequence(*state, false, false, 2);
 }
 
-static void words_and_names_come_and_go(void **state) {
+TEST(words_and_names_come_and_go) {
     run_sequence(*state, true, false, 3);
 }
 
-static void a_writer_changes_features(void **state) {
+TEST(a_writer_changes_features) {
     run_sequence(*state, false, true, 4);
     run_sequence(*state, true, true, 5);
 }
 
 /* Merges and compactions put items in the order of new cells, and with them their features, bids and offsets. */
-static void features_follow_items_through_cells(void **state) {
+TEST(features_follow_items_through_cells) {
     n_cells = 12;
     run_sequence(*state, false, false, 6);
     thr_index *index = open_checked(*state, DIR_A);
@@ -328,7 +325,7 @@ static void features_follow_items_through_cells(void **state) {
 }
 
 /* The index has no items, and then a few, which are too few to learn codes from. */
-static void an_index_may_become_empty(void **state) {
+TEST(an_index_may_become_empty) {
     thr_context *context = *state;
     for (int by_writer = 0; by_writer < 2; by_writer++) {
         uint64_t ids[MOST], rng = 6;
@@ -342,8 +339,8 @@ static void an_index_may_become_empty(void **state) {
             open_writer(context);
         for (uint64_t id = 0; id < 300; id++)
             items[id].there = false;
-        expect_ok(writer != NULL ? thr_index_writer_remove(writer, ids, 300, NULL, &error)
-                                 : thr_index_remove(context, DIR_A, ids, 300, NULL, &error));
+        expect_ok(writer != NULL ? thr_index_writer_remove(writer, ids, 300, NULL, &err)
+                                 : thr_index_remove(context, DIR_A, ids, 300, NULL, &err));
         expect_ok(compact(context));
         for (int i = 0; i < 3; i++) {
             upsert_some(context, false, &rng, N_FEATURES);
@@ -361,7 +358,7 @@ static thr_status add_options(thr_context *context, const thr_index_add_options 
     return write_rows(context, &rows, options);
 }
 
-static void features_that_do_not_fit_are_refused(void **state) {
+TEST(features_that_do_not_fit_are_refused) {
     thr_context *context = *state;
     uint64_t rng = 5, three[] = {0, 1, 1, 2}, wrong[] = {0, 2, 1}, late[] = {1, 1, 2}, good[] = {0, 1, 2};
     uint32_t numbers[] = {1, 2}, huge[] = {1, THR_HITS_MAX_FEATURE + 1};
@@ -382,26 +379,26 @@ static void features_that_do_not_fit_are_refused(void **state) {
         draw(id, &rng, N_FEATURES);
     build(context, DIR_A, false);
     thr_index_add_options_init(&options);
-    expect_status(add_options(context, &options), THR_EINVAL); /* without features */
-    for (size_t i = 0; i < 2 * (sizeof cases / sizeof cases[0]); i++) {
+    expect_error(add_options(context, &options), THR_EINVAL, NULL); /* without features */
+    for (size_t i = 0; i < 2 * (COUNT_OF(cases)); i++) {
         const size_t at = i / 2;
         if (i % 2 == 1)
             open_writer(context);
         options.features = &cases[at].items;
         options.multipliers = cases[at].multipliers;
         options.n_values = cases[at].n_values;
-        expect_status(add_options(context, &options), cases[at].status);
+        expect_error(add_options(context, &options), cases[at].status, NULL);
         close_writer();
     }
     expect_as_fresh(context, false, 9);
     open_writer(context);
     thr_index_add_options_init(&options);
-    expect_status(add_options(context, &options), THR_EINVAL);
+    expect_error(add_options(context, &options), THR_EINVAL, NULL);
     close_writer();
     expect_as_fresh(context, false, 9);
 }
 
-static void tables_that_do_not_fit_are_refused(void **state) {
+TEST(tables_that_do_not_fit_are_refused) {
     thr_context *context = *state;
     uint64_t rng = 5, good[] = {0, 1, 2};
     uint32_t numbers[] = {1, 2};
@@ -415,51 +412,30 @@ static void tables_that_do_not_fit_are_refused(void **state) {
     thr_index_add_options_init(&options);
     options.features_path = TABLE;
     test_write_text(TABLE, "700\t1 2\n701\tred\n");
-    expect_status(add_options(context, &options), THR_EFORMAT);
+    expect_error(add_options(context, &options), THR_EFORMAT, NULL);
     test_write_text(TABLE, "700\t1 2\n5\t1\n");
-    expect_status(add_options(context, &options), THR_EDUPLICATE);
+    expect_error(add_options(context, &options), THR_EDUPLICATE, NULL);
     options.ids = others;
     options.n_ids = 2;
     test_write_text(TABLE, "700\t1 2\n701\t1\n");
-    expect_status(add_options(context, &options), THR_EMISMATCH);
+    expect_error(add_options(context, &options), THR_EMISMATCH, NULL);
     options.features = &two;
-    expect_status(add_options(context, &options), THR_EINVAL); /* both */
+    expect_error(add_options(context, &options), THR_EINVAL, NULL); /* both */
     expect_as_fresh(context, false, 9);
     build(context, DIR_A, true);
     thr_index_add_options_init(&options);
     options.features = &two;
     test_write_text("index-hits-change.txt", "a\nb\n");
     options.ids_path = "index-hits-change.txt";
-    expect_status(add_options(context, &options), THR_EINVAL); /* numbers for words */
+    expect_error(add_options(context, &options), THR_EINVAL, NULL); /* numbers for words */
     expect_as_fresh(context, true, 9);
     thr_hits *updated = NULL;
     thr_hits_changes changes;
     thr_index *index = open_checked(context, DIR_A);
     thr_hits_changes_init(&changes);
-    expect_status(thr_hits_update(thr_index_hits(index), &changes, &updated, &error), THR_EUNSUPPORTED);
+    expect_error(thr_hits_update(thr_index_hits(index), &changes, &updated, &err), THR_EUNSUPPORTED, NULL);
     thr_index_free(index);
     (void)unlink("index-hits-change.txt");
 }
 
-static int setup(void **state) {
-    *state = test_context(2, THR_ISA_BEST, NULL);
-    return 0;
-}
-
-static int teardown(void **state) {
-    thr_context_free(*state);
-    test_remove_directory(DIR_A);
-    test_remove_directory(DIR_B);
-    (void)unlink(TABLE);
-    return 0;
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(answers_are_those_of_a_fresh_index), cmocka_unit_test(words_and_names_come_and_go),
-        cmocka_unit_test(a_writer_changes_features),          cmocka_unit_test(features_follow_items_through_cells),
-        cmocka_unit_test(an_index_may_become_empty),          cmocka_unit_test(features_that_do_not_fit_are_refused),
-        cmocka_unit_test(tables_that_do_not_fit_are_refused),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
-}
+TEST_IN_CONTEXT(2, NULL)

@@ -10,7 +10,6 @@
 #include "device/gpus.h"
 #include "index/impl.h"
 
-static thr_error error;
 static test_emulator emulator;
 static const char PLACE[] = "index-hits-device";
 
@@ -43,13 +42,13 @@ static thr_context *context_on(const char *device, test_memory *memory) {
     options.device = device;
     if (memory != NULL)
         options.allocator = test_memory_allocator(memory);
-    expect_ok(thr_context_create(&options, &context, &error));
+    expect_ok(thr_context_create(&options, &context, &err));
     return context;
 }
 
 static void open_on(pair *p, int which, const char *device, test_memory *memory) {
     p->contexts[which] = context_on(device, memory);
-    expect_ok(thr_index_open(p->contexts[which], PLACE, &p->indexes[which], &error));
+    expect_ok(thr_index_open(p->contexts[which], PLACE, &p->indexes[which], &err));
 }
 
 static void close_one(pair *p, int which) {
@@ -68,7 +67,7 @@ static void set_up_on(pair *p, const char *device, uint64_t n, uint32_t n_dims, 
     options.calibration_queries = 0;
     test_remove_directory(PLACE);
     thr_context *builder = test_context(1, THR_ISA_BEST, NULL);
-    expect_ok(build_rows(builder, PLACE, p->rows, n, n_dims, &options, &error));
+    expect_ok(build_rows(builder, PLACE, p->rows, n, n_dims, &options, &err));
     thr_context_free(builder);
     open_on(p, 0, "cpu", NULL);
     open_on(p, 1, device, NULL);
@@ -77,9 +76,6 @@ static void set_up_on(pair *p, const char *device, uint64_t n, uint32_t n_dims, 
 static void tear_down(pair *p) {
     close_one(p, 0);
     close_one(p, 1);
-    free_items(&p->items);
-    free(p->rows);
-    free(p->queries);
     test_remove_directory(PLACE);
     assert_int_equal(emulator.allocated(), 0);
     assert_int_equal(emulator.pinned(), 0);
@@ -105,7 +101,7 @@ static thr_status search(const pair *p, int which, thr_search_options options, a
     memset(out, 0, sizeof *out);
     options.features = &p->a.queries;
     options.n_unknown = out->n_unknown;
-    return thr_index_search(p->indexes[which], &queries, K, &options, out->ids, out->values, &error);
+    return thr_index_search(p->indexes[which], &queries, K, &options, out->ids, out->values, &err);
 }
 
 static void expect_same(const answer *a, const answer *b) {
@@ -135,15 +131,12 @@ static void check_all_values(pair *p, uint64_t seed) {
         options.filter_bits = n;
         for (int i = 0; i < 2; i++)
             expect_ok(thr_hits_set_values(thr_index_hits(p->indexes[i]), form == 0 ? NULL : multipliers,
-                                          form < 2 ? NULL : offsets, n, &error));
+                                          form < 2 ? NULL : offsets, n, &err));
         check(p, options);
     }
-    free(multipliers);
-    free(offsets);
-    free(half);
 }
 
-static void a_gpu_answers_as_the_cpu(void **state) {
+TEST(a_gpu_answers_as_the_cpu) {
     static const thr_metric metrics[] = {THR_METRIC_COSINE, THR_METRIC_IP, THR_METRIC_L2};
     static const thr_dtype keeps[] = {THR_DTYPE_F32, THR_DTYPE_NONE};
     (void)state;
@@ -161,7 +154,7 @@ static void a_gpu_answers_as_the_cpu(void **state) {
 }
 
 /* So many tiles that thresholds come from a sample of them. */
-static void a_large_index_is_sampled_first(void **state) {
+TEST(a_large_index_is_sampled_first) {
     const uint64_t n = 64 * (uint64_t)THR_HIT_TILE + 100;
     pair p;
     (void)state;
@@ -170,7 +163,7 @@ static void a_large_index_is_sampled_first(void **state) {
     tear_down(&p);
 }
 
-static void the_first_of_several_gpus_is_used(void **state) {
+TEST(the_first_of_several_gpus_is_used) {
     pair p;
     const thr_search_options options = screened();
     (void)state;
@@ -178,14 +171,14 @@ static void the_first_of_several_gpus_is_used(void **state) {
     const thr_matrix queries = thr_matrix_f32(p.queries, N_QUERIES, p.n_dims);
     uint64_t ids[2][N_QUERIES * K];
     for (int i = 0; i < 2; i++) /* vectors alone go to both */
-        expect_ok(thr_index_search(p.indexes[i], &queries, K, NULL, ids[i], NULL, &error));
+        expect_ok(thr_index_search(p.indexes[i], &queries, K, NULL, ids[i], NULL, &err));
     assert_memory_equal(ids[0], ids[1], sizeof ids[0]);
     check(&p, options);
     check(&p, options);
     tear_down(&p);
 }
 
-static void a_target_alone_and_one_with_features_are_obeyed(void **state) {
+TEST(a_target_alone_and_one_with_features_are_obeyed) {
     pair p;
     (void)state;
     set_up_on(&p, "cuda", 700, 9, build_options(THR_METRIC_IP, THR_DTYPE_F32, 3));
@@ -193,7 +186,7 @@ static void a_target_alone_and_one_with_features_are_obeyed(void **state) {
     for (int i = 0; i < 2; i++) {
         thr_search_options options = screened();
         thr_hits_target *target = NULL;
-        expect_ok(thr_hits_target_create(thr_index_hits(p.indexes[i]), "2 AND NOT 4", &target, &error));
+        expect_ok(thr_hits_target_create(thr_index_hits(p.indexes[i]), "2 AND NOT 4", &target, &err));
         options.target = target;
         expect_ok(search(&p, i, options, &answers[i]));
         thr_hits_target_free(target);
@@ -203,19 +196,18 @@ static void a_target_alone_and_one_with_features_are_obeyed(void **state) {
 }
 
 /* Multipliers that make the worst rows' values infinite: the CPU leaves these out, and so must who has a GPU. */
-static void values_that_are_not_finite_are_left_to_the_cpu(void **state) {
+TEST(values_that_are_not_finite_are_left_to_the_cpu) {
     pair p;
     answer wanted, got;
     thr_search_options options = screened();
     (void)state;
     options.n_survivors = options.n_candidates = 700;
     set_up_on(&p, "cuda", 700, 9, build_options(THR_METRIC_IP, THR_DTYPE_F32, 3));
-    float *offsets = calloc(700, sizeof *offsets), *multipliers = calloc(700, sizeof *multipliers);
-    assert_true(offsets != NULL && multipliers != NULL);
+    float *offsets = test_new(700, sizeof *offsets), *multipliers = test_new(700, sizeof *multipliers);
     for (uint64_t i = 0; i < 700; i++)
         multipliers[i] = i % 7 == 0 ? -3e38f : 1;
     for (int i = 0; i < 2; i++)
-        expect_ok(thr_hits_set_values(thr_index_hits(p.indexes[i]), multipliers, NULL, 700, &error));
+        expect_ok(thr_hits_set_values(thr_index_hits(p.indexes[i]), multipliers, NULL, 700, &err));
     const thr_status status = search(&p, 0, options, &wanted);
     assert_int_equal(search(&p, 1, options, &got), status);
     if (status == THR_OK)
@@ -223,13 +215,11 @@ static void values_that_are_not_finite_are_left_to_the_cpu(void **state) {
     for (uint64_t i = 0; i < 700; i++)
         multipliers[i] = 3e38f;
     for (int i = 0; i < 2; i++) {
-        expect_ok(thr_hits_set_values(thr_index_hits(p.indexes[i]), multipliers, NULL, 700, &error));
-        expect_status(search(&p, i, options, &got), THR_ERANGE);
-        expect_ok(thr_hits_set_values(thr_index_hits(p.indexes[i]), NULL, offsets, 700, &error));
+        expect_ok(thr_hits_set_values(thr_index_hits(p.indexes[i]), multipliers, NULL, 700, &err));
+        expect_error(search(&p, i, options, &got), THR_ERANGE, NULL);
+        expect_ok(thr_hits_set_values(thr_index_hits(p.indexes[i]), NULL, offsets, 700, &err));
     }
     check(&p, options);
-    free(offsets);
-    free(multipliers);
     tear_down(&p);
 }
 
@@ -247,7 +237,7 @@ static bool fails(pair *p, const char *what, bool is_auto, const answer *wanted)
 }
 
 /* "cuda" returns a failure, with "auto" the CPU answers; a search after it is right either way. */
-static void every_failure_of_a_gpu_is_reported_or_recovered(void **state) {
+TEST(every_failure_of_a_gpu_is_reported_or_recovered) {
     static const char *const steps[] = {"alloc", "copy", "launch"};
     pair p;
     answer wanted;
@@ -271,7 +261,7 @@ static void every_failure_of_a_gpu_is_reported_or_recovered(void **state) {
 }
 
 /* Codes by themselves and lists by themselves go on where both together have failed. */
-static void codes_and_lists_keep_their_gpu_where_both_together_fail(void **state) {
+TEST(codes_and_lists_keep_their_gpu_where_both_together_fail) {
     pair p;
     answer wanted;
     uint64_t ids[N_QUERIES * K];
@@ -287,17 +277,16 @@ static void codes_and_lists_keep_their_gpu_where_both_together_fail(void **state
     assert_true(fails(&p, "none", true, &wanted)); /* it stays with the CPU */
     assert_int_equal(emulator.launches(), failed);
     const thr_search_options options = screened();
-    expect_ok(thr_index_search(p.indexes[1], &queries, K, &options, ids, NULL, &error));
+    expect_ok(thr_index_search(p.indexes[1], &queries, K, &options, ids, NULL, &err));
     const uint64_t codes = emulator.launches();
     assert_true(codes > failed);
-    expect_ok(thr_hits_search(thr_index_hits(p.indexes[1]), &p.a.queries, K, NULL, ids, NULL, &error));
+    expect_ok(thr_hits_search(thr_index_hits(p.indexes[1]), &p.a.queries, K, NULL, ids, NULL, &err));
     assert_true(emulator.launches() > codes);
     tear_down(&p);
 }
 
 /* Codes are relative to the cells' centroids, which GPUs know only where cells are skipped (docs/gpu.md). */
-static void codes_of_cells_are_left_to_the_cpu(void **state) {
-    (void)state;
+TEST(codes_of_cells_are_left_to_the_cpu) {
     for (int metric = 0; metric < 3; metric++) {
         pair p;
         answer wanted, got;
@@ -315,7 +304,7 @@ static void codes_of_cells_are_left_to_the_cpu(void **state) {
     }
 }
 
-static void a_second_search_allocates_nothing(void **state) {
+TEST(a_second_search_allocates_nothing) {
     test_memory memory = {0};
     pair p;
     answer first, again;
@@ -336,19 +325,4 @@ static void a_second_search_allocates_nothing(void **state) {
     tear_down(&p);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_gpu_answers_as_the_cpu),
-        cmocka_unit_test(a_large_index_is_sampled_first),
-        cmocka_unit_test(the_first_of_several_gpus_is_used),
-        cmocka_unit_test(a_target_alone_and_one_with_features_are_obeyed),
-        cmocka_unit_test(values_that_are_not_finite_are_left_to_the_cpu),
-        cmocka_unit_test(every_failure_of_a_gpu_is_reported_or_recovered),
-        cmocka_unit_test(codes_and_lists_keep_their_gpu_where_both_together_fail),
-        cmocka_unit_test(codes_of_cells_are_left_to_the_cpu),
-        cmocka_unit_test(a_second_search_allocates_nothing),
-    };
-    if (!test_emulator_take(&emulator, 2))
-        return 77;
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_NEEDS(test_emulator_take(&emulator, 2))

@@ -14,8 +14,8 @@ typedef struct catalogue {
 } catalogue;
 
 static inline catalogue draw_items(uint64_t n, uint64_t seed) {
-    catalogue c = {.offsets = calloc(n + 1, sizeof(uint64_t)),
-                   .features = calloc(n * N_FEATURES + 1, sizeof(uint32_t))};
+    catalogue c = {.offsets = test_new(n + 1, sizeof(uint64_t)),
+                   .features = test_new(n * N_FEATURES + 1, sizeof(uint32_t))};
     assert_non_null(c.offsets);
     assert_non_null(c.features);
     for (uint64_t i = 0; i < n; i++) {
@@ -26,11 +26,6 @@ static inline catalogue draw_items(uint64_t n, uint64_t seed) {
     }
     c.items = (thr_item_features){c.offsets, c.features, n};
     return c;
-}
-
-static inline void free_items(catalogue *c) {
-    free(c->offsets);
-    free(c->features);
 }
 
 /* Query 0 has no features, others unknown ones, too; weights of both signs. */
@@ -55,8 +50,7 @@ static inline void ask(asked *a, uint64_t seed) {
 }
 
 static inline uint64_t *draw_filter(uint64_t n, uint64_t one_in, uint64_t seed) {
-    uint64_t *filter = calloc((size_t)n / 64 + 1, sizeof *filter);
-    assert_non_null(filter);
+    uint64_t *filter = test_new((size_t)n / 64 + 1, sizeof *filter);
     for (uint64_t row = 0; row < n; row++)
         filter[row / 64] |= (uint64_t)(thr_rng_below(&seed, one_in) == 0) << row % 64;
     return filter;

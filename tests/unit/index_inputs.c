@@ -7,7 +7,6 @@
 #include <thresher/index_change.h>
 #include <thresher/index_writer.h>
 
-static thr_error error;
 static const char DIR_I[] = "index-inputs", MODEL[] = "index-inputs.safetensors";
 enum { N = 1500, DIMS = 24, CODE_DIMS = 16, QUERIES = 7, K = 10, FEW = 576 };
 
@@ -21,10 +20,9 @@ static void make_model(thr_context *context, uint32_t item_bits) {
     options.config.item_bits = item_bits;
     options.n_epochs = 2;
     options.batch = 100;
-    expect_ok(thr_reader_from_matrix(context, &view, &reader, &error));
-    expect_ok(thr_tower_train_vectors(context, NULL, reader, MODEL, &options, NULL, &error));
+    expect_ok(thr_reader_from_matrix(context, &view, &reader, &err));
+    expect_ok(thr_tower_train_vectors(context, NULL, reader, MODEL, &options, NULL, &err));
     thr_reader_free(reader);
-    free(rows);
 }
 
 static thr_index_build_options options_for(thr_metric metric, thr_dtype keep) {
@@ -41,8 +39,8 @@ static thr_index_build_options options_for(thr_metric metric, thr_dtype keep) {
 static thr_index *make_index(thr_context *context, const float *rows, thr_metric metric, thr_dtype keep) {
     const thr_index_build_options options = options_for(metric, keep);
     thr_index *index = NULL;
-    expect_ok(build_rows(context, DIR_I, rows, N, DIMS, &options, &error));
-    expect_ok(thr_index_open(context, DIR_I, &index, &error));
+    expect_ok(build_rows(context, DIR_I, rows, N, DIMS, &options, &err));
+    expect_ok(thr_index_open(context, DIR_I, &index, &err));
     return index;
 }
 
@@ -54,7 +52,7 @@ typedef struct answer {
 static answer ask(thr_index *index, const float *queries, const thr_search_options *options) {
     const thr_matrix matrix = thr_matrix_f32(queries, QUERIES, DIMS);
     answer out;
-    expect_ok(thr_index_search(index, &matrix, K, options, out.ids, out.scores, &error));
+    expect_ok(thr_index_search(index, &matrix, K, options, out.ids, out.scores, &err));
     return out;
 }
 
@@ -72,7 +70,7 @@ static void expect_same(const answer *a, const answer *b) {
 
 /* ------------------------------------------------------------------------------------------------ searches */
 
-static void all_candidates_are_the_exact_answer(void **state) {
+TEST(all_candidates_are_the_exact_answer) {
     float *rows = random_rows(N, DIMS, 1), *queries = random_rows(QUERIES, DIMS, 2);
     static const thr_dtype keeps[] = {THR_DTYPE_F32, THR_DTYPE_F16, THR_DTYPE_I8};
     for (thr_metric metric = THR_METRIC_COSINE; metric <= THR_METRIC_L2; metric++)
@@ -89,22 +87,20 @@ static void all_candidates_are_the_exact_answer(void **state) {
                     assert_true(fabs((double)scanned.scores[q * K + j] -
                                      naive_score(metric, queries + q * DIMS, rows + scanned.ids[q * K + j] * DIMS,
                                                  DIMS)) < 1e-4);
-            expect_ok(thr_index_verify(index, &error));
+            expect_ok(thr_index_verify(index, &err));
             thr_index_free(index);
         }
-    free(rows);
-    free(queries);
 }
 
 /* The best K by inner product of the n best by cosines of codes, by sorting everything. */
 static void naive(thr_context *context, const float *rows, const float *query, size_t n, uint64_t ids[K]) {
     thr_tower *tower = NULL;
     const thr_matrix items = thr_matrix_f32(rows, N, DIMS), one = thr_matrix_f32(query, 1, DIMS);
-    float *codes = test_array((size_t)N * CODE_DIMS, sizeof *codes), coded[CODE_DIMS];
-    bool *taken = test_array(N, sizeof *taken), *won = test_array(N, sizeof *won);
-    expect_ok(thr_tower_open(context, MODEL, &tower, &error));
-    expect_ok(thr_tower_encode_vectors(tower, THR_SIDE_ITEM, &items, codes, &error));
-    expect_ok(thr_tower_encode_vectors(tower, THR_SIDE_QUERY, &one, coded, &error));
+    float *codes = test_new((size_t)N * CODE_DIMS, sizeof *codes), coded[CODE_DIMS];
+    bool *taken = test_new(N, sizeof *taken), *won = test_new(N, sizeof *won);
+    expect_ok(thr_tower_open(context, MODEL, &tower, &err));
+    expect_ok(thr_tower_encode_vectors(tower, THR_SIDE_ITEM, &items, codes, &err));
+    expect_ok(thr_tower_encode_vectors(tower, THR_SIDE_QUERY, &one, coded, &err));
     for (size_t turn = 0; turn < n + K; turn++) {
         size_t best = N;
         double most = -INFINITY;
@@ -124,13 +120,10 @@ static void naive(thr_context *context, const float *rows, const float *query, s
             ids[turn - n] = best;
     }
     thr_tower_free(tower);
-    free(codes);
-    free(taken);
-    free(won);
 }
 
 /* Queries are coded with 8 bits, so a row at the edge of the candidates may differ from the floats' order. */
-static void codes_choose_the_candidates(void **state) {
+TEST(codes_choose_the_candidates) {
     float *rows = random_rows(N, DIMS, 1), *queries = random_rows(QUERIES, DIMS, 2);
     thr_index *index = make_index(*state, rows, THR_METRIC_IP, THR_DTYPE_F32);
     const thr_search_options options = candidates(100);
@@ -145,11 +138,9 @@ static void codes_choose_the_candidates(void **state) {
     }
     assert_true(n_same >= QUERIES * K - 3);
     thr_index_free(index);
-    free(rows);
-    free(queries);
 }
 
-static void the_calibration_reaches_its_recall(void **state) {
+TEST(the_calibration_reaches_its_recall) {
     float *rows = random_rows(N, DIMS, 1);
     thr_index *index = make_index(*state, rows, THR_METRIC_L2, THR_DTYPE_F32);
     assert_true(thr_index_get_info(index).tuned_queries > 0);
@@ -167,12 +158,11 @@ static void the_calibration_reaches_its_recall(void **state) {
                 n_found += got.ids[i] == want.ids[i / K * K + j];
     }
     assert_true((double)n_found >= 0.85 * (double)n);
-    expect_ok(thr_index_tune(index, NULL, &error));
+    expect_ok(thr_index_tune(index, NULL, &err));
     thr_index_free(index);
-    free(rows);
 }
 
-static void filters_radii_and_vectors_are_of_the_inputs(void **state) {
+TEST(filters_radii_and_vectors_are_of_the_inputs) {
     float *rows = random_rows(N, DIMS, 1), *queries = random_rows(QUERIES, DIMS, 2), vector[DIMS];
     thr_index *index = make_index(*state, rows, THR_METRIC_L2, THR_DTYPE_F32);
     uint64_t filter[(N + 63) / 64 + 1];
@@ -200,7 +190,7 @@ static void filters_radii_and_vectors_are_of_the_inputs(void **state) {
     for (size_t q = 0; q < QUERIES; q++)
         assert_true(few.ids[q * K + 4] == got.ids[q * K + 4] && few.ids[q * K + 5] == THR_NO_ID);
     const float least = got.scores[3];
-    expect_ok(thr_index_search_radius(index, &matrix, least, NULL, &found, &error));
+    expect_ok(thr_index_search_radius(index, &matrix, least, NULL, &found, &err));
     for (size_t q = 0; q < QUERIES; q++) {
         size_t n = 0;
         for (uint64_t i = 0; i < N; i++)
@@ -208,14 +198,12 @@ static void filters_radii_and_vectors_are_of_the_inputs(void **state) {
         assert_int_equal(found->offsets[q + 1] - found->offsets[q], n);
     }
     thr_radius_result_free(found);
-    expect_ok(thr_index_vector(index, 777, vector, &error));
+    expect_ok(thr_index_vector(index, 777, vector, &err));
     assert_memory_equal(vector, rows + 777 * DIMS, sizeof vector);
     thr_index_free(index);
-    free(rows);
-    free(queries);
 }
 
-static void codes_alone_take_the_same_queries(void **state) {
+TEST(codes_alone_take_the_same_queries) {
     float *rows = random_rows(N, DIMS, 1);
     thr_index *index = make_index(*state, rows, THR_METRIC_COSINE, THR_DTYPE_NONE);
     thr_search_options options;
@@ -226,20 +214,19 @@ static void codes_alone_take_the_same_queries(void **state) {
     const thr_matrix matrix = thr_matrix_f32(rows, QUERIES, DIMS);
     thr_radius_result *found = NULL;
     answer out;
-    expect_ok(thr_index_search_radius(index, &matrix, 0.7f, NULL, &found, &error));
+    expect_ok(thr_index_search_radius(index, &matrix, 0.7f, NULL, &found, &err));
     assert_true(found->offsets[QUERIES] >= QUERIES);
     thr_radius_result_free(found);
     thr_search_options_init(&options);
     options.exact = true;
-    expect_status(thr_index_search(index, &matrix, K, &options, out.ids, out.scores, &error), THR_EUNSUPPORTED);
-    expect_status(thr_index_vector(index, 0, vector, &error), THR_EUNSUPPORTED);
-    expect_status(thr_index_tune(index, NULL, &error), THR_EUNSUPPORTED);
-    expect_ok(thr_index_verify(index, &error));
+    expect_error(thr_index_search(index, &matrix, K, &options, out.ids, out.scores, &err), THR_EUNSUPPORTED, NULL);
+    expect_error(thr_index_vector(index, 0, vector, &err), THR_EUNSUPPORTED, NULL);
+    expect_error(thr_index_tune(index, NULL, &err), THR_EUNSUPPORTED, NULL);
+    expect_ok(thr_index_verify(index, &err));
     thr_index_free(index);
-    free(rows);
 }
 
-static void gpus_screen_for_the_same_answers(void **state) {
+TEST(gpus_screen_for_the_same_answers) {
     test_emulator emulator;
     if (!test_emulator_take(&emulator, 2))
         skip();
@@ -251,49 +238,45 @@ static void gpus_screen_for_the_same_answers(void **state) {
     thr_context *context = NULL;
     thr_context_options_init(&with);
     with.device = "cuda";
-    expect_ok(thr_context_create(&with, &context, &error));
+    expect_ok(thr_context_create(&with, &context, &err));
     thr_index_free(index);
-    expect_ok(thr_index_open(context, DIR_I, &index, &error));
+    expect_ok(thr_index_open(context, DIR_I, &index, &err));
     const uint64_t before = emulator.launches();
     const answer got = ask(index, queries, &options);
     assert_true(emulator.launches() > before);
     expect_same(&got, &want);
     thr_index_free(index);
     thr_context_free(context);
-    free(rows);
-    free(queries);
 }
 
 /* ------------------------------------------------------------------------------------------------ changes */
 
-static void items_come_and_go(void **state) {
+TEST(items_come_and_go) {
     float *rows = random_rows(N, DIMS, 1), *more = random_rows(QUERIES, DIMS, 2);
     thr_index *index = make_index(*state, rows, THR_METRIC_L2, THR_DTYPE_F16);
     const thr_matrix added = thr_matrix_f32(more, QUERIES, DIMS);
     const uint64_t gone[] = {0, 700, N + 1};
     thr_reader *reader = NULL;
     thr_index_free(index);
-    expect_ok(thr_reader_from_matrix(*state, &added, &reader, &error));
-    expect_ok(thr_index_add(*state, DIR_I, reader, NULL, NULL, &error));
-    expect_ok(thr_index_remove(*state, DIR_I, gone, 3, NULL, &error));
+    expect_ok(thr_reader_from_matrix(*state, &added, &reader, &err));
+    expect_ok(thr_index_add(*state, DIR_I, reader, NULL, NULL, &err));
+    expect_ok(thr_index_remove(*state, DIR_I, gone, 3, NULL, &err));
     for (int compacted = 0; compacted < 2; compacted++) {
-        expect_ok(thr_index_open(*state, DIR_I, &index, &error));
+        expect_ok(thr_index_open(*state, DIR_I, &index, &err));
         const thr_search_options options = candidates(200);
         const answer got = ask(index, more, &options);
         for (size_t q = 0; q < QUERIES; q++)
             assert_true(q == 1 ? got.ids[q * K] != N + 1 : got.ids[q * K] == N + q);
-        expect_ok(thr_index_verify(index, &error));
+        expect_ok(thr_index_verify(index, &err));
         thr_index_free(index);
-        expect_ok(thr_index_compact(*state, DIR_I, NULL, &error));
+        expect_ok(thr_index_compact(*state, DIR_I, NULL, &err));
     }
-    expect_status(thr_index_recode(*state, DIR_I, NULL, &error), THR_EUNSUPPORTED);
+    expect_error(thr_index_recode(*state, DIR_I, NULL, &err), THR_EUNSUPPORTED, NULL);
     thr_reader_free(reader);
-    free(rows);
-    free(more);
 }
 
 /* A journal has no codes of a model: each call is a commit. */
-static void a_writers_changes_can_be_opened(void **state) {
+TEST(a_writers_changes_can_be_opened) {
     static const thr_dtype keeps[] = {THR_DTYPE_NONE, THR_DTYPE_F32, THR_DTYPE_I8};
     float *rows = random_rows(N, DIMS, 1), *more = random_rows(QUERIES, DIMS, 2);
     const thr_matrix added = thr_matrix_f32(more, QUERIES, DIMS);
@@ -302,51 +285,46 @@ static void a_writers_changes_can_be_opened(void **state) {
         thr_index *index = make_index(*state, rows, THR_METRIC_COSINE, keeps[i]);
         thr_index_writer *writer = NULL;
         thr_index_free(index);
-        expect_ok(thr_index_writer_open(*state, DIR_I, NULL, &writer, &error));
-        expect_ok(thr_index_writer_add(writer, &added, NULL, NULL, NULL, &error));
-        expect_ok(thr_index_writer_remove(writer, &gone, 1, NULL, &error));
-        expect_ok(thr_index_writer_flush(writer, &error));
+        expect_ok(thr_index_writer_open(*state, DIR_I, NULL, &writer, &err));
+        expect_ok(thr_index_writer_add(writer, &added, NULL, NULL, NULL, &err));
+        expect_ok(thr_index_writer_remove(writer, &gone, 1, NULL, &err));
+        expect_ok(thr_index_writer_flush(writer, &err));
         thr_index_writer_free(writer);
-        expect_ok(thr_index_open(*state, DIR_I, &index, &error));
+        expect_ok(thr_index_open(*state, DIR_I, &index, &err));
         assert_int_equal(thr_index_get_info(index).n_items, N + QUERIES - 1);
-        expect_ok(thr_index_verify(index, &error));
+        expect_ok(thr_index_verify(index, &err));
         const answer got = ask(index, more, NULL);
         for (size_t q = 0; q < QUERIES && keeps[i] != THR_DTYPE_NONE; q++)
             assert_int_equal(got.ids[q * K], N + q);
         thr_index_free(index);
     }
-    free(rows);
-    free(more);
 }
 
-static void what_does_not_fit_is_refused(void **state) {
+TEST(what_does_not_fit_is_refused) {
     float *rows = random_rows(N, DIMS, 1);
     thr_index_build_options options = options_for(THR_METRIC_COSINE, THR_DTYPE_F32);
     test_remove_directory(DIR_I);
-    expect_status(build_rows(*state, DIR_I, rows, N, CODE_DIMS, &options, &error), THR_EDIM);
-    assert_non_null(strstr(error.text, "encodes those of 24"));
+    expect_error(build_rows(*state, DIR_I, rows, N, CODE_DIMS, &options, &err), THR_EDIM, "encodes those of 24");
     options.cells = 4;
-    expect_status(build_rows(*state, DIR_I, rows, N, DIMS, &options, &error), THR_EUNSUPPORTED);
+    expect_error(build_rows(*state, DIR_I, rows, N, DIMS, &options, &err), THR_EUNSUPPORTED, NULL);
     options.cells = 0;
     options.features_path = "features.tsv";
-    expect_status(build_rows(*state, DIR_I, rows, N, DIMS, &options, &error), THR_EUNSUPPORTED);
+    expect_error(build_rows(*state, DIR_I, rows, N, DIMS, &options, &err), THR_EUNSUPPORTED, NULL);
     options.features_path = NULL;
     rows[9 * DIMS + 5] = NAN;
-    expect_status(build_rows(*state, DIR_I, rows, N, DIMS, &options, &error), THR_ERANGE);
+    expect_error(build_rows(*state, DIR_I, rows, N, DIMS, &options, &err), THR_ERANGE, NULL);
     options.metric = THR_METRIC_IP;
     rows[9 * DIMS + 5] = 0x1p61f;
-    expect_status(build_rows(*state, DIR_I, rows, N, DIMS, &options, &error), THR_ERANGE);
-    assert_non_null(strstr(error.text, "row 9"));
+    expect_error(build_rows(*state, DIR_I, rows, N, DIMS, &options, &err), THR_ERANGE, "row 9");
     rows[9 * DIMS + 5] = 1;
     thr_index *index = make_index(*state, rows, THR_METRIC_L2, THR_DTYPE_F32);
     const thr_matrix narrow = thr_matrix_f32(rows, QUERIES, CODE_DIMS), wide = thr_matrix_f32(rows, QUERIES, DIMS);
     thr_search_options search = candidates(20);
     answer out;
-    expect_status(thr_index_search(index, &narrow, K, &search, out.ids, out.scores, &error), THR_EDIM);
+    expect_error(thr_index_search(index, &narrow, K, &search, out.ids, out.scores, &err), THR_EDIM, NULL);
     rows[3] = INFINITY;
-    expect_status(thr_index_search(index, &wide, K, NULL, out.ids, out.scores, &error), THR_ERANGE);
+    expect_error(thr_index_search(index, &wide, K, NULL, out.ids, out.scores, &err), THR_ERANGE, NULL);
     thr_index_free(index);
-    free(rows);
 }
 
 typedef struct counted {
@@ -361,16 +339,16 @@ static thr_status build_open_search(const counted *c) {
     thr_index *index = NULL;
     answer out;
     options.calibration_queries = 30;
-    thr_status status = build_rows(c->context, DIR_I, c->rows, FEW, DIMS, &options, &error);
+    thr_status status = build_rows(c->context, DIR_I, c->rows, FEW, DIMS, &options, &err);
     if (status == THR_OK)
-        status = thr_index_open(c->context, DIR_I, &index, &error);
+        status = thr_index_open(c->context, DIR_I, &index, &err);
     if (status == THR_OK)
-        status = thr_index_search(index, &queries, K, &search, out.ids, out.scores, &error);
+        status = thr_index_search(index, &queries, K, &search, out.ids, out.scores, &err);
     thr_index_free(index);
     return status;
 }
 
-static void every_allocation_may_fail(void **state) {
+TEST(every_allocation_may_fail) {
     test_memory memory = {0};
     float *rows = random_rows(N, DIMS, 1);
     (void)state;
@@ -380,10 +358,9 @@ static void every_allocation_may_fail(void **state) {
     while (test_oom_next(&oom)) {
         test_oom_arm(&oom);
         const thr_status status = build_open_search(&c);
-        (void)test_oom_check(&oom, status, &error, NULL);
+        (void)test_oom_check(&oom, status, &err, NULL);
     }
     thr_context_free(c.context);
-    free(rows);
 }
 
 static int set_up(void **state) {
@@ -399,18 +376,4 @@ static int tear_down(void **state) {
     return 0;
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_candidates_are_the_exact_answer),
-        cmocka_unit_test(codes_choose_the_candidates),
-        cmocka_unit_test(the_calibration_reaches_its_recall),
-        cmocka_unit_test(filters_radii_and_vectors_are_of_the_inputs),
-        cmocka_unit_test(codes_alone_take_the_same_queries),
-        cmocka_unit_test(gpus_screen_for_the_same_answers),
-        cmocka_unit_test(items_come_and_go),
-        cmocka_unit_test(a_writers_changes_can_be_opened),
-        cmocka_unit_test(what_does_not_fit_is_refused),
-        cmocka_unit_test(every_allocation_may_fail),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TEST_GROUP(set_up, tear_down)

@@ -2,7 +2,6 @@
 /* Items in bulk: rows, ids, names and vectors of many agree with those of one, before and after changes. */
 #include "index_support.h"
 
-static thr_error error;
 static const char DIR_A[] = "index-items", NAMES_A[] = "index-items.txt";
 enum { N = 300, DIMS = 6, MORE = 40 };
 
@@ -27,10 +26,9 @@ static void add_more(thr_context *context, uint64_t first_id, bool names) {
     options.ids = names ? NULL : ids;
     options.n_ids = names ? 0 : MORE;
     options.ids_path = names ? NAMES_A : NULL;
-    expect_ok(thr_reader_from_matrix(context, &matrix, &reader, &error));
-    expect_ok(thr_index_add(context, DIR_A, reader, &options, NULL, &error));
+    expect_ok(thr_reader_from_matrix(context, &matrix, &reader, &err));
+    expect_ok(thr_index_add(context, DIR_A, reader, &options, NULL, &err));
     thr_reader_free(reader);
-    free(rows);
 }
 
 /* An index of N items, MORE added, and every fifth of the first removed. */
@@ -43,24 +41,22 @@ static thr_index *make(thr_context *context, bool names) {
     options.ids_path = names ? NAMES_A : NULL;
     options.segment_rows = 64;
     test_remove_directory(DIR_A);
-    expect_ok(build_rows(context, DIR_A, rows, N, DIMS, &options, &error));
+    expect_ok(build_rows(context, DIR_A, rows, N, DIMS, &options, &err));
     write_names("more ", MORE);
     add_more(context, 1000, names);
     for (uint64_t i = 0; i < N / 5; i++)
         removed[i] = 5 * i;
-    expect_ok(thr_index_remove(context, DIR_A, removed, N / 5, NULL, &error));
-    expect_ok(thr_index_open(context, DIR_A, &index, &error));
-    free(rows);
+    expect_ok(thr_index_remove(context, DIR_A, removed, N / 5, NULL, &err));
+    expect_ok(thr_index_open(context, DIR_A, &index, &err));
     return index;
 }
 
 static void check_rows_and_vectors(thr_index *index) {
     const uint64_t n_rows = thr_index_n_rows(index);
-    uint64_t *ids = malloc((n_rows + 2) * sizeof *ids), *rows = malloc((n_rows + 2) * sizeof *rows), n = 0;
-    float one[DIMS], *vectors = malloc(n_rows * DIMS * sizeof *vectors);
-    assert_true(ids != NULL && rows != NULL && vectors != NULL);
-    expect_ok(thr_index_row_ids(index, 0, (size_t)n_rows + 2, ids, &error));
-    expect_ok(thr_index_rows(index, ids, (size_t)n_rows + 2, rows, &error));
+    uint64_t *ids = test_new((n_rows + 2), sizeof *ids), *rows = test_new((n_rows + 2), sizeof *rows), n = 0;
+    float one[DIMS], *vectors = test_new(n_rows * DIMS, sizeof *vectors);
+    expect_ok(thr_index_row_ids(index, 0, (size_t)n_rows + 2, ids, &err));
+    expect_ok(thr_index_rows(index, ids, (size_t)n_rows + 2, rows, &err));
     for (uint64_t row = 0; row < n_rows + 2; row++) {
         assert_true(rows[row] == (ids[row] == THR_NO_ID ? THR_NO_ID : row));
         if (ids[row] != THR_NO_ID)
@@ -69,34 +65,30 @@ static void check_rows_and_vectors(thr_index *index) {
     assert_int_equal(n, thr_index_get_info(index).n_items);
     assert_int_equal(n, N - N / 5 + MORE);
     assert_true(thr_index_n_removed(index) <= N / 5);
-    expect_ok(thr_index_vectors(index, ids, (size_t)n, vectors, &error));
+    expect_ok(thr_index_vectors(index, ids, (size_t)n, vectors, &err));
     for (uint64_t i = 0; i < n; i++) {
-        expect_ok(thr_index_vector(index, ids[i], one, &error));
+        expect_ok(thr_index_vector(index, ids[i], one, &err));
         assert_memory_equal(one, vectors + i * DIMS, sizeof one);
     }
     ids[3] = 5; /* removed */
-    expect_status(thr_index_vectors(index, ids, (size_t)n, vectors, &error), THR_ENOTFOUND);
-    assert_non_null(strstr(error.text, "the id 5"));
-    expect_ok(thr_index_row_ids(index, UINT64_MAX - 1, 4, ids, &error));
+    expect_error(thr_index_vectors(index, ids, (size_t)n, vectors, &err), THR_ENOTFOUND, "the id 5");
+    expect_ok(thr_index_row_ids(index, UINT64_MAX - 1, 4, ids, &err));
     for (int i = 0; i < 4; i++)
         assert_true(ids[i] == THR_NO_ID);
-    free(vectors);
-    free(rows);
-    free(ids);
 }
 
-static void rows_ids_and_vectors_agree_with_one_at_a_time(void **state) {
+TEST(rows_ids_and_vectors_agree_with_one_at_a_time) {
     for (int names = 0; names < 2; names++) {
         thr_index *index = make(*state, names != 0);
         check_rows_and_vectors(index);
-        expect_status(thr_index_rows(NULL, NULL, 0, NULL, &error), THR_EINVAL);
-        expect_status(thr_index_row_ids(index, 0, 1, NULL, &error), THR_EINVAL);
-        expect_status(thr_index_vectors(index, NULL, 1, NULL, &error), THR_EINVAL);
+        expect_error(thr_index_rows(NULL, NULL, 0, NULL, &err), THR_EINVAL, NULL);
+        expect_error(thr_index_row_ids(index, 0, 1, NULL, &err), THR_EINVAL, NULL);
+        expect_error(thr_index_vectors(index, NULL, 1, NULL, &err), THR_EINVAL, NULL);
         thr_index_free(index);
     }
 }
 
-static void names_are_found_unless_their_items_were_removed(void **state) {
+TEST(names_are_found_unless_their_items_were_removed) {
     thr_index *index = make(*state, true);
     char text[N + MORE + 2][16];
     const char *names[N + MORE + 2];
@@ -107,46 +99,27 @@ static void names_are_found_unless_their_items_were_removed(void **state) {
     text[N + MORE + 1][0] = '\0';
     for (int i = 0; i < N + MORE + 2; i++)
         names[i] = text[i];
-    expect_ok(thr_index_find_many(index, names, N + MORE + 2, ids, &error));
+    expect_ok(thr_index_find_many(index, names, N + MORE + 2, ids, &err));
     for (int i = 0; i < N + MORE + 2; i++) {
         const bool gone = (i < N && i % 5 == 0) || i == N + MORE + 1;
-        expect_status(thr_index_find(index, names[i], &one, &error), gone ? THR_ENOTFOUND : THR_OK);
+        expect_status(thr_index_find(index, names[i], &one, &err), gone ? THR_ENOTFOUND : THR_OK);
         assert_true(ids[i] == (gone ? THR_NO_ID : one));
         assert_true(gone || strcmp(thr_index_name(index, one), names[i]) == 0);
     }
     names[2] = NULL;
-    expect_status(thr_index_find_many(index, names, 3, ids, &error), THR_EINVAL);
-    expect_ok(thr_index_find_many(index, NULL, 0, NULL, &error));
+    expect_error(thr_index_find_many(index, names, 3, ids, &err), THR_EINVAL, NULL);
+    expect_ok(thr_index_find_many(index, NULL, 0, NULL, &err));
     thr_index_free(index);
 }
 
-static void ids_are_names_where_there_are_none(void **state) {
+TEST(ids_are_names_where_there_are_none) {
     static const char *const names[] = {"1", "5", "1007", "", "x", "99999999999999999999999"};
     thr_index *index = make(*state, false);
     uint64_t ids[6];
-    expect_ok(thr_index_find_many(index, names, 6, ids, &error));
+    expect_ok(thr_index_find_many(index, names, 6, ids, &err));
     assert_true(ids[0] == 1 && ids[1] == THR_NO_ID && ids[2] == 1007);
     assert_true(ids[3] == THR_NO_ID && ids[4] == THR_NO_ID && ids[5] == THR_NO_ID);
     thr_index_free(index);
 }
 
-static int setup(void **state) {
-    *state = test_context(2, THR_ISA_BEST, NULL);
-    return 0;
-}
-
-static int teardown(void **state) {
-    thr_context_free(*state);
-    test_remove_directory(DIR_A);
-    (void)unlink(NAMES_A);
-    return 0;
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_ids_and_vectors_agree_with_one_at_a_time),
-        cmocka_unit_test(names_are_found_unless_their_items_were_removed),
-        cmocka_unit_test(ids_are_names_where_there_are_none),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
-}
+TEST_IN_CONTEXT(2, NULL)

@@ -2,7 +2,6 @@
 /* index_least_scores.c - searches for items that reach a score, and the number of items that a search reads. */
 #include "index_support.h"
 
-static thr_error error;
 static const char DIR_A[] = "index-least-scores";
 enum { N = 6000, DIMS = 24, N_QUERIES = 40, K = 20 };
 
@@ -15,12 +14,11 @@ typedef struct answer {
 static answer *search(thr_index *index, const float *queries, const thr_search_options *options) {
     const thr_matrix m = {
         .data = queries, .n_rows = N_QUERIES, .n_dims = DIMS, .dtype = THR_DTYPE_F32, .stride = DIMS * sizeof(float)};
-    answer *a = calloc(1, sizeof *a);
+    answer *a = test_new(1, sizeof *a);
     thr_search_options given = *options;
-    assert_non_null(a);
     given.n_read = a->n_read;
     given.certified = options->certified == NULL ? NULL : a->certified;
-    expect_ok(thr_index_search(index, &m, K, &given, a->ids, a->scores, &error));
+    expect_ok(thr_index_search(index, &m, K, &given, a->ids, a->scores, &err));
     return a;
 }
 
@@ -77,7 +75,6 @@ static void check_index(thr_index *index, const float *queries, bool vectors, bo
     options.least_scores = least;
     answer *cut = search(index, queries, &options);
     expect_cut(truth, cut, least);
-    free(cut);
     options.exact = false;
     for (int i = 0; i < 4 && vectors; i++) {
         options.recall = i % 2 == 0 ? 0.9f : 0.99f;
@@ -92,18 +89,14 @@ static void check_index(thr_index *index, const float *queries, bool vectors, bo
                 assert_true(cut->ids[j] == (truth->scores[j] >= least[q] ? truth->ids[j] : THR_NO_ID));
         if (i < 2 && !flat)
             assert_true(sum_read(cut) < sum_read(all));
-        free(all);
-        free(cut);
     }
-    free(truth);
 }
 
-static void limits_cut_answers(void **state) {
-    (void)state;
+TEST(limits_cut_answers) {
     static const thr_metric metrics[] = {THR_METRIC_COSINE, THR_METRIC_IP, THR_METRIC_L2};
     float *rows = random_rows(N, DIMS, 1), *queries = random_rows(N_QUERIES, DIMS, 2);
     thr_context *context = NULL;
-    expect_ok(thr_context_create(NULL, &context, &error));
+    expect_ok(thr_context_create(NULL, &context, &err));
     for (int i = 0; i < 12; i++) {
         const bool vectors = i % 2 == 0, flat = i / 2 % 2 == 1;
         thr_index_build_options options = build_options(metrics[i / 4], vectors ? THR_DTYPE_F32 : THR_DTYPE_NONE, 3);
@@ -111,19 +104,16 @@ static void limits_cut_answers(void **state) {
         options.lead_bits = flat ? 3 : 1;
         options.segment_rows = 2500;
         test_remove_directory(DIR_A);
-        expect_ok(build_rows(context, DIR_A, rows, N, DIMS, &options, &error));
-        expect_ok(thr_index_open(context, DIR_A, &index, &error));
+        expect_ok(build_rows(context, DIR_A, rows, N, DIMS, &options, &err));
+        expect_ok(thr_index_open(context, DIR_A, &index, &err));
         check_index(index, queries, vectors, flat);
         thr_index_free(index);
     }
     test_remove_directory(DIR_A);
     thr_context_free(context);
-    free(rows);
-    free(queries);
 }
 
-static void limits_that_are_no_scores(void **state) {
-    (void)state;
+TEST(limits_that_are_no_scores) {
     float *rows = random_rows(100, DIMS, 1), least[2] = {0, NAN}, scores[2];
     const thr_matrix m = {
         .data = rows, .n_rows = 2, .n_dims = DIMS, .dtype = THR_DTYPE_F32, .stride = DIMS * sizeof(float)};
@@ -134,27 +124,17 @@ static void limits_that_are_no_scores(void **state) {
     thr_index *index = NULL;
     uint64_t ids[2];
     test_remove_directory(DIR_A);
-    expect_ok(thr_context_create(NULL, &context, &error));
-    expect_ok(build_rows(context, DIR_A, rows, 100, DIMS, &build, &error));
-    expect_ok(thr_index_open(context, DIR_A, &index, &error));
+    expect_ok(thr_context_create(NULL, &context, &err));
+    expect_ok(build_rows(context, DIR_A, rows, 100, DIMS, &build, &err));
+    expect_ok(thr_index_open(context, DIR_A, &index, &err));
     thr_search_options_init(&options);
     options.least_scores = least;
-    expect_status(thr_index_search(index, &m, 1, &options, ids, scores, &error), THR_EINVAL);
-    assert_non_null(strstr(error.text, "query 1"));
+    expect_error(thr_index_search(index, &m, 1, &options, ids, scores, &err), THR_EINVAL, "query 1");
     least[1] = INFINITY;
-    expect_status(thr_index_search(index, &m, 1, &options, ids, scores, &error), THR_EINVAL);
+    expect_error(thr_index_search(index, &m, 1, &options, ids, scores, &err), THR_EINVAL, NULL);
     least[1] = 0;
-    expect_status(thr_index_search_radius(index, &m, 0, &options, &result, &error), THR_EINVAL);
+    expect_error(thr_index_search_radius(index, &m, 0, &options, &result, &err), THR_EINVAL, NULL);
     thr_index_free(index);
     test_remove_directory(DIR_A);
     thr_context_free(context);
-    free(rows);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(limits_cut_answers),
-        cmocka_unit_test(limits_that_are_no_scores),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,7 +8,6 @@
 
 #include <pthread.h>
 
-static thr_error error;
 static const char DIR_A[] = "index-merge";
 enum { DIMS = 8, N = 300, BATCHES = 9, BATCH = 50, ALL = N + (BATCHES + 1) * BATCH };
 
@@ -31,9 +30,9 @@ static void add_batch(thr_context *context, const thr_build_dir *lock, uint64_t 
     const thr_addition addition = {.source = &source, .ids = &ids};
     thr_index_change change;
     fill(rows, first, BATCH);
-    expect_ok(thr_reader_from_matrix(context, &matrix, &reader, &error));
-    expect_ok(thr_index_row_source_open(context, reader, &source, &error));
-    expect_ok(thr_index_commit_add(context, DIR_A, lock, &addition, &change, &error));
+    expect_ok(thr_reader_from_matrix(context, &matrix, &reader, &err));
+    expect_ok(thr_index_row_source_open(context, reader, &source, &err));
+    expect_ok(thr_index_commit_add(context, DIR_A, lock, &addition, &change, &err));
     assert_int_equal(change.first_id, first);
     thr_index_row_source_close(&source);
     thr_reader_free(reader);
@@ -45,8 +44,8 @@ static void make(thr_context *context, thr_build_dir *lock) {
     thr_index_build_options options = build_options(THR_METRIC_L2, THR_DTYPE_F32, 3);
     fill(rows, 0, N);
     test_remove_directory(DIR_A);
-    expect_ok(build_rows(context, DIR_A, rows, N, DIMS, &options, &error));
-    expect_ok(thr_index_build_dir_change(context, DIR_A, lock, &error));
+    expect_ok(build_rows(context, DIR_A, rows, N, DIMS, &options, &err));
+    expect_ok(thr_index_build_dir_change(context, DIR_A, lock, &err));
     lock->committed = true; /* closing it deletes nothing */
     for (uint64_t i = 0; i < BATCHES; i++)
         add_batch(context, lock, N + i * BATCH);
@@ -57,15 +56,15 @@ static void expect_items(thr_context *context, uint64_t n, uint64_t from, uint64
     thr_index *index = NULL;
     uint64_t row, n_items = 0;
     float vector[DIMS];
-    expect_ok(thr_index_open(context, DIR_A, &index, &error));
-    expect_ok(thr_index_verify(index, &error));
+    expect_ok(thr_index_open(context, DIR_A, &index, &err));
+    expect_ok(thr_index_verify(index, &err));
     for (uint64_t id = 0; id < n; id++) {
         const bool there = id < from || (id - from) % step != 0;
         assert_true(thr_index_row(index, id, &row) == there);
         n_items += there;
         if (!there)
             continue;
-        expect_ok(thr_index_vector(index, id, vector, &error));
+        expect_ok(thr_index_vector(index, id, vector, &err));
         for (int d = 0; d < DIMS; d++)
             assert_true(vector[d] == value_of(id, d));
     }
@@ -81,24 +80,24 @@ static void remove_some(thr_context *context, const thr_build_dir *lock, uint64_
     for (uint64_t id = from; id < n; id += step)
         ids[n_ids++] = id;
     const thr_index_removal removal = {.ids = ids, .n_ids = n_ids};
-    expect_ok(thr_index_remove_held(context, DIR_A, lock, &removal, &(thr_name_list){.n = 0}, &change, &error));
+    expect_ok(thr_index_remove_held(context, DIR_A, lock, &removal, &(thr_name_list){.n = 0}, &change, &err));
     assert_int_equal(change.n_removed, n_ids);
 }
 
-static void commits_during_a_merge_are_kept(void **state) {
+TEST(commits_during_a_merge_are_kept) {
     thr_build_dir lock;
     thr_merge merge;
     make(*state, &lock);
     expect_items(*state, N + BATCHES * BATCH, UINT64_MAX, 1, 1 + BATCHES);
-    expect_ok(thr_index_merge_begin(*state, DIR_A, &lock, &merge, &error));
+    expect_ok(thr_index_merge_begin(*state, DIR_A, &lock, &merge, &err));
     assert_true(merge.active && merge.end == 1 + BATCHES);
     lock.has_running_merge = true;
     lock.merge_build = merge.commit.dir.build;
     remove_some(*state, &lock, N, 7,
                 N + BATCHES * BATCH); /* before it is written, from the segments that it has read */
-    expect_ok(thr_index_merge_write(&merge, &error));
+    expect_ok(thr_index_merge_write(&merge, &err));
     add_batch(*state, &lock, N + BATCHES * BATCH); /* after */
-    expect_ok(thr_index_merge_install(&merge, &error));
+    expect_ok(thr_index_merge_install(&merge, &err));
     thr_index_merge_end(&merge);
     assert_false(merge.active);
     lock.has_running_merge = false;
@@ -107,17 +106,17 @@ static void commits_during_a_merge_are_kept(void **state) {
     thr_index_build_dir_close(&lock);
 }
 
-static void a_merge_whose_segments_are_gone_is_dropped(void **state) {
+TEST(a_merge_whose_segments_are_gone_is_dropped) {
     thr_build_dir lock;
     thr_merge merge;
     thr_index_change change;
     make(*state, &lock);
-    expect_ok(thr_index_merge_begin(*state, DIR_A, &lock, &merge, &error));
+    expect_ok(thr_index_merge_begin(*state, DIR_A, &lock, &merge, &err));
     lock.has_running_merge = true;
     lock.merge_build = merge.commit.dir.build;
-    expect_ok(thr_index_merge_write(&merge, &error));
-    expect_ok(thr_index_compact_held(*state, DIR_A, &lock, THR_COMPACT, &change, &error));
-    expect_ok(thr_index_merge_install(&merge, &error));
+    expect_ok(thr_index_merge_write(&merge, &err));
+    expect_ok(thr_index_compact_held(*state, DIR_A, &lock, THR_COMPACT, &change, &err));
+    expect_ok(thr_index_merge_install(&merge, &err));
     thr_index_merge_end(&merge);
     expect_items(*state, N + BATCHES * BATCH, UINT64_MAX, 1, 1);
     assert_int_equal(count_files(DIR_A, ".seg", NULL), 1);
@@ -137,7 +136,6 @@ typedef struct hand {
 /* Items of its own are replaced again and again, the last ones removed. */
 static void *change(void *arg) {
     const hand *h = arg;
-    thr_error err;
     for (uint64_t i = 0; i < ROUNDS; i++) {
         uint64_t ids[OWN];
         float rows[OWN * DIMS];
@@ -154,7 +152,7 @@ static void *change(void *arg) {
     return NULL;
 }
 
-static void a_writer_merges_while_others_change(void **state) {
+TEST(a_writer_merges_while_others_change) {
     hand hands[THREADS];
     uint64_t n[2] = {0, 0};
     for (int in_calls = 0; in_calls < 2; in_calls++) {
@@ -168,7 +166,7 @@ static void a_writer_merges_while_others_change(void **state) {
         thr_index_writer_options_init(&options);
         options.journal_rows = 48;
         options.merge_in_calls = in_calls != 0;
-        expect_ok(thr_index_writer_open(*state, DIR_A, &options, &writer, &error));
+        expect_ok(thr_index_writer_open(*state, DIR_A, &options, &writer, &err));
         for (uint64_t i = 0; i < THREADS; i++) {
             hands[i] = (hand){.writer = writer, .number = i};
             assert_int_equal(pthread_create(&hands[i].thread, NULL, change, &hands[i]), 0);
@@ -178,8 +176,8 @@ static void a_writer_merges_while_others_change(void **state) {
             assert_null(failed);
         }
         thr_index_writer_free(writer);
-        expect_ok(thr_index_open(*state, DIR_A, &index, &error));
-        expect_ok(thr_index_verify(index, &error));
+        expect_ok(thr_index_open(*state, DIR_A, &index, &err));
+        expect_ok(thr_index_verify(index, &err));
         n[in_calls] = thr_index_get_info(index).n_items;
         assert_true(thr_index_get_info(index).n_segments < 2 * 8);
         thr_index_free(index);
@@ -187,11 +185,4 @@ static void a_writer_merges_while_others_change(void **state) {
     assert_int_equal(n[0], n[1]);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(commits_during_a_merge_are_kept),
-        cmocka_unit_test(a_merge_whose_segments_are_gone_is_dropped),
-        cmocka_unit_test(a_writer_merges_while_others_change),
-    };
-    return test_run_in_directory(tests, 2, DIR_A);
-}
+TEST_IN_CONTEXT(2, DIR_A)

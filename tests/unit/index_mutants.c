@@ -12,7 +12,6 @@
 #include "fuzz/section_mutator.h"
 #include "fuzz/text_mutator.h"
 
-static thr_error error;
 static const char DIR_A[] = "index-mutants", DIR_B[] = "index-mutants-whole", TABLE[] = "index-mutants.tsv";
 enum { N = 400, N_MORE = 90, N_JOURNAL = 20, DIMS = 8, K = 9, MUTANT_ROOM = 64, CHANGE_EACH = 8 };
 
@@ -37,7 +36,7 @@ static const kind kinds[] = {
     {"int8 and flat codes", THR_METRIC_COSINE, THR_DTYPE_I8, 2, 2, 0, false, false, false, 0},
     {"flat codes with a centre", THR_METRIC_IP, THR_DTYPE_F32, 3, 3, 0, false, false, true, 2},
 };
-enum { N_KINDS = sizeof kinds / sizeof kinds[0] };
+enum { N_KINDS = COUNT_OF(kinds) };
 
 static void write_table(uint64_t first, uint64_t n) {
     FILE *file = fopen(TABLE, "w");
@@ -49,17 +48,17 @@ static void write_table(uint64_t first, uint64_t n) {
 
 static void add_rows(thr_context *context, const thr_matrix *matrix, const thr_index_add_options *options) {
     thr_reader *reader = NULL;
-    expect_ok(thr_reader_from_matrix(context, matrix, &reader, &error));
-    expect_ok(thr_index_add(context, DIR_B, reader, options, NULL, &error));
+    expect_ok(thr_reader_from_matrix(context, matrix, &reader, &err));
+    expect_ok(thr_index_add(context, DIR_B, reader, options, NULL, &err));
     thr_reader_free(reader);
 }
 
 static void write_journal(thr_context *context, const float *rows) {
     thr_index_writer *writer = NULL;
-    expect_ok(thr_index_writer_open(context, DIR_B, NULL, &writer, &error));
+    expect_ok(thr_index_writer_open(context, DIR_B, NULL, &writer, &err));
     for (uint64_t i = 0; i < 20; i++) {
         const thr_matrix one = thr_matrix_f32(rows + i * DIMS, 1, DIMS);
-        expect_ok(thr_index_writer_add(writer, &one, NULL, NULL, NULL, &error));
+        expect_ok(thr_index_writer_add(writer, &one, NULL, NULL, NULL, &err));
     }
     thr_index_writer_free(writer);
 }
@@ -87,19 +86,16 @@ static void build_whole(thr_context *context, const kind *k) {
         write_table(0, N);
         options.features_path = options.ids_path = TABLE;
     }
-    expect_ok(build_rows(context, DIR_B, rows, N, DIMS, &options, &error));
+    expect_ok(build_rows(context, DIR_B, rows, N, DIMS, &options, &err));
     if (k->words) {
         write_table(N, N_MORE);
         added.features_path = TABLE;
     }
     const thr_matrix matrix = thr_matrix_f32(rows + N * DIMS, N_MORE, DIMS);
     add_rows(context, &matrix, &added);
-    expect_ok(thr_index_remove(context, DIR_B, (const uint64_t[]){3, 70, 200, 401}, 4, NULL, &error));
+    expect_ok(thr_index_remove(context, DIR_B, (const uint64_t[]){3, 70, 200, 401}, 4, NULL, &err));
     if (k->journal)
         write_journal(context, rows);
-    free_items(&items);
-    free_items(&more);
-    free(rows);
 }
 
 /* ------------------------------------------------------------------------------------------------ damage */
@@ -118,16 +114,14 @@ static bytes take_file(const char *name) {
     bytes b;
     join_path(b.path, DIR_A, name);
     (void)snprintf(damaged, sizeof damaged, "%s", name);
-    uint8_t *data = test_read_file(b.path, &b.size);
-    b.data = test_array(b.size + MUTANT_ROOM, 1);
+    uint8_t *data = test_bytes_of(b.path, &b.size);
+    b.data = test_new(b.size + MUTANT_ROOM, 1);
     memcpy(b.data, data, b.size);
-    free(data);
     return b;
 }
 
 static void put_file(bytes *b) {
     test_write_file(b->path, b->data, b->size);
-    free(b->data);
 }
 
 static void copy_back(const char *name) {
@@ -135,9 +129,8 @@ static void copy_back(const char *name) {
     size_t size;
     join_path(from, DIR_B, name);
     join_path(to, DIR_A, name);
-    uint8_t *data = test_read_file(from, &size);
+    uint8_t *data = test_bytes_of(from, &size);
     test_write_file(to, data, size);
-    free(data);
 }
 
 /* Make the mutant whole again: all of it if the index in its directory was changed. */
@@ -179,7 +172,7 @@ static void damage_journal(const char *name, uint64_t *rng) {
 
 static void damage_float(uint64_t *rng, float *x) {
     static const float times[] = {0.5F, 0.99F, 0.9999F, 1.0001F, 1.01F, 2, 1e-3F, 1e6F};
-    *x *= times[thr_rng_below(rng, sizeof times / sizeof times[0])];
+    *x *= times[thr_rng_below(rng, COUNT_OF(times))];
 }
 
 static void damage_uint64(uint64_t *rng, uint64_t *x) {
@@ -216,18 +209,18 @@ static void damage_fields(uint64_t *rng, thr_manifest *m) {
     bool *flags[] = {&m->centred, &m->has_ids, &m->has_names, &m->has_origins, &segment->has_ids, &m->live.there};
     switch (thr_rng_below(rng, 4)) {
     case 0:
-        damage_uint64(rng, longs[thr_rng_below(rng, sizeof longs / sizeof longs[0])]);
+        damage_uint64(rng, longs[thr_rng_below(rng, COUNT_OF(longs))]);
         break;
     case 1:
-        damage_uint32(rng, numbers[thr_rng_below(rng, sizeof numbers / sizeof numbers[0])]);
+        damage_uint32(rng, numbers[thr_rng_below(rng, COUNT_OF(numbers))]);
         break;
     case 2: {
-        bool *flag = flags[thr_rng_below(rng, sizeof flags / sizeof flags[0])];
+        bool *flag = flags[thr_rng_below(rng, COUNT_OF(flags))];
         *flag = !*flag;
         break;
     }
     default:
-        damage_float(rng, floats[thr_rng_below(rng, sizeof floats / sizeof floats[0])]);
+        damage_float(rng, floats[thr_rng_below(rng, COUNT_OF(floats))]);
     }
 }
 
@@ -275,9 +268,9 @@ static void damage_index(thr_context *context, uint64_t *rng) {
         return;
     }
     join_path(path, DIR_A, "MANIFEST");
-    expect_ok(thr_index_manifest_read(context, path, &m, NULL, NULL, &error));
+    expect_ok(thr_index_manifest_read(context, path, &m, NULL, NULL, &err));
     damage_file(rng, &m);
-    if (thr_index_manifest_print(context, &m, &text, &size, &error) == THR_OK) {
+    if (thr_index_manifest_print(context, &m, &text, &size, &err) == THR_OK) {
         test_write_file(path, text, size);
         thr_release(context, text);
     }
@@ -300,17 +293,17 @@ static void search(thr_index *index, const float *rows, uint64_t seed) {
         options.exact = way == 1;
         options.recall = way == 2 ? 1 : 0.95f;
         options.n_candidates = way == 3 ? 20 : 0;
-        (void)thr_index_search(index, &queries, K, &options, ids, scores, &error);
+        (void)thr_index_search(index, &queries, K, &options, ids, scores, &err);
         options.features = &a.queries;
-        (void)thr_index_search(index, &queries, K, &options, ids, scores, &error);
+        (void)thr_index_search(index, &queries, K, &options, ids, scores, &err);
     }
     if (thr_index_hits(index) != NULL &&
-        thr_hits_target_create(thr_index_hits(index), "all OR NOT own7 AND even=1", &target, &error) == THR_OK) {
+        thr_hits_target_create(thr_index_hits(index), "all OR NOT own7 AND even=1", &target, &err) == THR_OK) {
         options.target = target;
-        (void)thr_index_search(index, &queries, K, &options, ids, scores, &error);
+        (void)thr_index_search(index, &queries, K, &options, ids, scores, &err);
         thr_hits_target_free(target);
     }
-    if (thr_index_search_radius(index, &queries, 0.3f, NULL, &found, &error) == THR_OK)
+    if (thr_index_search_radius(index, &queries, 0.3f, NULL, &found, &err) == THR_OK)
         thr_radius_result_free(found);
 }
 
@@ -333,17 +326,16 @@ static double tolerance_of(thr_index *index) {
 static live_items read_items(thr_index *index) {
     const uint64_t n_rows = thr_index_n_rows(index);
     uint64_t row;
-    live_items items = {.ids = test_array(n_rows, sizeof *items.ids),
-                        .vectors = test_array(n_rows * DIMS, sizeof(float)),
+    live_items items = {.ids = test_new(n_rows, sizeof *items.ids),
+                        .vectors = test_new(n_rows * DIMS, sizeof(float)),
                         .metric = thr_index_get_info(index).metric,
                         .tolerance = tolerance_of(index)};
-    uint64_t *all = test_array(n_rows, sizeof *all);
-    expect_ok(thr_index_row_ids(index, 0, n_rows, all, &error));
+    uint64_t *all = test_new(n_rows, sizeof *all);
+    expect_ok(thr_index_row_ids(index, 0, n_rows, all, &err));
     for (uint64_t i = 0; i < n_rows; i++)
         if (thr_index_row(index, all[i], &row) && row == i)
             items.ids[items.n++] = all[i];
-    expect_ok(thr_index_vectors(index, items.ids, items.n, items.vectors, &error));
-    free(all);
+    expect_ok(thr_index_vectors(index, items.ids, items.n, items.vectors, &err));
     return items;
 }
 
@@ -354,7 +346,7 @@ static int by_size(const void *a, const void *b) {
 
 /* One query's answer has the best scores of the items, each with an item that has it. */
 static bool is_right(const live_items *items, const float *query, const uint64_t *ids, const float *scores) {
-    double *naive = test_array(items->n, sizeof *naive), *ordered = test_array(items->n, sizeof *ordered), largest = 1;
+    double *naive = test_new(items->n, sizeof *naive), *ordered = test_new(items->n, sizeof *ordered), largest = 1;
     bool right = true;
     for (uint64_t i = 0; i < items->n; i++) {
         naive[i] = ordered[i] = naive_score(items->metric, query, items->vectors + i * DIMS, DIMS);
@@ -369,8 +361,6 @@ static bool is_right(const live_items *items, const float *query, const uint64_t
                                    fabs(ordered[j] - (double)scores[j]) <= items->tolerance * largest
                              : ids[j] == THR_NO_ID;
     }
-    free(naive);
-    free(ordered);
     return right;
 }
 
@@ -397,8 +387,8 @@ static void expect_right_radius(thr_index *index, const live_items *items, const
     thr_search_options options;
     thr_search_options_init(&options);
     options.recall = 1;
-    const thr_status status = thr_index_search_radius(index, &queries, least, &options, &found, &error);
-    assert_case(status == THR_OK, "%s: verified, and a radius is refused: %s", mutant, error.text);
+    const thr_status status = thr_index_search_radius(index, &queries, least, &options, &found, &err);
+    assert_case(status == THR_OK, "%s: verified, and a radius is refused: %s", mutant, err.text);
     for (uint64_t q = 0; q < N_QUERIES; q++)
         assert_case(is_right_radius(items, rows + q * DIMS, least, found, q),
                     "%s: verified, and a wrong radius search (query %d)", mutant, (int)q);
@@ -425,9 +415,9 @@ static void expect_right_answers(thr_index *index, const float *rows, const char
         options.exact = way == EXACT;
         options.recall = way == ALL ? 1 : 0.9F;
         options.certified = certified;
-        statuses[way] = thr_index_search(index, &queries, K, &options, ids[way], scores[way], &error);
+        statuses[way] = thr_index_search(index, &queries, K, &options, ids[way], scores[way], &err);
         assert_case(statuses[way] == THR_OK || (statuses[way] == THR_ERANGE && has_values),
-                    "%s: verified, and refused: %s", mutant, error.text);
+                    "%s: verified, and refused: %s", mutant, err.text);
         for (uint64_t q = 0; q < N_QUERIES && !has_values; q++)
             assert_case((way == MOST && certified[q] == 0) ||
                             is_right(&items, rows + q * DIMS, ids[way] + q * K, scores[way] + q * K),
@@ -440,25 +430,21 @@ static void expect_right_answers(thr_index *index, const float *rows, const char
             assert_case(fabsf(scores[0][i] - scores[1][i]) <= 1e-4f * fmaxf(1, fabsf(scores[1][i])),
                         "%s: verified, and recall 1 gives %g where the exact score is %g", mutant,
                         (double)scores[ALL][i], (double)scores[EXACT][i]);
-    free(items.ids);
-    free(items.vectors);
 }
 
 static void look_up(thr_index *index) {
     const uint64_t n = thr_index_n_rows(index);
-    uint64_t *ids = test_array(n + 1, sizeof *ids), id;
-    const char **names = test_array(n + 1, sizeof *names);
+    uint64_t *ids = test_new(n + 1, sizeof *ids), id;
+    const char **names = test_new(n + 1, sizeof *names);
     float vector[DIMS];
-    (void)thr_index_row_ids(index, 0, n, ids, &error);
-    (void)thr_index_row_names(index, 0, n, names, &error);
+    (void)thr_index_row_ids(index, 0, n, ids, &err);
+    (void)thr_index_row_names(index, 0, n, names, &err);
     for (uint64_t i = 0; i < n; i++) {
-        (void)thr_index_vector(index, ids[i], vector, &error);
+        (void)thr_index_vector(index, ids[i], vector, &err);
         if (names[i] != NULL)
-            (void)thr_index_find(index, names[i], &id, &error);
+            (void)thr_index_find(index, names[i], &id, &err);
     }
     (void)thr_index_get_cells(index);
-    free(ids);
-    free(names);
 }
 
 static void change(thr_context *context, const float *rows, uint64_t seed) {
@@ -469,13 +455,12 @@ static void change(thr_context *context, const float *rows, uint64_t seed) {
     thr_index_add_options_init(&added);
     added.features = &more.items;
     for (int with_features = 0; with_features < 2; with_features++) {
-        expect_ok(thr_reader_from_matrix(context, &matrix, &reader, &error));
-        (void)thr_index_add(context, DIR_A, reader, with_features == 1 ? &added : NULL, NULL, &error);
+        expect_ok(thr_reader_from_matrix(context, &matrix, &reader, &err));
+        (void)thr_index_add(context, DIR_A, reader, with_features == 1 ? &added : NULL, NULL, &err);
         thr_reader_free(reader);
     }
-    (void)thr_index_remove(context, DIR_A, (const uint64_t[]){5, 6, 250, 410}, 4, NULL, &error);
-    (void)(seed % 2 == 0 ? thr_index_compact : thr_index_recode)(context, DIR_A, NULL, &error);
-    free_items(&more);
+    (void)thr_index_remove(context, DIR_A, (const uint64_t[]){5, 6, 250, 410}, 4, NULL, &err);
+    (void)(seed % 2 == 0 ? thr_index_compact : thr_index_recode)(context, DIR_A, NULL, &err);
 }
 
 typedef struct counts {
@@ -490,9 +475,9 @@ static void check_mutant(thr_context *context, const kind *k, uint64_t seed, con
     (void)snprintf(mutant, sizeof mutant, "%s, mutant %llu", k->name, (unsigned long long)seed);
     restore(seed % CHANGE_EACH == 0);
     damage_index(context, &rng);
-    if (thr_index_open(context, DIR_A, &index, &error) == THR_OK) {
+    if (thr_index_open(context, DIR_A, &index, &err) == THR_OK) {
         n->opened++;
-        if (thr_index_verify(index, &error) == THR_OK) {
+        if (thr_index_verify(index, &err) == THR_OK) {
             n->verified++;
             expect_right_answers(index, rows, mutant);
         }
@@ -504,7 +489,7 @@ static void check_mutant(thr_context *context, const kind *k, uint64_t seed, con
         change(context, rows, seed);
 }
 
-static void mutants_do_no_harm(void **state) {
+TEST(mutants_do_no_harm) {
     const char *rounds = getenv("THR_TEST_ROUNDS");
     const uint64_t n = rounds == NULL ? 40 : strtoull(rounds, NULL, 10);
     for (size_t k = 0; k < N_KINDS; k++) {
@@ -516,16 +501,10 @@ static void mutants_do_no_harm(void **state) {
         print_message("%s: %d mutants, %d opened, %d verified\n", kinds[k].name, (int)n, (int)so_far.opened,
                       (int)so_far.verified);
         assert_true(so_far.opened > n / 8 && so_far.verified > n / 50);
-        free(rows);
     }
     test_remove_directory(DIR_A);
     test_remove_directory(DIR_B);
     (void)unlink(TABLE);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(mutants_do_no_harm),
-    };
-    return test_run_in_directory(tests, 1, NULL); /* more threads find nothing more */
-}
+TEST_IN_CONTEXT(1, NULL)

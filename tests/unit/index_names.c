@@ -1,31 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The hash of a segment's names, and that of a journal's rows. */
-#include "support.h"
 
 #include "index/journal/row_table.h"
+#include "index_support.h"
+
 #include "index/name_slots.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum { MOST = 300, ROOM = 16 };
-
-static thr_error error;
 
 static uint64_t key_of(const char *name) {
     return thr_index_name_key(name, strlen(name) + 1);
 }
 
-static void every_name_is_found_and_no_other(void **state) {
-    (void)state;
+TEST(every_name_is_found_and_no_other) {
     for (uint64_t n = 1; n <= MOST; n += n < 5 ? 1 : 37) {
         static uint64_t offsets[MOST + 1];
         static char bytes[MOST * ROOM];
-        thr_name_slot *slots = calloc((size_t)thr_name_slots_count(n), sizeof *slots);
+        thr_name_slot *slots = test_new((size_t)thr_name_slots_count(n), sizeof *slots);
         uint32_t item;
         char name[ROOM];
-        assert_non_null(slots);
         for (uint64_t i = 0; i < n; i++)
             offsets[i + 1] = offsets[i] + (uint64_t)snprintf(bytes + offsets[i], ROOM, "n%d", (int)i * 7) + 1;
         const thr_strings names = {offsets, bytes, n, offsets[n]};
@@ -36,11 +29,10 @@ static void every_name_is_found_and_no_other(void **state) {
             assert_true(thr_index_name_slots_find(slots, &names, name, key_of(name), &item) == there);
             assert_true(!there || item == (uint32_t)i / 7);
         }
-        free(slots);
     }
 }
 
-static void damaged_slots_find_nothing_wrong_and_end(void **state) {
+TEST(damaged_slots_find_nothing_wrong_and_end) {
     static const char bytes[] = "a\0b";
     static const uint64_t offsets[] = {0, 2, 4};
     const thr_strings names = {offsets, bytes, 2, sizeof bytes};
@@ -56,10 +48,10 @@ static void damaged_slots_find_nothing_wrong_and_end(void **state) {
     }
 }
 
-static void rows_with_a_key_come_in_their_order(void **state) {
+TEST(rows_with_a_key_come_in_their_order) {
     thr_row_table table = {.slots = NULL};
     uint32_t row, expected = 0;
-    assert_int_equal(thr_row_table_create(*state, MOST, &table, &error), THR_OK);
+    expect_ok(thr_row_table_create(*state, MOST, &table, &err));
     for (uint32_t i = 0; i < MOST; i++)
         thr_row_table_add(&table, i % 3 == 0 ? 77 : i, i);
     for (uint64_t at = thr_row_table_at(77); thr_row_table_next(&table, &at, &row);)
@@ -71,11 +63,4 @@ static void rows_with_a_key_come_in_their_order(void **state) {
     thr_release(*state, (void *)table.slots);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_name_is_found_and_no_other),
-        cmocka_unit_test(damaged_slots_find_nothing_wrong_and_end),
-        cmocka_unit_test(rows_with_a_key_come_in_their_order),
-    };
-    return test_run_in_directory(tests, 1, NULL);
-}
+TEST_IN_CONTEXT(1, NULL)

@@ -10,7 +10,6 @@
 #include "code/rotate.h"
 #include "index/impl.h"
 
-static thr_error error;
 static const char DIR_A[] = "index-nested";
 enum { N = 150, MOST_DIMS = 140 };
 
@@ -18,9 +17,9 @@ static thr_index *build(thr_context *context, const float *rows, uint32_t n_dims
                         const thr_index_build_options *options) {
     thr_index *index = NULL;
     test_remove_directory(DIR_A);
-    expect_ok(build_rows(context, DIR_A, rows, N, n_dims, options, &error));
-    expect_ok(thr_index_open(context, DIR_A, &index, &error));
-    expect_ok(thr_index_verify(index, &error));
+    expect_ok(build_rows(context, DIR_A, rows, N, n_dims, options, &err));
+    expect_ok(thr_index_open(context, DIR_A, &index, &err));
+    expect_ok(thr_index_verify(index, &err));
     return index;
 }
 
@@ -172,10 +171,9 @@ static void check_files(thr_context *context, thr_metric metric, uint32_t n_dims
             fail_msg("%u of %u planes: number %d of the errors is %.9g, the largest seen %.9g", lead, bits, i,
                      stored[i], most[i]);
     thr_index_free(index);
-    free(rows);
 }
 
-static void files_follow_the_format(void **state) {
+TEST(files_follow_the_format) {
     static const uint32_t dims[] = {9, 40, 139};
     size_t turn = 0;
     for (int metric = THR_METRIC_COSINE; metric <= THR_METRIC_L2; metric++)
@@ -185,7 +183,7 @@ static void files_follow_the_format(void **state) {
                     check_files(*state, (thr_metric)metric, dims[turn % 3], bits, lead, kind % 2 == 1, kind / 2 == 1);
 }
 
-static void sections_are_those_of_nested_codes(void **state) {
+TEST(sections_are_those_of_nested_codes) {
     static const uint32_t nested[] = {THR_SECTION_VECTORS, THR_SECTION_CODES, THR_SECTION_INVERSE_NORMS,
                                       THR_SECTION_LEADS, THR_SECTION_RECORDS};
     static const uint32_t flat[] = {THR_SECTION_VECTORS, THR_SECTION_CODES, THR_SECTION_BLOCK_NORMS,
@@ -194,7 +192,7 @@ static void sections_are_those_of_nested_codes(void **state) {
     float *rows = random_rows(N, DIMS, 1);
     for (uint32_t lead = 2; lead <= 3; lead++) {
         const uint32_t *wanted = lead < 3 ? nested : flat;
-        const size_t n = lead < 3 ? sizeof nested / sizeof nested[0] : sizeof flat / sizeof flat[0];
+        const size_t n = lead < 3 ? COUNT_OF(nested) : COUNT_OF(flat);
         const thr_index_build_options options = nested_options(THR_METRIC_COSINE, 3, lead, false);
         thr_index *index = build(*state, rows, DIMS, &options);
         for (uint32_t s = 0; s < index->n_segments; s++) {
@@ -205,21 +203,19 @@ static void sections_are_those_of_nested_codes(void **state) {
         }
         thr_index_free(index);
     }
-    free(rows);
 }
 
 /* Few dimensions have few bits in a plane, many need no more than one. Never more planes than there are. */
-static void leading_planes_are_chosen_by_dimensions(void **state) {
+TEST(leading_planes_are_chosen_by_dimensions) {
     static const struct {
         uint32_t n_dims, bits, lead;
     } cases[] = {{8, 1, 1}, {8, 2, 2}, {8, 3, 2}, {8, 8, 2}, {400, 1, 1}, {400, 2, 1}, {400, 3, 1}, {400, 8, 1}};
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         float *rows = random_rows(N, cases[i].n_dims, 1);
         const thr_index_build_options options = nested_options(THR_METRIC_IP, cases[i].bits, 0, false);
         thr_index *index = build(*state, rows, cases[i].n_dims, &options);
         assert_int_equal(thr_index_get_info(index).lead_bits, cases[i].lead);
         thr_index_free(index);
-        free(rows);
     }
 }
 
@@ -227,10 +223,9 @@ static void leading_planes_are_chosen_by_dimensions(void **state) {
 
 static void check_equal_rows(thr_context *context, float value, uint32_t n_dims,
                              const thr_index_build_options *options) {
-    float *rows = malloc((size_t)N * n_dims * sizeof *rows), scores[5];
+    float *rows = test_new(N * n_dims, sizeof *rows), scores[5];
     uint64_t ids[5];
     thr_search_options search;
-    assert_non_null(rows);
     for (size_t i = 0; i < (size_t)N * n_dims; i++)
         rows[i] = value;
     thr_index *index = build(context, rows, n_dims, options);
@@ -238,52 +233,40 @@ static void check_equal_rows(thr_context *context, float value, uint32_t n_dims,
     thr_search_options_init(&search);
     search.n_survivors = 20;
     search.n_candidates = 10;
-    expect_ok(thr_index_search(index, &query, 5, &search, ids, scores, &error));
+    expect_ok(thr_index_search(index, &query, 5, &search, ids, scores, &err));
     for (uint64_t i = 0; i < 5; i++) {
         assert_int_equal(ids[i], i); /* all rows tie: the first ones */
         assert_true(scores[i] == scores[0]);
     }
     thr_index_free(index);
-    free(rows);
 }
 
 /* Rows that are all alike, all zero, of one dimension, tiny or huge are built, verified, and found. */
-static void rows_without_differences_can_be_indexed_and_searched(void **state) {
+TEST(rows_without_differences_can_be_indexed_and_searched) {
     static const float values[] = {0, 1, -3.5f, 1e-20f, 1e17f};
     static const uint32_t dims[] = {1, 3, 130};
     bool rotate = false;
     for (int metric = THR_METRIC_COSINE; metric <= THR_METRIC_L2; metric++)
-        for (size_t d = 0; d < sizeof dims / sizeof dims[0]; d++)
+        for (size_t d = 0; d < COUNT_OF(dims); d++)
             for (uint32_t bits = 3; bits <= 6; bits += 3)
-                for (size_t v = 0; v < sizeof values / sizeof values[0]; v++, rotate = !rotate) {
+                for (size_t v = 0; v < COUNT_OF(values); v++, rotate = !rotate) {
                     thr_index_build_options options = nested_options((thr_metric)metric, bits, 1, rotate);
                     options.segment_rows = 0;
                     check_equal_rows(*state, values[v], dims[d], &options);
                 }
 }
 
-static void more_leading_planes_than_planes_and_unknown_rotations_are_refused(void **state) {
+TEST(more_leading_planes_than_planes_and_unknown_rotations_are_refused) {
     enum { DIMS = 4 };
     float *rows = random_rows(N, DIMS, 1);
     thr_index_build_options bad = build_options(THR_METRIC_IP, THR_DTYPE_F32, 3);
     test_remove_directory(DIR_A);
     bad.lead_bits = 4;
-    expect_status(build_rows(*state, DIR_A, rows, N, DIMS, &bad, &error), THR_EINVAL);
-    assert_non_null(strstr(error.text, "4 leading bits of 3"));
+    expect_error(build_rows(*state, DIR_A, rows, N, DIMS, &bad, &err), THR_EINVAL, "4 leading bits of 3");
     bad.lead_bits = 3;
     bad.rotate = (thr_rotate)3;
-    expect_status(build_rows(*state, DIR_A, rows, N, DIMS, &bad, &error), THR_EINVAL);
+    expect_error(build_rows(*state, DIR_A, rows, N, DIMS, &bad, &err), THR_EINVAL, NULL);
     assert_int_equal(access(DIR_A, F_OK), -1);
-    free(rows);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(files_follow_the_format),
-        cmocka_unit_test(sections_are_those_of_nested_codes),
-        cmocka_unit_test(leading_planes_are_chosen_by_dimensions),
-        cmocka_unit_test(rows_without_differences_can_be_indexed_and_searched),
-        cmocka_unit_test(more_leading_planes_than_planes_and_unknown_rotations_are_refused),
-    };
-    return test_run_in_directory(tests, 2, DIR_A);
-}
+TEST_IN_CONTEXT(2, DIR_A)

@@ -11,9 +11,6 @@
 #include "scan/margins/unbias.h"
 #include "scan/radius_plan.h"
 
-#include <math.h>
-
-static thr_error error;
 static const char PLACE[] = "index-noise";
 
 enum { N = 12000, DIMS = 32, QUERIES = 60 };
@@ -31,8 +28,8 @@ static thr_index *build_and_open(thr_context *context, const float *rows, thr_me
     thr_index *index = NULL;
     options.rotate = rotated ? THR_ROTATE_ON : THR_ROTATE_OFF;
     test_remove_directory(PLACE);
-    expect_ok(build_rows(context, PLACE, rows, N, DIMS, &options, &error));
-    expect_ok(thr_index_open(context, PLACE, &index, &error));
+    expect_ok(build_rows(context, PLACE, rows, N, DIMS, &options, &err));
+    expect_ok(thr_index_open(context, PLACE, &index, &err));
     return index;
 }
 
@@ -45,7 +42,7 @@ static void noise_of(thr_index *index, thr_scan *scan, const float *vector, thr_
     const thr_answers answers = {.k = 10};
     const thr_job job = thr_scan_job_make(index->context, &index->corpus, &options, &answers);
     thr_scan_query screen, rescoring;
-    expect_ok(thr_scan_make_room(scan, &index->corpus, 1, 1, thr_scan_most_survivors(&job), &error));
+    expect_ok(thr_scan_make_room(scan, &index->corpus, 1, 1, thr_scan_most_survivors(&job), &err));
     thr_scan_query_prepare(&job, &query, 0, scan->lanes, &screen);
     rescoring = screen;
     assert_true(thr_scan_unbias_screen(&screen) && thr_scan_unbias_rescoring(&rescoring));
@@ -57,7 +54,7 @@ static double screened_by(const thr_noise *noise) {
     return hypot(noise->random, noise->query);
 }
 
-static void every_kind_of_query_has_the_noise_of_the_index(void **state) {
+TEST(every_kind_of_query_has_the_noise_of_the_index) {
     static const thr_metric metrics[] = {THR_METRIC_COSINE, THR_METRIC_IP, THR_METRIC_L2};
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     float *rows = make_rows(N, 1), *queries = make_rows(QUERIES, 2);
@@ -65,7 +62,7 @@ static void every_kind_of_query_has_the_noise_of_the_index(void **state) {
     for (size_t m = 0; m < 3; m++) {
         thr_index *index = build_and_open(context, rows, metrics[m], true);
         thr_scan *scan = NULL;
-        expect_ok(thr_index_take_scan(index, &scan, &error));
+        expect_ok(thr_index_take_scan(index, &scan, &err));
         assert_true(index->noise.screened > 0 && index->noise.rescored > 0);
         double screened = 0, rescored = 0, n = 0;
         for (uint64_t q = 0; q < QUERIES; q++) {
@@ -87,17 +84,15 @@ static void every_kind_of_query_has_the_noise_of_the_index(void **state) {
         thr_index_free(index);
     }
     thr_context_free(context);
-    free(rows);
-    free(queries);
 }
 
-static void other_indexes_have_no_noise(void **state) {
+TEST(other_indexes_have_no_noise) {
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     float *rows = make_rows(N, 1);
     thr_scan *scan = NULL;
     (void)state;
     thr_index *index = build_and_open(context, rows, THR_METRIC_L2, false);
-    expect_ok(thr_index_take_scan(index, &scan, &error));
+    expect_ok(thr_index_take_scan(index, &scan, &err));
     assert_true(index->noise.screened == 0 && index->noise.rescored == 0);
     thr_noise measured, expected;
     noise_of(index, scan, rows, &measured, &expected);
@@ -105,17 +100,16 @@ static void other_indexes_have_no_noise(void **state) {
     thr_idle_put(&index->scans, scan);
     thr_index_free(index);
     thr_context_free(context);
-    free(rows);
 }
 
 /* A rotated query can still have few effective dimensions. Its errors are not those of random queries. */
-static void a_query_of_few_components_is_measured(void **state) {
+TEST(a_query_of_few_components_is_measured) {
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     float *rows = make_rows(N, 1);
     thr_scan *scan = NULL;
     (void)state;
     thr_index *index = build_and_open(context, rows, THR_METRIC_IP, true);
-    expect_ok(thr_index_take_scan(index, &scan, &error));
+    expect_ok(thr_index_take_scan(index, &scan, &err));
     thr_scan_query query = {.corpus = &index->corpus, .geometry = {.part_length = 1, .effective_dims = DIMS / 3.0}};
     query.code.n_dims = DIMS;
     query.code.query_bits = THR_DEFAULT_QUERY_BITS;
@@ -125,14 +119,13 @@ static void a_query_of_few_components_is_measured(void **state) {
     thr_idle_put(&index->scans, scan);
     thr_index_free(index);
     thr_context_free(context);
-    free(rows);
 }
 
 /*
  * All items of a tight cluster have the error of the query's own code in common, which is large if the query has one
  * bit a dimension.
  */
-static void coarse_queries_of_clusters_keep_the_recall(void **state) {
+TEST(coarse_queries_of_clusters_keep_the_recall) {
     enum { CLUSTERS = 500, MANY = 240, K = 10 };
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     float *centres = random_rows(CLUSTERS, DIMS, 1), *rows = random_rows(N, DIMS, 2);
@@ -146,21 +139,18 @@ static void coarse_queries_of_clusters_keep_the_recall(void **state) {
     thr_search_options options;
     thr_search_options_init(&options);
     options.exact = true;
-    expect_ok(thr_index_search(index, &queries, K, &options, ids, exact, &error));
+    expect_ok(thr_index_search(index, &queries, K, &options, ids, exact, &err));
     options.exact = false;
     options.recall = 0.95f;
     for (options.query_bits = 1; options.query_bits <= 4; options.query_bits++) {
         size_t found = 0;
-        expect_ok(thr_index_search(index, &queries, K, &options, ids, scores, &error));
+        expect_ok(thr_index_search(index, &queries, K, &options, ids, scores, &err));
         for (size_t i = 0; i < MANY * K; i++)
             found += scores[i] >= exact[i / K * K + K - 1];
         assert_true((double)found >= 0.945 * MANY * K);
     }
     thr_index_free(index);
     thr_context_free(context);
-    free(centres);
-    free(rows);
-    free(vectors);
 }
 
 static int clean(void **state) {
@@ -169,12 +159,4 @@ static int clean(void **state) {
     return 0;
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_kind_of_query_has_the_noise_of_the_index),
-        cmocka_unit_test(other_indexes_have_no_noise),
-        cmocka_unit_test(a_query_of_few_components_is_measured),
-        cmocka_unit_test(coarse_queries_of_clusters_keep_the_recall),
-    };
-    return cmocka_run_group_tests(tests, NULL, clean);
-}
+TEST_GROUP(NULL, clean)

@@ -6,10 +6,9 @@
 #include "index_hits_support.h"
 #include "index_origins_support.h"
 
-static thr_error error;
 static const char DIR_A[] = "index-origins", DIR_B[] = "index-no-origins";
 
-static void searches_of_all_kinds_are_right(void **state) {
+TEST(searches_of_all_kinds_are_right) {
     size_t n_certified = 0, n_centred = 0;
     for (size_t i = 0; i < N_KINDS; i++) {
         const kind *k = &KINDS[i];
@@ -22,10 +21,7 @@ static void searches_of_all_kinds_are_right(void **state) {
             assert_true(t.vectors[r] == rows[r]);
         n_certified += check_searches(index, &t, queries);
         n_centred += thr_index_get_info(index).centred;
-        free_truth(&t);
         thr_index_free(index);
-        free(rows);
-        free(queries);
     }
     print_message("%zu answers certified, %zu of %d kinds centred\n", n_certified, n_centred, N_KINDS);
     assert_true(n_certified > 100 && n_centred > 2 && n_centred < N_KINDS);
@@ -45,7 +41,7 @@ static const kind LARGES[LARGE_KINDS] = {
 
 /* A filter of one row in a hundred, or of runs of 500 rows. */
 static uint64_t *make_filter(uint64_t n_rows, bool runs) {
-    uint64_t *filter = test_array((size_t)n_rows / 64 + 1, sizeof *filter), rng = 3;
+    uint64_t *filter = test_new((size_t)n_rows / 64 + 1, sizeof *filter), rng = 3;
     for (uint64_t row = 0; row < n_rows; row++)
         filter[row / 64] |= (uint64_t)(runs ? row / 500 % 4 == 1 : thr_rng_below(&rng, 100) == 0) << row % 64;
     return filter;
@@ -67,8 +63,8 @@ static void scan_all(thr_index *index, const kind *k, const float *queries, thr_
     thr_scan *scan = NULL;
     options.certified = out->certified;
     thr_index_resolve_recall(index, out->k, &options);
-    expect_ok(thr_index_take_scan(index, &scan, &error));
-    expect_ok(thr_scan_search(scan, &index->corpus, &matrix, &options, &answers, &error));
+    expect_ok(thr_index_take_scan(index, &scan, &err));
+    expect_ok(thr_scan_search(scan, &index->corpus, &matrix, &options, &answers, &err));
     thr_idle_put(&index->scans, scan);
     thr_index_rows_to_ids(index, out->ids, (size_t)(out->n_queries * out->k));
 }
@@ -100,7 +96,7 @@ static void check_recall(thr_index *index, const kind *k, query_kind of, const f
     }
 }
 
-static void every_kind_of_query_gets_its_recall(void **state) {
+TEST(every_kind_of_query_gets_its_recall) {
     answer exact = answer_make(QUERIES, K), found = answer_make(QUERIES, K);
     for (size_t i = 0; i < LARGE_KINDS; i += EACH) {
         const kind *k = &LARGES[i];
@@ -113,22 +109,16 @@ static void every_kind_of_query_gets_its_recall(void **state) {
             check_recall(index, k, of, queries, NULL, &exact, &found);
             check_recall(index, k, of, queries, sparse, &exact, &found);
             check_recall(index, k, of, queries, runs, &exact, &found);
-            free(queries);
         }
         thr_index_free(index);
-        free(sparse);
-        free(runs);
-        free(rows);
     }
-    answer_free(&exact);
-    answer_free(&found);
 }
 
 /* The allowed items of an index. Frees with free_truth. */
 static truth allowed_of(const thr_index *index, const truth *all, const uint64_t *filter) {
     const uint32_t n_dims = all->kind->n_dims;
-    truth t = {all->kind, 0, test_array(all->n, sizeof *t.ids), test_array(all->n * n_dims, sizeof *t.vectors),
-               test_array(all->n, sizeof *t.scores)};
+    truth t = {all->kind, 0, test_new(all->n, sizeof *t.ids), test_new(all->n * n_dims, sizeof *t.vectors),
+               test_new(all->n, sizeof *t.scores)};
     for (uint64_t id = 0; id < all->n; id++) {
         uint64_t row = 0;
         assert_true(thr_index_row(index, id, &row));
@@ -157,12 +147,10 @@ static void check_filtered(thr_index *index, truth *t, const float *queries, con
     expect_scores(t, queries, &found, false, "filtered");
     (void)expect_certified_exact(&exact, &found, "filtered");
     assert_true(recall_of(&exact, &found) >= 0.95);
-    answer_free(&exact);
-    answer_free(&found);
 }
 
 /* Filtered answers are the best of the allowed rows, by every way that is exact. */
-static void filtered_searches_are_right(void **state) {
+TEST(filtered_searches_are_right) {
     for (size_t i = 0; i < N_KINDS; i += EACH) {
         const kind *k = &KINDS[i];
         float *rows = make_rows(k, k->n, 1), *queries = mixed_queries(k, CHECKED);
@@ -172,13 +160,8 @@ static void filtered_searches_are_right(void **state) {
             uint64_t *filter = make_filter(thr_index_n_rows(index), runs == 1);
             truth t = allowed_of(index, &all, filter);
             check_filtered(index, &t, queries, filter);
-            free_truth(&t);
-            free(filter);
         }
-        free_truth(&all);
         thr_index_free(index);
-        free(rows);
-        free(queries);
     }
 }
 
@@ -197,8 +180,8 @@ static void search_in_batches(thr_index *index, const kind *k, const float *quer
 static void expect_same_radius(thr_index *a, thr_index *b, const kind *k, const float *queries, float least) {
     thr_radius_result *x = NULL, *y = NULL;
     const thr_matrix matrix = thr_matrix_f32(queries, BATCH, k->n_dims);
-    expect_ok(thr_index_search_radius(a, &matrix, least, NULL, &x, &error));
-    expect_ok(thr_index_search_radius(b, &matrix, least, NULL, &y, &error));
+    expect_ok(thr_index_search_radius(a, &matrix, least, NULL, &x, &err));
+    expect_ok(thr_index_search_radius(b, &matrix, least, NULL, &y, &err));
     assert_memory_equal(x->offsets, y->offsets, (BATCH + 1) * sizeof *x->offsets);
     assert_memory_equal(x->ids, y->ids, (size_t)x->offsets[BATCH] * sizeof *x->ids);
     assert_memory_equal(x->scores, y->scores, (size_t)x->offsets[BATCH] * sizeof *x->scores);
@@ -207,7 +190,7 @@ static void expect_same_radius(thr_index *a, thr_index *b, const kind *k, const 
 }
 
 /* Single queries, batches, threads and levels of CPUs: the same answers, and the same certificates. */
-static void answers_have_the_same_bits_everywhere(void **state) {
+TEST(answers_have_the_same_bits_everywhere) {
     thr_context *contexts[] = {test_context(1, THR_ISA_BEST, NULL), test_context(1, THR_ISA_SCALAR, NULL),
                                test_context(3, THR_ISA_BEST, NULL)};
     for (size_t i = 0; i < N_KINDS; i += EACH) {
@@ -228,7 +211,7 @@ static void answers_have_the_same_bits_everywhere(void **state) {
             }
             for (size_t c = 0; c < 3; c++) {
                 thr_index *again = NULL;
-                expect_ok(thr_index_open(contexts[c], DIR_A, &again, &error));
+                expect_ok(thr_index_open(contexts[c], DIR_A, &again, &err));
                 search(again, k, queries, options, &other);
                 assert_true(same_answer(&first, &other));
                 assert_memory_equal(first.certified, other.certified, BATCH);
@@ -236,11 +219,7 @@ static void answers_have_the_same_bits_everywhere(void **state) {
                 thr_index_free(again);
             }
         }
-        answer_free(&first);
-        answer_free(&other);
         thr_index_free(index);
-        free(rows);
-        free(queries);
     }
     for (size_t c = 0; c < 3; c++)
         thr_context_free(contexts[c]);
@@ -257,18 +236,17 @@ static void build_both(thr_context *context, const kind *k, const catalogue *ite
         const char *dir = without ? DIR_B : DIR_A;
         test_remove_directory(dir);
         build.cells = without ? 0 : k->cells;
-        expect_ok(build_rows(context, dir, rows, k->n, k->n_dims, &build, &error));
+        expect_ok(build_rows(context, dir, rows, k->n, k->n_dims, &build, &err));
         indexes[without] = open_verified(context, dir);
         assert_int_equal(indexes[without]->corpus.origins == NULL, without);
     }
-    free(rows);
 }
 
 /*
  * With features all cells are read: exact values are those of an index without cells, and so are those of searches that
  * leave nothing out; the others find nearly all.
  */
-static void features_are_added_to_scores_with_origins(void **state) {
+TEST(features_are_added_to_scores_with_origins) {
     for (size_t i = 0; i < N_KINDS; i += EACH) {
         const kind *k = &KINDS[i];
         catalogue items = draw_items(k->n, 4);
@@ -296,21 +274,8 @@ static void features_are_added_to_scores_with_origins(void **state) {
                     k->lead, k->bits, k->n_dims, recall);
         thr_index_free(indexes[0]);
         thr_index_free(indexes[1]);
-        answer_free(&exact);
-        answer_free(&found);
-        free_items(&items);
-        free(queries);
     }
     test_remove_directory(DIR_B);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(searches_of_all_kinds_are_right),
-        cmocka_unit_test(every_kind_of_query_gets_its_recall),
-        cmocka_unit_test(filtered_searches_are_right),
-        cmocka_unit_test(answers_have_the_same_bits_everywhere),
-        cmocka_unit_test(features_are_added_to_scores_with_origins),
-    };
-    return test_run_in_directory(tests, 2, DIR_A);
-}
+TEST_IN_CONTEXT(2, DIR_A)

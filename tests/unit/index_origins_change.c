@@ -5,7 +5,6 @@
  */
 #include "index_origins_support.h"
 
-static thr_error error;
 static const char DIR_A[] = "index-origins-change";
 
 enum { STEP = 400, MOST = 8000 };
@@ -27,11 +26,6 @@ static void open_bench(bench *b, thr_context *context, const kind *k) {
         b->there[b->n_ids++] = true;
 }
 
-static void close_bench(bench *b) {
-    free(b->rows);
-    free(b->queries);
-}
-
 /* Verify and search the files. An index that was opened before the change gives the same answers after a refresh. */
 static void check(bench *b, thr_index *before) {
     thr_index *index = open_verified(b->context, DIR_A), *newer = NULL;
@@ -41,22 +35,19 @@ static void check(bench *b, thr_index *before) {
     if (before != NULL) {
         const thr_search_options options = default_options();
         answer fresh = answer_make(CHECKED, K), refreshed = answer_make(CHECKED, K);
-        expect_ok(thr_index_refresh(before, &newer, &error));
+        expect_ok(thr_index_refresh(before, &newer, &err));
         assert_non_null(newer);
         search(index, b->kind, b->queries, options, &fresh);
         search(newer, b->kind, b->queries, options, &refreshed);
         assert_true(same_answer(&fresh, &refreshed));
         thr_index_free(newer);
-        answer_free(&fresh);
-        answer_free(&refreshed);
     }
-    free_truth(&t);
     thr_index_free(index);
 }
 
 static thr_index *open_now(bench *b) {
     thr_index *index = NULL;
-    expect_ok(thr_index_open(b->context, DIR_A, &index, &error));
+    expect_ok(thr_index_open(b->context, DIR_A, &index, &err));
     return index;
 }
 
@@ -75,15 +66,15 @@ static void add(bench *b, uint64_t n) {
     const thr_matrix rows = next_rows(b, n);
     thr_index_change change;
     thr_reader *reader = NULL;
-    expect_ok(thr_reader_from_matrix(b->context, &rows, &reader, &error));
-    expect_ok(thr_index_add(b->context, DIR_A, reader, NULL, &change, &error));
+    expect_ok(thr_reader_from_matrix(b->context, &rows, &reader, &err));
+    expect_ok(thr_index_add(b->context, DIR_A, reader, NULL, &change, &err));
     thr_reader_free(reader);
     note_added(b, n, change);
 }
 
 /* One id in every `one_in` from `from` on. */
 static uint64_t *ids_to_remove(bench *b, uint64_t from, uint64_t one_in, uint64_t *n) {
-    uint64_t *ids = test_array(MOST, sizeof *ids);
+    uint64_t *ids = test_new(MOST, sizeof *ids);
     *n = 0;
     for (uint64_t id = from; id < b->n_ids; id += one_in)
         if (b->there[id]) {
@@ -96,9 +87,8 @@ static uint64_t *ids_to_remove(bench *b, uint64_t from, uint64_t one_in, uint64_
 static void remove_some(bench *b, uint64_t from, uint64_t one_in) {
     uint64_t n, *ids = ids_to_remove(b, from, one_in, &n);
     thr_index_change change;
-    expect_ok(thr_index_remove(b->context, DIR_A, ids, n, &change, &error));
+    expect_ok(thr_index_remove(b->context, DIR_A, ids, n, &change, &err));
     assert_int_equal(change.n_removed, n);
-    free(ids);
 }
 
 static uint32_t n_segments(bench *b) {
@@ -109,7 +99,7 @@ static uint32_t n_segments(bench *b) {
 }
 
 /* Every change of index_change.h in turn. */
-static void indexes_stay_right_through_changes(void **state) {
+TEST(indexes_stay_right_through_changes) {
     for (size_t i = 0; i < N_KINDS; i += EACH) {
         bench b;
         thr_index_change change;
@@ -122,26 +112,25 @@ static void indexes_stay_right_through_changes(void **state) {
         thr_index_free(before);
         add(&b, STEP / 2);
         before = open_now(&b);
-        expect_ok(thr_index_compact(b.context, DIR_A, &change, &error));
+        expect_ok(thr_index_compact(b.context, DIR_A, &change, &err));
         check(&b, before);
         thr_index_free(before);
         assert_true(n_segments(&b) <= 1 + b.n_ids / (b.kind->segment_rows > 0 ? b.kind->segment_rows : MOST) * 2);
         add(&b, STEP);
         remove_some(&b, 1, 5);
-        expect_ok(thr_index_rewrite(b.context, DIR_A, &change, &error));
+        expect_ok(thr_index_rewrite(b.context, DIR_A, &change, &err));
         check(&b, NULL);
         add(&b, STEP);
         remove_some(&b, 2, 11);
-        expect_ok(thr_index_recode(b.context, DIR_A, &change, &error));
+        expect_ok(thr_index_recode(b.context, DIR_A, &change, &err));
         check(&b, NULL);
         add(&b, 1);
         check(&b, NULL);
-        close_bench(&b);
     }
 }
 
 /* So many small additions that segments with cells and without are merged. */
-static void indexes_stay_right_through_merges(void **state) {
+TEST(indexes_stay_right_through_merges) {
     for (size_t i = 0; i < N_KINDS; i += 2 * EACH) {
         bench b;
         open_bench(&b, *state, &KINDS[i]);
@@ -159,7 +148,6 @@ static void indexes_stay_right_through_merges(void **state) {
         remove_some(&b, 0, 2); /* a half of every segment, which is merged therefore */
         remove_some(&b, 1, 4);
         check(&b, NULL);
-        close_bench(&b);
     }
 }
 
@@ -168,19 +156,19 @@ static thr_index_writer *open_writer(bench *b, uint32_t journal_rows) {
     thr_index_writer *writer = NULL;
     thr_index_writer_options_init(&options);
     options.journal_rows = journal_rows;
-    expect_ok(thr_index_writer_open(b->context, DIR_A, &options, &writer, &error));
+    expect_ok(thr_index_writer_open(b->context, DIR_A, &options, &writer, &err));
     return writer;
 }
 
 static void write_some(bench *b, thr_index_writer *writer, uint64_t n) {
     const thr_matrix rows = next_rows(b, n);
     thr_index_change change;
-    expect_ok(thr_index_writer_add(writer, &rows, NULL, NULL, &change, &error));
+    expect_ok(thr_index_writer_add(writer, &rows, NULL, NULL, &change, &err));
     note_added(b, n, change);
 }
 
 /* Items in a journal are scored exactly; when it is folded they get codes, relative to the centre. */
-static void indexes_stay_right_through_journals(void **state) {
+TEST(indexes_stay_right_through_journals) {
     for (size_t i = 1; i < N_KINDS; i += 2 * EACH) {
         bench b;
         thr_index_change change;
@@ -190,50 +178,39 @@ static void indexes_stay_right_through_journals(void **state) {
         for (uint64_t step = 0; step < 12; step++) {
             write_some(&b, writer, 37);
             uint64_t n, *ids = ids_to_remove(&b, step, 97, &n);
-            expect_ok(thr_index_writer_remove(writer, ids, n, &change, &error));
-            free(ids);
+            expect_ok(thr_index_writer_remove(writer, ids, n, &change, &err));
             if (step % 4 == 1)
                 check(&b, before);
         }
-        expect_ok(thr_index_writer_flush(writer, &error));
+        expect_ok(thr_index_writer_flush(writer, &err));
         check(&b, before);
         write_some(&b, writer, 50);
-        expect_ok(thr_index_writer_compact(writer, &change, &error));
+        expect_ok(thr_index_writer_compact(writer, &change, &err));
         check(&b, before);
         write_some(&b, writer, 50);
-        expect_ok(thr_index_writer_recode(writer, &change, &error));
+        expect_ok(thr_index_writer_recode(writer, &change, &err));
         write_some(&b, writer, 50);
         check(&b, before);
         thr_index_writer_free(writer);
         thr_index_free(before);
-        close_bench(&b);
     }
 }
 
 /* Without any item left there is no segment, and later ones have codes again. */
-static void emptied_indexes_can_be_filled_again(void **state) {
+TEST(emptied_indexes_can_be_filled_again) {
     for (size_t i = 0; i < N_KINDS; i += 3 * EACH) {
         bench b;
         thr_index_change change;
         open_bench(&b, *state, &KINDS[i]);
         remove_some(&b, 0, 1);
         check(&b, NULL);
-        expect_ok(thr_index_compact(b.context, DIR_A, &change, &error));
+        expect_ok(thr_index_compact(b.context, DIR_A, &change, &err));
         check(&b, NULL);
         add(&b, STEP);
         check(&b, NULL);
-        expect_ok(thr_index_recode(b.context, DIR_A, &change, &error));
+        expect_ok(thr_index_recode(b.context, DIR_A, &change, &err));
         check(&b, NULL);
-        close_bench(&b);
     }
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(indexes_stay_right_through_changes),
-        cmocka_unit_test(indexes_stay_right_through_merges),
-        cmocka_unit_test(indexes_stay_right_through_journals),
-        cmocka_unit_test(emptied_indexes_can_be_filled_again),
-    };
-    return test_run_in_directory(tests, 2, DIR_A);
-}
+TEST_IN_CONTEXT(2, DIR_A)

@@ -36,9 +36,9 @@ static const kind KINDS[] = {
     {THR_METRIC_L2, THR_DTYPE_F16, 30, 4, 1, 25, 2000, 0, false, false, true}};
 /* clang-format on */
 #ifdef THR_SANITIZED
-enum { N_KINDS = sizeof KINDS / sizeof *KINDS, EACH = 5 };
+enum { N_KINDS = COUNT_OF(KINDS), EACH = 5 };
 #else
-enum { N_KINDS = sizeof KINDS / sizeof *KINDS, EACH = 1 }; /* tests of a few kinds take every EACH-th */
+enum { N_KINDS = COUNT_OF(KINDS), EACH = 1 }; /* tests of a few kinds take every EACH-th */
 #endif
 
 /* ------------------------------------------------------------------------------------------------ data */
@@ -51,7 +51,6 @@ static inline float *make_rows(const kind *k, uint64_t n, uint64_t seed) {
         const float point = k->plain || row % 20 == 0 ? 0 : points[row % 50 * k->n_dims + d];
         rows[i] = point + (k->plain ? 1 : 0.2f) * rows[i] + (k->shifted ? 2 + 0.02f * (float)d : 0);
     }
-    free(points);
     return rows;
 }
 
@@ -70,7 +69,6 @@ static inline float *make_queries(const kind *k, query_kind wanted, uint64_t n) 
                 sum += rows[(50 * j + i / k->n_dims % 50) * k->n_dims + i % k->n_dims];
             queries[i] = sum / 20;
         }
-        free(rows);
     }
     for (uint64_t i = 0; i < n * k->n_dims; i++)
         queries[i] = wanted == NEGATED ? -queries[i] : wanted == DIRECTIONS ? test_normal(&rng) : queries[i];
@@ -79,13 +77,12 @@ static inline float *make_queries(const kind *k, query_kind wanted, uint64_t n) 
 
 /* All kinds of queries in turn, the sixth of length 0. */
 static inline float *mixed_queries(const kind *k, uint64_t n) {
-    float *queries = test_array((size_t)n * k->n_dims, sizeof *queries);
+    float *queries = test_new((size_t)n * k->n_dims, sizeof *queries);
     for (query_kind wanted = HELD_OUT; wanted < QUERY_KINDS; wanted++) {
         float *some = make_queries(k, wanted, n);
         for (uint64_t i = wanted; i < n; i += QUERY_KINDS)
             if (i != 5)
                 memcpy(queries + i * k->n_dims, some + i * k->n_dims, k->n_dims * sizeof *some);
-        free(some);
     }
     return queries;
 }
@@ -101,17 +98,15 @@ static inline thr_index_build_options options_of(const kind *k) {
 
 static inline thr_index *open_verified(thr_context *context, const char *dir) {
     thr_index *index = NULL;
-    thr_error error;
-    expect_ok(thr_index_open(context, dir, &index, &error));
-    expect_ok(thr_index_verify(index, &error));
+    expect_ok(thr_index_open(context, dir, &index, &err));
+    expect_ok(thr_index_verify(index, &err));
     return index;
 }
 
 static inline thr_index *build_kind(thr_context *context, const char *dir, const kind *k, const float *rows) {
     thr_index_build_options options = options_of(k);
-    thr_error error;
     test_remove_directory(dir);
-    expect_ok(build_rows(context, dir, rows, k->n, k->n_dims, &options, &error));
+    expect_ok(build_rows(context, dir, rows, k->n, k->n_dims, &options, &err));
     thr_index *index = open_verified(context, dir);
     assert_true(index->corpus.origins != NULL && thr_index_get_cells(index).n_cells > 1);
     return index;
@@ -130,25 +125,18 @@ typedef struct truth {
 
 /* there[id] says whether an item with this id should be in the index. */
 static inline truth read_truth(const thr_index *index, const kind *k, const bool *there, uint64_t n_ids) {
-    truth t = {k, 0, test_array(n_ids + 1, sizeof(uint64_t)), test_array((n_ids + 1) * k->n_dims, sizeof(float)),
-               test_array(n_ids + 1, sizeof(double))};
-    thr_error error;
+    truth t = {k, 0, test_new(n_ids + 1, sizeof(uint64_t)), test_new((n_ids + 1) * k->n_dims, sizeof(float)),
+               test_new(n_ids + 1, sizeof(double))};
     for (uint64_t id = 0; id < n_ids; id++) {
         uint64_t row;
         assert_int_equal(thr_index_row(index, id, &row), there == NULL || there[id]);
         if (there != NULL && !there[id])
             continue;
-        expect_ok(thr_index_vector(index, id, t.vectors + t.n * k->n_dims, &error));
+        expect_ok(thr_index_vector(index, id, t.vectors + t.n * k->n_dims, &err));
         t.ids[t.n++] = id;
     }
     assert_int_equal(thr_index_get_info(index).n_items, t.n);
     return t;
-}
-
-static inline void free_truth(truth *t) {
-    free(t->ids);
-    free(t->vectors);
-    free(t->scores);
 }
 
 /* Bound of the error of a score in float32, for lengths of at most 16 per component. */
@@ -202,23 +190,16 @@ typedef struct answer {
 } answer;
 
 static inline answer answer_make(uint64_t n_queries, uint64_t k) {
-    return (answer){n_queries, k, test_array(n_queries * k, sizeof(uint64_t)), test_array(n_queries * k, sizeof(float)),
-                    test_array(n_queries, 1)};
-}
-
-static inline void answer_free(answer *a) {
-    free(a->ids);
-    free(a->scores);
-    free(a->certified);
+    return (answer){n_queries, k, test_new(n_queries * k, sizeof(uint64_t)), test_new(n_queries * k, sizeof(float)),
+                    test_new(n_queries, 1)};
 }
 
 static inline void search(thr_index *index, const kind *k, const float *queries, thr_search_options options,
                           const answer *out) {
     const thr_matrix matrix = thr_matrix_f32(queries, out->n_queries, k->n_dims);
-    thr_error error;
     options.certified = out->certified;
     memset(out->certified, 7, out->n_queries);
-    expect_ok(thr_index_search(index, &matrix, out->k, &options, out->ids, out->scores, &error));
+    expect_ok(thr_index_search(index, &matrix, out->k, &options, out->ids, out->scores, &err));
 }
 
 static inline bool same_answer(const answer *a, const answer *b) {
@@ -233,7 +214,7 @@ static inline bool same_query(const answer *a, const answer *b, uint64_t q) {
 
 /* Scores are those of the items, best first, no item twice. exact: they are the best of all allowed items. */
 static inline void expect_scores(truth *t, const float *queries, const answer *found, bool exact, const char *what) {
-    double *best = test_array(found->k + 1, sizeof *best);
+    double *best = test_new(found->k + 1, sizeof *best);
     for (uint64_t q = 0; q < found->n_queries; q++) {
         const float *query = queries + q * t->kind->n_dims;
         if (exact)
@@ -254,7 +235,6 @@ static inline void expect_scores(truth *t, const float *queries, const answer *f
                 assert_true(found->ids[at - i + j] != id);
         }
     }
-    free(best);
 }
 
 /* The share of an answer's scores that reach the exact answer's last score. */
@@ -302,10 +282,9 @@ static inline double check_radius(thr_index *index, truth *t, const float *queri
     for (uint64_t q = 0; q < exact->n_queries && t->n > K; q++) {
         const thr_matrix one = thr_matrix_f32(queries + q * t->kind->n_dims, 1, t->kind->n_dims);
         thr_radius_result *result = NULL;
-        thr_error error;
         uint64_t n_sure = 0, sure_found = 0;
         const float least = exact->scores[q * K + K - 1];
-        expect_ok(thr_index_search_radius(index, &one, least, &options, &result, &error));
+        expect_ok(thr_index_search_radius(index, &one, least, &options, &result, &err));
         score_all(t, queries + q * t->kind->n_dims);
         for (uint64_t i = 0; i < t->n; i++)
             n_sure += t->scores[i] > (double)least + error_of(t->kind);
@@ -359,7 +338,5 @@ static inline size_t check_searches(thr_index *index, truth *t, const float *que
     assert_true(check_radius(index, t, queries, &exact, 1) == 1);
     const double recall = check_radius(index, t, queries, &exact, 0.95f);
     assert_case(recall >= 0.9, "recall %g of a radius", recall);
-    answer_free(&exact);
-    answer_free(&found);
     return n_certified;
 }

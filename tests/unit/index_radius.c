@@ -2,15 +2,14 @@
 /* index_radius.c - all items within a radius of an index on disk: answers, ids, options, and refusals. */
 #include "index_support.h"
 
-static thr_error error;
 static const char DIR_A[] = "index-radius";
 enum { N = 300, DIMS = 12, QUERIES = 6 };
 
 static thr_index *build_and_open(thr_context *context, const float *rows, const thr_index_build_options *options) {
     thr_index *index = NULL;
     test_remove_directory(DIR_A);
-    expect_ok(build_rows(context, DIR_A, rows, N, DIMS, options, &error));
-    expect_ok(thr_index_open(context, DIR_A, &index, &error));
+    expect_ok(build_rows(context, DIR_A, rows, N, DIMS, options, &err));
+    expect_ok(thr_index_open(context, DIR_A, &index, &err));
     return index;
 }
 
@@ -24,13 +23,12 @@ static thr_search_options exact_options(void) {
 /* The best of all items of an exact search for the best N, down to least. */
 static void expect_all_from(thr_index *index, const thr_matrix *queries, float least, const thr_search_options *options,
                             const thr_radius_result *result) {
-    uint64_t *ids = malloc(N * QUERIES * sizeof *ids), at = 0;
-    float *scores = malloc(N * QUERIES * sizeof *scores);
-    assert_true(ids != NULL && scores != NULL);
+    uint64_t *ids = test_new(N * QUERIES, sizeof *ids), at = 0;
+    float *scores = test_new(N * QUERIES, sizeof *scores);
     thr_search_options best = *options;
     best.exact = true;
     best.certified = NULL;
-    expect_ok(thr_index_search(index, queries, N, &best, ids, scores, &error));
+    expect_ok(thr_index_search(index, queries, N, &best, ids, scores, &err));
     assert_int_equal(result->n_queries, queries->n_rows);
     assert_int_equal(result->offsets[0], 0);
     for (uint64_t q = 0; q < queries->n_rows; q++) {
@@ -44,19 +42,16 @@ static void expect_all_from(thr_index *index, const thr_matrix *queries, float l
             assert_true(result->scores[at++] < least);
     }
     assert_int_equal(result->offsets[queries->n_rows], at);
-    free(ids);
-    free(scores);
 }
 
-static void a_radius_search_finds_what_the_best_of_all_begin_with(void **state) {
-    (void)state;
+TEST(a_radius_search_finds_what_the_best_of_all_begin_with) {
     float *rows = random_rows(N, DIMS, 5), *queries = random_rows(QUERIES, DIMS, 6);
     uint64_t ids[N], filter[(N + 63) / 64];
     uint8_t certified[QUERIES];
     size_t n_certified = 0;
     for (uint64_t i = 0; i < N; i++)
         ids[i] = 7 * (N - i);
-    for (size_t i = 0; i < sizeof filter / sizeof *filter; i++)
+    for (size_t i = 0; i < COUNT_OF(filter); i++)
         filter[i] = UINT64_C(0xf0f0f0f00f0f0f0f);
     thr_context *context = test_context(2, THR_ISA_BEST, NULL);
     const thr_matrix matrix = thr_matrix_f32(queries, QUERIES, DIMS);
@@ -74,7 +69,7 @@ static void a_radius_search_finds_what_the_best_of_all_begin_with(void **state) 
                 thr_radius_result *result = NULL;
                 options.filter = filtered ? filter : NULL;
                 options.filter_bits = N;
-                expect_ok(thr_index_search_radius(index, &matrix, least, &options, &result, &error));
+                expect_ok(thr_index_search_radius(index, &matrix, least, &options, &result, &err));
                 expect_all_from(index, &matrix, least, &options, result);
                 assert_in_range(result->offsets[QUERIES], 10, N * QUERIES - 10);
                 for (size_t q = 0; q < QUERIES; q++) /* not if the rounding decides about an item at the border */
@@ -86,27 +81,24 @@ static void a_radius_search_finds_what_the_best_of_all_begin_with(void **state) 
     assert_true(n_certified > 0);
     test_remove_directory(DIR_A);
     thr_context_free(context);
-    free(rows);
-    free(queries);
 }
 
-static void no_queries_and_no_items_make_empty_answers(void **state) {
-    (void)state;
+TEST(no_queries_and_no_items_make_empty_answers) {
     float *rows = random_rows(N, DIMS, 7);
     thr_context *context = test_context(3, THR_ISA_BEST, NULL);
     const thr_index_build_options build = build_options(THR_METRIC_COSINE, THR_DTYPE_F32, 3);
     thr_index *index = build_and_open(context, rows, &build);
     const thr_matrix none = thr_matrix_f32(rows, 0, DIMS), two = thr_matrix_f32(rows, 2, DIMS);
     thr_radius_result *result = NULL;
-    expect_ok(thr_index_search_radius(index, &none, 0.5f, NULL, &result, &error));
+    expect_ok(thr_index_search_radius(index, &none, 0.5f, NULL, &result, &err));
     assert_int_equal(result->n_queries, 0);
     assert_int_equal(result->offsets[0], 0);
     thr_radius_result_free(result);
-    expect_ok(thr_index_search_radius(index, &two, 1.5f, NULL, &result, &error));
+    expect_ok(thr_index_search_radius(index, &two, 1.5f, NULL, &result, &err));
     for (size_t q = 0; q <= 2; q++)
         assert_int_equal(result->offsets[q], 0);
     thr_radius_result_free(result);
-    expect_ok(thr_index_search_radius(index, &two, -1.5f, NULL, &result, &error));
+    expect_ok(thr_index_search_radius(index, &two, -1.5f, NULL, &result, &err));
     for (size_t q = 0; q <= 2; q++)
         assert_int_equal(result->offsets[q], q * N);
     thr_radius_result_free(result);
@@ -114,33 +106,30 @@ static void no_queries_and_no_items_make_empty_answers(void **state) {
     thr_index_free(index);
     test_remove_directory(DIR_A);
     thr_context_free(context);
-    free(rows);
 }
 
-static void missing_arguments_and_wrong_scores_are_refused(void **state) {
-    (void)state;
+TEST(missing_arguments_and_wrong_scores_are_refused) {
     float *rows = random_rows(N, DIMS, 8);
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     const thr_matrix matrix = thr_matrix_f32(rows, 1, DIMS), narrow = thr_matrix_f32(rows, 1, DIMS - 1);
     const thr_index_build_options build = build_options(THR_METRIC_L2, THR_DTYPE_F32, 3);
     thr_index *index = build_and_open(context, rows, &build);
     thr_radius_result *result = (thr_radius_result *)(void *)rows;
-    expect_status(thr_index_search_radius(NULL, &matrix, -1, NULL, &result, &error), THR_EINVAL);
-    expect_status(thr_index_search_radius(index, NULL, -1, NULL, &result, &error), THR_EINVAL);
-    expect_status(thr_index_search_radius(index, &matrix, -1, NULL, NULL, &error), THR_EINVAL);
-    expect_status(thr_index_search_radius(index, &matrix, NAN, NULL, &result, &error), THR_EINVAL);
+    expect_error(thr_index_search_radius(NULL, &matrix, -1, NULL, &result, &err), THR_EINVAL, NULL);
+    expect_error(thr_index_search_radius(index, NULL, -1, NULL, &result, &err), THR_EINVAL, NULL);
+    expect_error(thr_index_search_radius(index, &matrix, -1, NULL, NULL, &err), THR_EINVAL, NULL);
+    expect_error(thr_index_search_radius(index, &matrix, NAN, NULL, &result, &err), THR_EINVAL, NULL);
     assert_null(result);
-    assert_non_null(strstr(error.text, "NaN"));
-    expect_status(thr_index_search_radius(index, &matrix, 4, NULL, &result, &error), THR_EINVAL);
-    assert_non_null(strstr(error.text, "for all within a distance of 4 give -16"));
-    expect_status(thr_index_search_radius(index, &narrow, -1, NULL, &result, &error), THR_EDIM);
+    assert_non_null(strstr(err.text, "NaN"));
+    expect_error(thr_index_search_radius(index, &matrix, 4, NULL, &result, &err), THR_EINVAL,
+                 "for all within a distance of 4 give -16");
+    expect_error(thr_index_search_radius(index, &narrow, -1, NULL, &result, &err), THR_EDIM, NULL);
     rows[3] = INFINITY;
-    expect_status(thr_index_search_radius(index, &matrix, -1, NULL, &result, &error), THR_ERANGE);
+    expect_error(thr_index_search_radius(index, &matrix, -1, NULL, &result, &err), THR_ERANGE, NULL);
     assert_null(result);
     thr_index_free(index);
     test_remove_directory(DIR_A);
     thr_context_free(context);
-    free(rows);
 }
 
 /* The default options with one change to o, their copy: the search is refused, and the error has this part. */
@@ -150,13 +139,11 @@ static void missing_arguments_and_wrong_scores_are_refused(void **state) {
         thr_radius_result *result = NULL;                                                                              \
         thr_search_options_init(&o);                                                                                   \
         (change);                                                                                                      \
-        expect_status(thr_index_search_radius(index, &matrix, -1, &o, &result, &error), THR_EINVAL);                   \
+        expect_error(thr_index_search_radius(index, &matrix, -1, &o, &result, &err), THR_EINVAL, (part));              \
         assert_null(result);                                                                                           \
-        assert_non_null(strstr(error.text, (part)));                                                                   \
     } while (0)
 
-static void options_that_a_radius_search_does_not_have_are_refused(void **state) {
-    (void)state;
+TEST(options_that_a_radius_search_does_not_have_are_refused) {
     float *rows = random_rows(N, DIMS, 8);
     const uint64_t filter[(N + 63) / 64] = {1};
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
@@ -171,11 +158,9 @@ static void options_that_a_radius_search_does_not_have_are_refused(void **state)
     thr_index_free(index);
     test_remove_directory(DIR_A);
     thr_context_free(context);
-    free(rows);
 }
 
-static void an_exact_search_needs_vectors(void **state) {
-    (void)state;
+TEST(an_exact_search_needs_vectors) {
     float *rows = random_rows(N, DIMS, 8);
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     const thr_matrix matrix = thr_matrix_f32(rows, 1, DIMS);
@@ -185,11 +170,10 @@ static void an_exact_search_needs_vectors(void **state) {
     thr_search_options options;
     thr_search_options_init(&options);
     options.exact = true;
-    expect_status(thr_index_search_radius(index, &matrix, 0, &options, &result, &error), THR_EUNSUPPORTED);
+    expect_error(thr_index_search_radius(index, &matrix, 0, &options, &result, &err), THR_EUNSUPPORTED, NULL);
     thr_index_free(index);
     test_remove_directory(DIR_A);
     thr_context_free(context);
-    free(rows);
 }
 
 /* N / 2 rows, of unit length for ip, else with values that float16 holds; then the same, for cosine times 3. */
@@ -216,7 +200,7 @@ static void check_self_matches(thr_index *index, thr_metric metric, const float 
     thr_radius_result *result = NULL;
     uint64_t ids[N];
     float scores[N];
-    expect_ok(thr_index_search_radius(index, &queries, best, &options, &result, &error));
+    expect_ok(thr_index_search_radius(index, &queries, best, &options, &result, &err));
     for (uint64_t q = 0; q < N / 2; q++) {
         assert_int_equal(result->offsets[q], 2 * q);
         assert_int_equal(result->ids[2 * q], q);
@@ -226,15 +210,14 @@ static void check_self_matches(thr_index *index, thr_metric metric, const float 
                                                 : result->scores[2 * q + i] == best);
     }
     thr_radius_result_free(result);
-    expect_ok(thr_index_search(index, &queries, 2, NULL, ids, scores, &error));
+    expect_ok(thr_index_search(index, &queries, 2, NULL, ids, scores, &err));
     for (uint64_t i = 0; i < N; i++) {
         assert_int_equal(ids[i], i / 2 + i % 2 * (N / 2));
         assert_true(metric == THR_METRIC_IP || scores[i] == best);
     }
 }
 
-static void every_item_is_within_the_best_score_of_itself_and_its_multiples(void **state) {
-    (void)state;
+TEST(every_item_is_within_the_best_score_of_itself_and_its_multiples) {
     static const thr_dtype keeps[] = {THR_DTYPE_F32, THR_DTYPE_F16};
     for (int metric = 0; metric < 3; metric++) {
         float *rows = pairs_of_rows((thr_metric)metric);
@@ -247,31 +230,28 @@ static void every_item_is_within_the_best_score_of_itself_and_its_multiples(void
                 thr_index_free(index);
                 thr_context_free(context);
             }
-        free(rows);
     }
     test_remove_directory(DIR_A);
 }
 
-static void cosines_are_between_minus_1_and_1(void **state) {
-    (void)state;
+TEST(cosines_are_between_minus_1_and_1) {
     static const thr_dtype keeps[] = {THR_DTYPE_F32, THR_DTYPE_F16, THR_DTYPE_I8, THR_DTYPE_NONE};
     float *rows = random_rows(N, DIMS, 12);
-    uint64_t *ids = malloc(N * N * sizeof *ids);
-    float *scores = malloc(N * N * sizeof *scores);
-    assert_true(ids != NULL && scores != NULL);
+    uint64_t *ids = test_new(N * N, sizeof *ids);
+    float *scores = test_new(N * N, sizeof *scores);
     for (size_t i = 0; i < (size_t)N / 2 * DIMS; i++)
         rows[(size_t)N / 2 * DIMS + i] = -5 * rows[i];
     thr_context *context = test_context(2, THR_ISA_BEST, NULL);
     const thr_matrix queries = thr_matrix_f32(rows, N, DIMS);
-    for (size_t i = 0; i < sizeof keeps / sizeof *keeps; i++) {
+    for (size_t i = 0; i < COUNT_OF(keeps); i++) {
         const thr_index_build_options build = build_options(THR_METRIC_COSINE, keeps[i], 3);
         const thr_search_options options = exact_options();
         thr_index *index = build_and_open(context, rows, &build);
         thr_radius_result *result = NULL;
-        expect_ok(thr_index_search(index, &queries, N, &options, ids, scores, &error));
+        expect_ok(thr_index_search(index, &queries, N, &options, ids, scores, &err));
         for (size_t j = 0; j < (size_t)N * N; j++)
             assert_true(fabsf(scores[j]) <= 1);
-        expect_ok(thr_index_search_radius(index, &queries, 0.9f, &options, &result, &error));
+        expect_ok(thr_index_search_radius(index, &queries, 0.9f, &options, &result, &err));
         for (size_t j = 0; j < result->offsets[N]; j++)
             assert_true(result->scores[j] <= 1);
         thr_radius_result_free(result);
@@ -279,13 +259,9 @@ static void cosines_are_between_minus_1_and_1(void **state) {
     }
     test_remove_directory(DIR_A);
     thr_context_free(context);
-    free(rows);
-    free(ids);
-    free(scores);
 }
 
-static void codes_alone_answer_with_the_estimates_of_a_search(void **state) {
-    (void)state;
+TEST(codes_alone_answer_with_the_estimates_of_a_search) {
     float *rows = random_rows(N, DIMS, 9);
     uint64_t ids[N];
     float scores[N];
@@ -296,11 +272,11 @@ static void codes_alone_answer_with_the_estimates_of_a_search(void **state) {
     thr_index *index = build_and_open(context, rows, &build);
     thr_search_options options = exact_options();
     options.n_survivors = N;
-    expect_ok(thr_index_search(index, &matrix, N, &options, ids, scores, &error));
+    expect_ok(thr_index_search(index, &matrix, N, &options, ids, scores, &err));
     options.n_survivors = 0;
     options.certified = &certified;
     thr_radius_result *result = NULL;
-    expect_ok(thr_index_search_radius(index, &matrix, scores[20], &options, &result, &error));
+    expect_ok(thr_index_search_radius(index, &matrix, scores[20], &options, &result, &err));
     assert_int_equal(result->offsets[1], 21);
     assert_memory_equal(result->ids, ids, 21 * sizeof *ids);
     assert_memory_equal(result->scores, scores, 21 * sizeof *scores);
@@ -309,11 +285,9 @@ static void codes_alone_answer_with_the_estimates_of_a_search(void **state) {
     thr_index_free(index);
     test_remove_directory(DIR_A);
     thr_context_free(context);
-    free(rows);
 }
 
-static void every_allocation_may_fail(void **state) {
-    (void)state;
+TEST(every_allocation_may_fail) {
     float *rows = random_rows(N, DIMS, 10);
     test_memory memory = {0};
     thr_context *context = test_context(2, THR_ISA_BEST, &memory);
@@ -325,10 +299,10 @@ static void every_allocation_may_fail(void **state) {
     while (test_oom_next(&oom)) {
         thr_index *index = NULL;
         thr_radius_result *result = NULL;
-        expect_ok(thr_index_open(context, DIR_A, &index, &error));
+        expect_ok(thr_index_open(context, DIR_A, &index, &err));
         test_oom_arm(&oom);
-        const thr_status status = thr_index_search_radius(index, &matrix, 0.1f, NULL, &result, &error);
-        (void)test_oom_check(&oom, status, &error, "no memory");
+        const thr_status status = thr_index_search_radius(index, &matrix, 0.1f, NULL, &result, &err);
+        (void)test_oom_check(&oom, status, &err, "no memory");
         assert_true((status == THR_OK) == (result != NULL));
         thr_radius_result_free(result);
         thr_index_free(index);
@@ -337,20 +311,4 @@ static void every_allocation_may_fail(void **state) {
     test_remove_directory(DIR_A);
     thr_context_free(context);
     assert_int_equal(atomic_load(&memory.live), 0);
-    free(rows);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_radius_search_finds_what_the_best_of_all_begin_with),
-        cmocka_unit_test(no_queries_and_no_items_make_empty_answers),
-        cmocka_unit_test(missing_arguments_and_wrong_scores_are_refused),
-        cmocka_unit_test(options_that_a_radius_search_does_not_have_are_refused),
-        cmocka_unit_test(an_exact_search_needs_vectors),
-        cmocka_unit_test(every_item_is_within_the_best_score_of_itself_and_its_multiples),
-        cmocka_unit_test(cosines_are_between_minus_1_and_1),
-        cmocka_unit_test(codes_alone_answer_with_the_estimates_of_a_search),
-        cmocka_unit_test(every_allocation_may_fail),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

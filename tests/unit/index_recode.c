@@ -4,7 +4,6 @@
 
 #include "index/impl.h"
 
-static thr_error error;
 static const char DIR_A[] = "index-recode", NAMES_A[] = "index-recode.txt";
 enum { DIMS = 24, OLD = 300, NEW = 2400, N = OLD + NEW, QUERIES = 40, K = 10 };
 
@@ -13,7 +12,6 @@ static float *shifted_rows(void) {
     float *rows = random_rows(N, DIMS, 5), *shift = random_rows(1, DIMS, 6);
     for (uint64_t i = OLD * DIMS; i < N * DIMS; i++)
         rows[i] += 3 * shift[i % DIMS];
-    free(shift);
     return rows;
 }
 
@@ -27,7 +25,7 @@ static void search(thr_index *index, const float *rows, bool exact, answers *out
     thr_search_options options;
     thr_search_options_init(&options);
     options.exact = exact;
-    expect_ok(thr_index_search(index, &queries, K, &options, out->ids, out->scores, &error));
+    expect_ok(thr_index_search(index, &queries, K, &options, out->ids, out->scores, &err));
 }
 
 /* The share of the exact answers' scores that other answers reach. */
@@ -56,16 +54,16 @@ static void make(thr_context *context, const float *rows, thr_index_build_option
     test_remove_directory(DIR_A);
     write_names(0, OLD);
     options->ids_path = names ? NAMES_A : NULL;
-    expect_ok(build_rows(context, DIR_A, rows, OLD, DIMS, options, &error));
+    expect_ok(build_rows(context, DIR_A, rows, OLD, DIMS, options, &err));
     write_names(OLD, N);
     thr_index_add_options_init(&add);
     add.ids_path = options->ids_path;
-    expect_ok(thr_reader_from_matrix(context, &more, &reader, &error));
-    expect_ok(thr_index_add(context, DIR_A, reader, &add, NULL, &error));
+    expect_ok(thr_reader_from_matrix(context, &more, &reader, &err));
+    expect_ok(thr_index_add(context, DIR_A, reader, &add, NULL, &err));
     thr_reader_free(reader);
     for (uint64_t i = 0; i < 30; i++)
         gone[i] = 80 * i;
-    expect_ok(thr_index_remove(context, DIR_A, gone, 30, NULL, &error));
+    expect_ok(thr_index_remove(context, DIR_A, gone, 30, NULL, &err));
 }
 
 static void expect_recoded(thr_context *context, const float *rows, bool names) {
@@ -74,39 +72,39 @@ static void expect_recoded(thr_context *context, const float *rows, bool names) 
     answers exact[2], found;
     float now[2], learned[2], vectors[2][DIMS];
     uint64_t id;
-    expect_ok(thr_index_open(context, DIR_A, &before, &error));
-    expect_ok(thr_index_code_error(before, &now[0], &learned[0], &error));
+    expect_ok(thr_index_open(context, DIR_A, &before, &err));
+    expect_ok(thr_index_code_error(before, &now[0], &learned[0], &err));
     search(before, rows, true, &exact[0]);
-    expect_ok(thr_index_recode(context, DIR_A, &change, &error));
+    expect_ok(thr_index_recode(context, DIR_A, &change, &err));
     assert_int_equal(change.n_items, N - 30);
     search(before, rows, true, &exact[1]); /* a snapshot whose files are gone */
     assert_memory_equal(&exact[0], &exact[1], sizeof exact[0]);
-    expect_ok(thr_index_refresh(before, &after, &error));
+    expect_ok(thr_index_refresh(before, &after, &err));
     assert_non_null(after);
-    expect_ok(thr_index_verify(after, &error));
+    expect_ok(thr_index_verify(after, &err));
     search(after, rows, true, &exact[1]);
     assert_memory_equal(exact[0].scores, exact[1].scores, sizeof exact[0].scores);
     search(after, rows, false, &found);
     assert_true(recall_of(&exact[1], &found) >= .985);
-    expect_ok(thr_index_code_error(after, &now[1], &learned[1], &error));
+    expect_ok(thr_index_code_error(after, &now[1], &learned[1], &err));
     assert_true(now[0] > learned[0] && now[1] < now[0]);
     assert_true(fabsf(now[1] / learned[1] - 1) < .05f);
     assert_true(thr_index_get_info(after).tuned_queries > 0);
     for (id = 1; id < N; id += 80) {
-        expect_ok(thr_index_vector(before, id, vectors[0], &error));
-        expect_ok(thr_index_vector(after, id, vectors[1], &error));
+        expect_ok(thr_index_vector(before, id, vectors[0], &err));
+        expect_ok(thr_index_vector(after, id, vectors[1], &err));
         assert_memory_equal(vectors[0], vectors[1], sizeof vectors[0]);
         if (names)
             assert_string_equal(thr_index_name(before, id), thr_index_name(after, id));
     }
     if (names)
-        expect_ok(thr_index_find(after, "item 700", &id, &error));
+        expect_ok(thr_index_find(after, "item 700", &id, &err));
     assert_true(!names || id == 100);
     thr_index_free(before);
     thr_index_free(after);
 }
 
-static void items_and_scores_stay_the_same(void **state) {
+TEST(items_and_scores_stay_the_same) {
     static const thr_dtype KEEPS[] = {THR_DTYPE_F32, THR_DTYPE_F16, THR_DTYPE_I8};
     float *rows = shifted_rows();
     for (int metric = THR_METRIC_COSINE; metric <= THR_METRIC_L2; metric++)
@@ -117,7 +115,6 @@ static void items_and_scores_stay_the_same(void **state) {
                 make(*state, rows, &options, i == 2);
                 expect_recoded(*state, rows, i == 2);
             }
-    free(rows);
 }
 
 /* Build with some items, add others, and compact. Whether that has learned the codes anew. */
@@ -128,20 +125,20 @@ static bool compact_recodes(thr_context *context, const float *rows, uint64_t n_
     thr_index *index = NULL;
     float now, learned[2];
     test_remove_directory(DIR_A);
-    expect_ok(build_rows(context, DIR_A, rows, n_old, DIMS, &options, &error));
-    expect_ok(thr_reader_from_matrix(context, &more, &reader, &error));
-    expect_ok(thr_index_add(context, DIR_A, reader, NULL, NULL, &error));
+    expect_ok(build_rows(context, DIR_A, rows, n_old, DIMS, &options, &err));
+    expect_ok(thr_reader_from_matrix(context, &more, &reader, &err));
+    expect_ok(thr_index_add(context, DIR_A, reader, NULL, NULL, &err));
     thr_reader_free(reader);
     for (int i = 0; i < 2; i++) {
-        expect_ok(thr_index_open(context, DIR_A, &index, &error));
-        expect_ok(thr_index_code_error(index, &now, &learned[i], &error));
+        expect_ok(thr_index_open(context, DIR_A, &index, &err));
+        expect_ok(thr_index_code_error(index, &now, &learned[i], &err));
         thr_index_free(index);
-        expect_ok(thr_index_compact(context, DIR_A, NULL, &error));
+        expect_ok(thr_index_compact(context, DIR_A, NULL, &err));
     }
     return learned[0] != learned[1];
 }
 
-static void compacting_learns_codes_anew_where_items_have_moved(void **state) {
+TEST(compacting_learns_codes_anew_where_items_have_moved) {
     enum { FEW = 3000, MANY = 6000 };
     float *same = random_rows(MANY, DIMS, 5), *moved = random_rows(MANY, DIMS, 5);
     for (uint64_t i = FEW / 2 * DIMS; i < MANY * DIMS; i++)
@@ -149,34 +146,31 @@ static void compacting_learns_codes_anew_where_items_have_moved(void **state) {
     assert_false(compact_recodes(*state, same, FEW / 2, MANY));
     assert_true(compact_recodes(*state, moved, FEW / 2, MANY));
     assert_false(compact_recodes(*state, moved, FEW / 2, FEW)); /* with few items the error is not reliable */
-    free(same);
-    free(moved);
 }
 
 /* A given scale stays, and searched ranges are searched again. */
-static void a_given_scale_is_kept(void **state) {
+TEST(a_given_scale_is_kept) {
     float *rows = shifted_rows();
     for (int given = 0; given < 2; given++) {
         thr_index_build_options options = build_options(THR_METRIC_COSINE, THR_DTYPE_F32, 3);
         thr_index *before = NULL, *after = NULL;
         options.scale = given ? 2.95f : 0;
         make(*state, rows, &options, false);
-        expect_ok(thr_index_open(*state, DIR_A, &before, &error));
-        expect_ok(thr_index_recode(*state, DIR_A, NULL, &error));
-        expect_ok(thr_index_refresh(before, &after, &error));
+        expect_ok(thr_index_open(*state, DIR_A, &before, &err));
+        expect_ok(thr_index_recode(*state, DIR_A, NULL, &err));
+        expect_ok(thr_index_refresh(before, &after, &err));
         const float *ranges[] = {before->manifest.quantiser.ranges, after->manifest.quantiser.ranges};
         for (int i = 0; i < THR_MAX_BITS; i++)
             assert_true(!given || (ranges[0][i] == 1 / 2.95f && ranges[1][i] == 1 / 2.95f));
         assert_true(given || memcmp(ranges[0], ranges[1], sizeof before->manifest.quantiser.ranges) != 0);
-        expect_ok(thr_index_verify(after, &error));
+        expect_ok(thr_index_verify(after, &err));
         thr_index_free(before);
         thr_index_free(after);
     }
-    free(rows);
 }
 
 /* Long first dimensions, which a learned choice would rotate, and rows that it would not. */
-static void the_choice_of_a_rotation_is_kept(void **state) {
+TEST(the_choice_of_a_rotation_is_kept) {
     static const thr_rotate GIVEN[] = {THR_ROTATE_ON, THR_ROTATE_OFF};
     float *rows = shifted_rows();
     for (int uneven = 0; uneven < 2; uneven++) {
@@ -187,30 +181,28 @@ static void the_choice_of_a_rotation_is_kept(void **state) {
             thr_index *index = NULL;
             options.rotate = GIVEN[i];
             make(*state, rows, &options, false);
-            expect_ok(thr_index_recode(*state, DIR_A, NULL, &error));
-            expect_ok(thr_index_open(*state, DIR_A, &index, &error));
+            expect_ok(thr_index_recode(*state, DIR_A, NULL, &err));
+            expect_ok(thr_index_open(*state, DIR_A, &index, &err));
             assert_int_equal(thr_index_get_info(index).rotated, GIVEN[i] == THR_ROTATE_ON);
             thr_index_free(index);
         }
     }
-    free(rows);
 }
 
-static void codes_need_vectors(void **state) {
+TEST(codes_need_vectors) {
     float *rows = shifted_rows(), now, learned;
     thr_index_build_options options = build_options(THR_METRIC_L2, THR_DTYPE_NONE, 3);
     thr_index *index = NULL;
     make(*state, rows, &options, false);
-    expect_status(thr_index_recode(*state, DIR_A, NULL, &error), THR_EUNSUPPORTED);
-    expect_ok(thr_index_open(*state, DIR_A, &index, &error));
-    expect_ok(thr_index_code_error(index, &now, &learned, &error));
+    expect_error(thr_index_recode(*state, DIR_A, NULL, &err), THR_EUNSUPPORTED, NULL);
+    expect_ok(thr_index_open(*state, DIR_A, &index, &err));
+    expect_ok(thr_index_code_error(index, &now, &learned, &err));
     assert_true(now == 0 && learned == 0);
     thr_index_free(index);
-    free(rows);
 }
 
 /* An index that began empty: scored exactly, then by codes, of which a calibration chooses the counts. */
-static void an_index_that_began_empty_keeps_its_promise(void **state) {
+TEST(an_index_that_began_empty_keeps_its_promise) {
     float *rows = random_rows(N, DIMS, 9), now, learned;
     thr_index_create_options options;
     thr_index_writer *writer = NULL;
@@ -220,18 +212,18 @@ static void an_index_that_began_empty_keeps_its_promise(void **state) {
     options.n_dims = DIMS;
     options.replace = true;
     test_remove_directory(DIR_A);
-    expect_ok(thr_index_create(*state, DIR_A, &options, &error));
-    expect_ok(thr_index_recode(*state, DIR_A, NULL, &error)); /* nothing to code */
-    expect_ok(thr_index_writer_open(*state, DIR_A, NULL, &writer, &error));
+    expect_ok(thr_index_create(*state, DIR_A, &options, &err));
+    expect_ok(thr_index_recode(*state, DIR_A, NULL, &err)); /* nothing to code */
+    expect_ok(thr_index_writer_open(*state, DIR_A, NULL, &writer, &err));
     for (uint64_t first = 0; first < N; first += 300) {
         const thr_matrix some = thr_matrix_f32(rows + first * DIMS, 300, DIMS);
-        expect_ok(thr_index_writer_add(writer, &some, NULL, NULL, NULL, &error));
+        expect_ok(thr_index_writer_add(writer, &some, NULL, NULL, NULL, &err));
         if (first == 900)
-            expect_ok(thr_index_writer_flush(writer, &error));
-        expect_ok(thr_index_open(*state, DIR_A, &index, &error));
+            expect_ok(thr_index_writer_flush(writer, &err));
+        expect_ok(thr_index_open(*state, DIR_A, &index, &err));
         assert_int_equal(thr_index_get_info(index).n_segments, first < 900 ? 0 : 1);
         assert_true(first < 900 || thr_index_get_info(index).tuned_queries > 0);
-        expect_ok(thr_index_code_error(index, &now, &learned, &error));
+        expect_ok(thr_index_code_error(index, &now, &learned, &err));
         assert_true((learned > 0) == (first >= 900));
         if (first + 300 == N) {
             search(index, rows, true, &exact);
@@ -240,37 +232,14 @@ static void an_index_that_began_empty_keeps_its_promise(void **state) {
         }
         thr_index_free(index);
     }
-    expect_ok(thr_index_writer_recode(writer, NULL, &error));
+    expect_ok(thr_index_writer_recode(writer, NULL, &err));
     thr_index_writer_free(writer);
-    expect_ok(thr_index_open(*state, DIR_A, &index, &error));
-    expect_ok(thr_index_verify(index, &error));
+    expect_ok(thr_index_open(*state, DIR_A, &index, &err));
+    expect_ok(thr_index_verify(index, &err));
     assert_int_equal(thr_index_get_info(index).n_items, N);
     search(index, rows, false, &found);
     assert_true(recall_of(&exact, &found) >= .985);
     thr_index_free(index);
-    free(rows);
 }
 
-static int setup(void **state) {
-    *state = test_context(2, THR_ISA_BEST, NULL);
-    return 0;
-}
-
-static int teardown(void **state) {
-    thr_context_free(*state);
-    test_remove_directory(DIR_A);
-    (void)unlink(NAMES_A);
-    return 0;
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(items_and_scores_stay_the_same),
-        cmocka_unit_test(compacting_learns_codes_anew_where_items_have_moved),
-        cmocka_unit_test(a_given_scale_is_kept),
-        cmocka_unit_test(the_choice_of_a_rotation_is_kept),
-        cmocka_unit_test(codes_need_vectors),
-        cmocka_unit_test(an_index_that_began_empty_keeps_its_promise),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
-}
+TEST_IN_CONTEXT(2, NULL)

@@ -2,7 +2,6 @@
 /* Removing items by ids and names: looked up in the newest commit, counted, strict; and what a failed merge reports. */
 #include "index_support.h"
 
-static thr_error error;
 static const char DIR_A[] = "index-remove", NAMES_A[] = "index-remove.txt";
 enum { DIMS = 8, N = 600 };
 
@@ -18,8 +17,7 @@ static void build(thr_context *context, bool named) {
     options.replace = true;
     options.ids_path = named ? NAMES_A : NULL;
     options.cells = named ? 1 : 4;
-    expect_ok(build_rows(context, DIR_A, rows, N, DIMS, &options, &error));
-    free(rows);
+    expect_ok(build_rows(context, DIR_A, rows, N, DIMS, &options, &err));
 }
 
 /* Add or replace n items, whose names are the lines of a text. */
@@ -34,10 +32,9 @@ static thr_status put(thr_context *context, const char *lines, uint64_t n, thr_i
         test_write_text(NAMES_A, lines);
         options.ids_path = NAMES_A;
     }
-    expect_ok(thr_reader_from_matrix(context, &matrix, &reader, &error));
-    const thr_status status = thr_index_add(context, DIR_A, reader, &options, change, &error);
+    expect_ok(thr_reader_from_matrix(context, &matrix, &reader, &err));
+    const thr_status status = thr_index_add(context, DIR_A, reader, &options, change, &err);
     thr_reader_free(reader);
-    free(rows);
     return status;
 }
 
@@ -51,20 +48,20 @@ static thr_status remove_these(thr_context *context, const char *const *names, u
     removal.n_ids = n_ids;
     removal.strict = first_missing != NULL;
     removal.first_missing = first_missing;
-    return thr_index_remove_items(context, DIR_A, &removal, change, &error);
+    return thr_index_remove_items(context, DIR_A, &removal, change, &err);
 }
 
 static bool has(thr_context *context, const char *name) {
     thr_index *index = NULL;
     uint64_t id;
-    expect_ok(thr_index_open(context, DIR_A, &index, &error));
-    const bool found = thr_index_find(index, name, &id, &error) == THR_OK;
+    expect_ok(thr_index_open(context, DIR_A, &index, &err));
+    const bool found = thr_index_find(index, name, &id, &err) == THR_OK;
     thr_index_free(index);
     return found;
 }
 
 /* An open index shows x as another call replaced it meanwhile: the removal takes the item that has the name now. */
-static void a_replaced_name_is_removed(void **state) {
+TEST(a_replaced_name_is_removed) {
     const char *const names[] = {"n7", "fresh"};
     thr_index_change change;
     build(*state, true);
@@ -78,7 +75,7 @@ static void a_replaced_name_is_removed(void **state) {
     assert_false(has(*state, "fresh"));
 }
 
-static void repeated_items_count_once_and_missing_ones_each_time(void **state) {
+TEST(repeated_items_count_once_and_missing_ones_each_time) {
     const char *const names[] = {"n3", "gone", "n3", "n4"};
     const uint64_t ids[] = {3, 9, 1000, 9};
     thr_index_change change;
@@ -89,17 +86,17 @@ static void repeated_items_count_once_and_missing_ones_each_time(void **state) {
     assert_int_equal(change.n_items, N - 3);
 }
 
-static void a_strict_removal_names_the_first_missing_and_removes_nothing(void **state) {
+TEST(a_strict_removal_names_the_first_missing_and_removes_nothing) {
     const char *const names[] = {"n3", "gone"};
     const uint64_t there[] = {5}, missing[] = {5, 777};
     uint64_t first = 0;
     thr_index_change change;
     build(*state, true);
-    expect_status(remove_these(*state, names, 2, there, 1, &first, &change), THR_ENOTFOUND);
-    assert_string_equal(error.text, "index-remove: holds no item with the name 'gone'; nothing was removed");
+    expect_error(remove_these(*state, names, 2, there, 1, &first, &change), THR_ENOTFOUND, NULL);
+    assert_string_equal(err.text, "index-remove: holds no item with the name 'gone'; nothing was removed");
     assert_int_equal(first, 2);
-    expect_status(remove_these(*state, names, 2, missing, 2, &first, &change), THR_ENOTFOUND);
-    assert_string_equal(error.text, "index-remove: holds no item with the id 777; nothing was removed");
+    expect_error(remove_these(*state, names, 2, missing, 2, &first, &change), THR_ENOTFOUND, NULL);
+    assert_string_equal(err.text, "index-remove: holds no item with the id 777; nothing was removed");
     assert_int_equal(first, 1);
     assert_true(has(*state, "n3"));
     expect_ok(remove_these(*state, names, 1, there, 1, &first, &change));
@@ -108,15 +105,15 @@ static void a_strict_removal_names_the_first_missing_and_removes_nothing(void **
     assert_int_equal(change.n_removed, 2);
 }
 
-static void wrong_removals_are_refused(void **state) {
+TEST(wrong_removals_are_refused) {
     const char *const names[] = {"n3", NULL};
     thr_index_change change;
     build(*state, false);
-    expect_status(remove_these(*state, names, 1, NULL, 0, NULL, &change), THR_EINVAL);
-    assert_string_equal(error.text, "index-remove: its items have no names: give ids");
-    expect_status(remove_these(*state, names, 2, NULL, 0, NULL, &change), THR_EINVAL);
-    expect_status(remove_these(*state, NULL, 1, NULL, 0, NULL, &change), THR_EINVAL);
-    expect_status(thr_index_remove_items(*state, DIR_A, NULL, NULL, &error), THR_EINVAL);
+    expect_error(remove_these(*state, names, 1, NULL, 0, NULL, &change), THR_EINVAL, NULL);
+    assert_string_equal(err.text, "index-remove: its items have no names: give ids");
+    expect_error(remove_these(*state, names, 2, NULL, 0, NULL, &change), THR_EINVAL, NULL);
+    expect_error(remove_these(*state, NULL, 1, NULL, 0, NULL, &change), THR_EINVAL, NULL);
+    expect_error(thr_index_remove_items(*state, DIR_A, NULL, NULL, &err), THR_EINVAL, NULL);
 }
 
 /* Only merges make codes again. */
@@ -127,7 +124,7 @@ static bool stop_merges(void *user, const char *what, uint64_t done, uint64_t to
     return strcmp(what, "add") == 0;
 }
 
-static void a_change_is_made_although_its_merge_was_stopped(void **state) {
+TEST(a_change_is_made_although_its_merge_was_stopped) {
     uint64_t gone[N / 2];
     thr_context_options options;
     thr_context *stopping = NULL;
@@ -138,8 +135,8 @@ static void a_change_is_made_although_its_merge_was_stopped(void **state) {
         gone[i] = 2 * i;
     thr_context_options_init(&options);
     options.progress = stop_merges;
-    expect_ok(thr_context_create(&options, &stopping, &error));
-    expect_ok(thr_index_remove(stopping, DIR_A, gone, N / 2, &change, &error));
+    expect_ok(thr_context_create(&options, &stopping, &err));
+    expect_ok(thr_index_remove(stopping, DIR_A, gone, N / 2, &change, &err));
     assert_int_equal(change.n_items, N / 2);
     assert_string_equal(thr_status_name(change.unmerged), "ECANCELED");
     expect_ok(put(stopping, NULL, 3, &change));
@@ -149,20 +146,9 @@ static void a_change_is_made_although_its_merge_was_stopped(void **state) {
     assert_string_equal(thr_status_name(change.unmerged), "OK");
     assert_int_equal(change.n_items, N / 2 + 4);
     thr_context_free(stopping);
-    expect_ok(thr_index_open(*state, DIR_A, &index, &error));
+    expect_ok(thr_index_open(*state, DIR_A, &index, &err));
     assert_int_equal(thr_index_n_removed(index), 0);
     thr_index_free(index);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_replaced_name_is_removed),
-        cmocka_unit_test(repeated_items_count_once_and_missing_ones_each_time),
-        cmocka_unit_test(a_strict_removal_names_the_first_missing_and_removes_nothing),
-        cmocka_unit_test(wrong_removals_are_refused),
-        cmocka_unit_test(a_change_is_made_although_its_merge_was_stopped),
-    };
-    const int failed = test_run_in_directory(tests, 2, DIR_A);
-    (void)unlink(NAMES_A);
-    return failed;
-}
+TEST_IN_CONTEXT(2, DIR_A)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "index_support.h"
 
-static thr_error error;
 static const char DIR_A[] = "index-a", DIR_B[] = "index-b";
 
 static const thr_metric metrics[] = {THR_METRIC_COSINE, THR_METRIC_IP, THR_METRIC_L2};
@@ -14,7 +13,7 @@ enum { K = 10, N_QUERIES = 5 };
 
 static thr_index *open_index(thr_context *context, const char *dir) {
     thr_index *index = NULL;
-    expect_ok(thr_index_open(context, dir, &index, &error));
+    expect_ok(thr_index_open(context, dir, &index, &err));
     return index;
 }
 
@@ -30,8 +29,7 @@ static int by_score(const void *a, const void *b) {
  */
 static void check_answer(thr_metric metric, const float *query, const float *kept, uint64_t n, uint32_t n_dims,
                          const uint64_t *ids, const float *scores, double tolerance) {
-    double *all = malloc((size_t)n * sizeof *all);
-    assert_non_null(all);
+    double *all = test_new(n, sizeof *all);
     for (uint64_t r = 0; r < n; r++)
         all[r] = naive_score(metric, query, kept + r * n_dims, n_dims);
     for (uint64_t i = 0; i < K; i++) {
@@ -49,34 +47,32 @@ static void check_answer(thr_metric metric, const float *query, const float *kep
     qsort(all, (size_t)n, sizeof *all, by_score);
     for (uint64_t i = 0; i < K && i < n; i++)
         assert_true(fabs((double)scores[i] - all[i]) <= tolerance);
-    free(all);
 }
 
 static void read_back(const thr_index *index, uint64_t n, uint32_t n_dims, float *kept) {
     for (uint64_t r = 0; r < n; r++)
-        expect_ok(thr_index_vector(index, r, kept + r * n_dims, &error));
+        expect_ok(thr_index_vector(index, r, kept + r * n_dims, &err));
 }
 
 /* As many candidates as items: the answer must be exact, by whatever way. */
 static void check_index(const thr_index_info *info, thr_index *index, const float *rows, uint64_t seed) {
     uint32_t n_dims = info->n_dims;
-    float *queries = random_rows(N_QUERIES, n_dims, seed),
-          *kept = malloc((size_t)info->n_items * n_dims * sizeof *kept);
+    float *queries = random_rows(N_QUERIES, n_dims, seed), *kept = test_new(info->n_items * n_dims, sizeof *kept);
     thr_matrix matrix = thr_matrix_f32(queries, N_QUERIES, n_dims);
     uint64_t ids[N_QUERIES * K], exact_ids[N_QUERIES * K];
     float scores[N_QUERIES * K], exact_scores[N_QUERIES * K];
     thr_search_options options;
-    assert_non_null(kept);
     memset(queries, 0, n_dims * sizeof *queries); /* the first is the zero vector */
     thr_search_options_init(&options);
     options.n_candidates = info->n_items;
-    expect_ok(thr_index_search(index, &matrix, K, &options, ids, scores, &error));
+    expect_ok(thr_index_search(index, &matrix, K, &options, ids, scores, &err));
     options.exact = true;
     if (info->keep == THR_DTYPE_NONE) {
-        expect_status(thr_index_search(index, &matrix, K, &options, exact_ids, exact_scores, &error), THR_EUNSUPPORTED);
-        expect_status(thr_index_vector(index, 0, kept, &error), THR_EUNSUPPORTED);
+        expect_error(thr_index_search(index, &matrix, K, &options, exact_ids, exact_scores, &err), THR_EUNSUPPORTED,
+                     NULL);
+        expect_error(thr_index_vector(index, 0, kept, &err), THR_EUNSUPPORTED, NULL);
     } else {
-        expect_ok(thr_index_search(index, &matrix, K, &options, exact_ids, exact_scores, &error));
+        expect_ok(thr_index_search(index, &matrix, K, &options, exact_ids, exact_scores, &err));
         assert_memory_equal(ids, exact_ids, sizeof ids);
         assert_memory_equal(scores, exact_scores, sizeof scores);
         read_back(index, info->n_items, n_dims, kept);
@@ -93,8 +89,6 @@ static void check_index(const thr_index_info *info, thr_index *index, const floa
         for (uint64_t i = 0; i < info->n_items * n_dims; i++)
             assert_true(fabs((double)kept[i] - (double)rows[i]) <= step);
     }
-    free(queries);
-    free(kept);
 }
 
 /* Bytes of the codes and of all numbers beside them, as documented in docs/format.md. */
@@ -116,7 +110,7 @@ static void check_shape(thr_context *context, thr_metric metric, thr_dtype keep,
     if (n > 2)
         memset(rows + n_dims, 0, n_dims * sizeof *rows); /* a zero vector */
     test_remove_directory(DIR_A);
-    expect_ok(build_rows(context, DIR_A, rows, n, n_dims, &options, &error));
+    expect_ok(build_rows(context, DIR_A, rows, n, n_dims, &options, &err));
     thr_index *index = open_index(context, DIR_A);
     thr_index_info info = thr_index_get_info(index);
     assert_int_equal(info.n_items, n);
@@ -128,20 +122,19 @@ static void check_shape(thr_context *context, thr_metric metric, thr_dtype keep,
     assert_int_equal(info.code_bytes, bytes_of_codes(&info));
     assert_int_equal(info.vector_bytes, n * n_dims * thr_dtype_size(keep));
     assert_false(info.has_ids || info.has_names);
-    expect_ok(thr_index_verify(index, &error));
+    expect_ok(thr_index_verify(index, &err));
     check_index(&info, index, rows, n + n_dims);
     thr_index_free(index);
-    free(rows);
 }
 
-static void answers_are_those_of_the_naive_model_for_every_size(void **state) {
+TEST(answers_are_those_of_the_naive_model_for_every_size) {
     for (size_t m = 0; m < 3; m++)
-        for (size_t d = 0; d < sizeof all_dims / sizeof all_dims[0]; d++)
-            for (size_t n = 0; n < sizeof all_sizes / sizeof all_sizes[0]; n++)
+        for (size_t d = 0; d < COUNT_OF(all_dims); d++)
+            for (size_t n = 0; n < COUNT_OF(all_sizes); n++)
                 check_shape(*state, metrics[m], keeps[(d + n) % 4], all_bits[(d + n) % 3], all_sizes[n], all_dims[d]);
 }
 
-static void answers_are_those_of_the_naive_model_for_every_kind(void **state) {
+TEST(answers_are_those_of_the_naive_model_for_every_kind) {
     for (size_t m = 0; m < 3; m++)
         for (size_t k = 0; k < 4; k++)
             for (size_t b = 0; b < 3; b++) {
@@ -159,14 +152,14 @@ static void expect_same_answers(thr_index *a, thr_index *b, const thr_matrix *qu
     for (int mode = 0; mode < 2; mode++) {
         options.n_candidates = mode == 0 ? 0 : 20;
         memset(ids_a, 0, sizeof ids_a);
-        expect_ok(thr_index_search(a, queries, K, &options, ids_a, scores_a, &error));
-        expect_ok(thr_index_search(b, queries, K, &options, ids_b, scores_b, &error));
+        expect_ok(thr_index_search(a, queries, K, &options, ids_a, scores_a, &err));
+        expect_ok(thr_index_search(b, queries, K, &options, ids_b, scores_b, &err));
         assert_memory_equal(ids_a, ids_b, sizeof ids_a);
         assert_memory_equal(scores_a, scores_b, sizeof scores_a);
     }
 }
 
-static void many_segments_answer_as_one(void **state) {
+TEST(many_segments_answer_as_one) {
     enum { N = 1000, DIMS = 24 };
     float *rows = random_rows(N, DIMS, 5), *queries = random_rows(N_QUERIES, DIMS, 6);
     thr_matrix matrix = thr_matrix_f32(queries, N_QUERIES, DIMS);
@@ -175,19 +168,17 @@ static void many_segments_answer_as_one(void **state) {
             thr_index_build_options options = build_options(metrics[m], keeps[k], 3);
             test_remove_directory(DIR_A);
             test_remove_directory(DIR_B);
-            expect_ok(build_rows(*state, DIR_A, rows, N, DIMS, &options, &error));
+            expect_ok(build_rows(*state, DIR_A, rows, N, DIMS, &options, &err));
             options.segment_rows = 100; /* 128 */
-            expect_ok(build_rows(*state, DIR_B, rows, N, DIMS, &options, &error));
+            expect_ok(build_rows(*state, DIR_B, rows, N, DIMS, &options, &err));
             thr_index *a = open_index(*state, DIR_A), *b = open_index(*state, DIR_B);
             assert_int_equal(thr_index_get_info(a).n_segments, 1);
             assert_int_equal(thr_index_get_info(b).n_segments, 8);
-            expect_ok(thr_index_verify(b, &error));
+            expect_ok(thr_index_verify(b, &err));
             expect_same_answers(a, b, &matrix);
             thr_index_free(a);
             thr_index_free(b);
         }
-    free(rows);
-    free(queries);
 }
 
 /* A stream gives odd pieces and no random access; the index must not depend on that once the sample is the same. */
@@ -206,7 +197,7 @@ static uint64_t give(void *user, uint64_t first, uint64_t max_rows, float *out) 
     return n;
 }
 
-static void pieces_of_any_size_give_the_same_index(void **state) {
+TEST(pieces_of_any_size_give_the_same_index) {
     enum { N = 700, DIMS = 10 };
     float *rows = random_rows(N, DIMS, 9), *queries = random_rows(N_QUERIES, DIMS, 10);
     thr_matrix matrix = thr_matrix_f32(queries, N_QUERIES, DIMS);
@@ -214,33 +205,31 @@ static void pieces_of_any_size_give_the_same_index(void **state) {
     thr_index_build_options options = build_options(THR_METRIC_L2, THR_DTYPE_F32, 3);
     options.sample_rows = N;
     test_remove_directory(DIR_A);
-    expect_ok(build_rows(*state, DIR_A, rows, N, DIMS, &options, &error));
+    expect_ok(build_rows(*state, DIR_A, rows, N, DIMS, &options, &err));
     thr_index *a = open_index(*state, DIR_A);
     options.segment_rows = 256;
-    for (size_t i = 0; i < sizeof pieces / sizeof pieces[0]; i++) {
+    for (size_t i = 0; i < COUNT_OF(pieces); i++) {
         stream s = {rows, N, DIMS, pieces[i]};
         thr_reader *reader;
         test_remove_directory(DIR_B);
-        expect_ok(thr_reader_from_function(*state, N, DIMS, give, &s, &reader, &error));
-        expect_ok(thr_index_build(*state, DIR_B, reader, &options, &error));
+        expect_ok(thr_reader_from_function(*state, N, DIMS, give, &s, &reader, &err));
+        expect_ok(thr_index_build(*state, DIR_B, reader, &options, &err));
         thr_reader_free(reader);
         thr_index *b = open_index(*state, DIR_B);
         expect_same_answers(a, b, &matrix);
         thr_index_free(b);
     }
     thr_index_free(a);
-    free(rows);
-    free(queries);
 }
 
-static void every_type_of_rows_can_be_indexed(void **state) {
+TEST(every_type_of_rows_can_be_indexed) {
     enum { N = 130, DIMS = 12 };
     static const thr_dtype dtypes[] = {THR_DTYPE_F16, THR_DTYPE_I8,  THR_DTYPE_U8,  THR_DTYPE_F64,
                                        THR_DTYPE_I32, THR_DTYPE_U32, THR_DTYPE_I64, THR_DTYPE_U64};
     static const uint16_t halves[4] = {0x3c00, 0x4000, 0x4200, 0x4400}; /* 1 2 3 4 */
     unsigned char data[N * (DIMS * 8 + 3)];
     float vector[DIMS];
-    for (size_t t = 0; t < sizeof dtypes / sizeof dtypes[0]; t++)
+    for (size_t t = 0; t < COUNT_OF(dtypes); t++)
         for (size_t k = 0; k < 3; k++)
             for (size_t gap = 0; gap < 4; gap += 3) {
                 thr_matrix rows = {data, N, DIMS, dtypes[t], DIMS * thr_dtype_size(dtypes[t]) + gap};
@@ -257,13 +246,13 @@ static void every_type_of_rows_can_be_indexed(void **state) {
                     }
                 thr_index_build_options options = build_options(THR_METRIC_L2, keeps[k], 4);
                 test_remove_directory(DIR_A);
-                expect_ok(build_matrix(*state, DIR_A, &rows, &options, &error));
+                expect_ok(build_matrix(*state, DIR_A, &rows, &options, &err));
                 thr_index *index = open_index(*state, DIR_A);
-                expect_ok(thr_index_verify(index, &error));
+                expect_ok(thr_index_verify(index, &err));
                 bool exact = keeps[k] != THR_DTYPE_I8 || dtypes[t] == THR_DTYPE_I8;
                 seed = 1;
                 for (uint64_t r = 0; r < N; r++) {
-                    expect_ok(thr_index_vector(index, r, vector, &error));
+                    expect_ok(thr_index_vector(index, r, vector, &err));
                     for (uint32_t d = 0; d < DIMS; d++) {
                         double value = d == 0 ? 4 : (double)(thr_rng_below(&seed, 4) + 1);
                         assert_true(fabs((double)vector[d] - value) <= (exact ? 0 : 4.0 / 127 / 2 * 1.001));
@@ -273,7 +262,7 @@ static void every_type_of_rows_can_be_indexed(void **state) {
             }
 }
 
-static void a_filter_is_obeyed(void **state) {
+TEST(a_filter_is_obeyed) {
     enum { N = 300, DIMS = 16 };
     float *rows = random_rows(N, DIMS, 1);
     uint64_t filter[(N + 63) / 64] = {0}, ids[K];
@@ -283,23 +272,22 @@ static void a_filter_is_obeyed(void **state) {
     thr_search_options options;
     test_remove_directory(DIR_A);
     build.segment_rows = 64;
-    expect_ok(build_rows(*state, DIR_A, rows, N, DIMS, &build, &error));
+    expect_ok(build_rows(*state, DIR_A, rows, N, DIMS, &build, &err));
     thr_index *index = open_index(*state, DIR_A);
     thr_search_options_init(&options);
     options.filter = filter;
     options.filter_bits = N;
     for (uint64_t r = 5; r < N; r += 50) /* 5 55 105 155 205 255 */
         filter[r / 64] |= (uint64_t)1 << r % 64;
-    expect_ok(thr_index_search(index, &query, K, &options, ids, scores, &error));
+    expect_ok(thr_index_search(index, &query, K, &options, ids, scores, &err));
     for (size_t i = 0; i < K; i++)
         assert_true(i < 6 ? ids[i] % 50 == 5 : ids[i] == THR_NO_ID);
     options.filter_bits = N - 1;
-    expect_status(thr_index_search(index, &query, K, &options, ids, scores, &error), THR_EINVAL);
+    expect_error(thr_index_search(index, &query, K, &options, ids, scores, &err), THR_EINVAL, NULL);
     thr_index_free(index);
-    free(rows);
 }
 
-static void wrong_questions_are_refused(void **state) {
+TEST(wrong_questions_are_refused) {
     enum { N = 70, DIMS = 8 };
     float *rows = random_rows(N, DIMS, 1);
     uint64_t ids[K];
@@ -307,40 +295,39 @@ static void wrong_questions_are_refused(void **state) {
     thr_matrix query = thr_matrix_f32(rows, 1, DIMS), none = thr_matrix_f32(rows, 0, DIMS), other;
     thr_search_options good, bad;
     test_remove_directory(DIR_A);
-    expect_ok(build_rows(*state, DIR_A, rows, N, DIMS, NULL, &error));
+    expect_ok(build_rows(*state, DIR_A, rows, N, DIMS, NULL, &err));
     thr_index *index = open_index(*state, DIR_A);
     thr_search_options_init(&good);
-    expect_ok(thr_index_search(index, &query, K, NULL, ids, NULL, &error));
-    expect_ok(thr_index_search(index, &none, K, &good, ids, scores, &error));
-    expect_status(thr_index_search(index, &query, 0, &good, ids, scores, &error), THR_EINVAL);
-    expect_status(thr_index_search(index, &query, UINT64_MAX, &good, ids, scores, &error), THR_EINVAL);
-    expect_status(thr_index_search(index, &query, K, &good, NULL, scores, &error), THR_EINVAL);
-    expect_status(thr_index_search(index, NULL, K, &good, ids, scores, &error), THR_EINVAL);
+    expect_ok(thr_index_search(index, &query, K, NULL, ids, NULL, &err));
+    expect_ok(thr_index_search(index, &none, K, &good, ids, scores, &err));
+    expect_error(thr_index_search(index, &query, 0, &good, ids, scores, &err), THR_EINVAL, NULL);
+    expect_error(thr_index_search(index, &query, UINT64_MAX, &good, ids, scores, &err), THR_EINVAL, NULL);
+    expect_error(thr_index_search(index, &query, K, &good, NULL, scores, &err), THR_EINVAL, NULL);
+    expect_error(thr_index_search(index, NULL, K, &good, ids, scores, &err), THR_EINVAL, NULL);
     bad = good;
     bad.query_bits = 9;
-    expect_status(thr_index_search(index, &query, K, &bad, ids, scores, &error), THR_EINVAL);
+    expect_error(thr_index_search(index, &query, K, &bad, ids, scores, &err), THR_EINVAL, NULL);
     other = thr_matrix_f32(rows, 1, DIMS - 1);
-    expect_status(thr_index_search(index, &other, K, &good, ids, scores, &error), THR_EDIM);
+    expect_error(thr_index_search(index, &other, K, &good, ids, scores, &err), THR_EDIM, NULL);
     other = query;
     other.dtype = (thr_dtype)77;
-    expect_status(thr_index_search(index, &other, K, &good, ids, scores, &error), THR_EINVAL);
+    expect_error(thr_index_search(index, &other, K, &good, ids, scores, &err), THR_EINVAL, NULL);
     other = thr_matrix_f32(rows, 2, DIMS);
     other.stride = 4;
-    expect_status(thr_index_search(index, &other, K, &good, ids, scores, &error), THR_EINVAL);
+    expect_error(thr_index_search(index, &other, K, &good, ids, scores, &err), THR_EINVAL, NULL);
     rows[3] = NAN;
-    expect_status(thr_index_search(index, &query, K, &good, ids, scores, &error), THR_ERANGE);
+    expect_error(thr_index_search(index, &query, K, &good, ids, scores, &err), THR_ERANGE, NULL);
     rows[3] = INFINITY;
-    expect_status(thr_index_search(index, &query, K, &good, ids, scores, &error), THR_ERANGE);
+    expect_error(thr_index_search(index, &query, K, &good, ids, scores, &err), THR_ERANGE, NULL);
     thr_index_free(index);
-    free(rows);
 }
 
-static void a_second_search_allocates_nothing(void **state) {
+TEST(a_second_search_allocates_nothing) {
     enum { N = 5000, DIMS = 20 };
     (void)state;
     float *rows = random_rows(N, DIMS, 1), *queries = random_rows(N_QUERIES, DIMS, 2);
-    uint64_t *ids = malloc(N_QUERIES * 100 * sizeof *ids);
-    float *scores = malloc(N_QUERIES * 100 * sizeof *scores);
+    uint64_t *ids = test_new(N_QUERIES * 100, sizeof *ids);
+    float *scores = test_new(N_QUERIES * 100, sizeof *scores);
     thr_matrix matrix = thr_matrix_f32(queries, N_QUERIES, DIMS);
     for (uint32_t n_threads = 1; n_threads <= 3; n_threads++)
         for (size_t k = 0; k < 4; k++) {
@@ -349,23 +336,19 @@ static void a_second_search_allocates_nothing(void **state) {
             thr_index_build_options options = build_options(metrics[k % 3], keeps[k], 3);
             thr_search_options search;
             test_remove_directory(DIR_A);
-            expect_ok(build_rows(context, DIR_A, rows, N, DIMS, &options, &error));
+            expect_ok(build_rows(context, DIR_A, rows, N, DIMS, &options, &err));
             thr_index *index = open_index(context, DIR_A);
             thr_search_options_init(&search);
             search.exact = false;
-            expect_ok(thr_index_search(index, &matrix, 100, &search, ids, scores, &error));
+            expect_ok(thr_index_search(index, &matrix, 100, &search, ids, scores, &err));
             size_t calls = atomic_load(&count.calls);
             for (int i = 0; i < 3; i++)
-                expect_ok(thr_index_search(index, &matrix, 100, &search, ids, scores, &error));
+                expect_ok(thr_index_search(index, &matrix, 100, &search, ids, scores, &err));
             assert_int_equal(atomic_load(&count.calls), calls);
             thr_index_free(index);
             thr_context_free(context);
             assert_int_equal(atomic_load(&count.live), 0);
         }
-    free(rows);
-    free(queries);
-    free(ids);
-    free(scores);
 }
 
 typedef struct searcher {
@@ -383,7 +366,7 @@ static void *search_often(void *arg) {
     return NULL;
 }
 
-static void searches_at_the_same_time_agree(void **state) {
+TEST(searches_at_the_same_time_agree) {
     enum { N = 2000, DIMS = 16, THREADS = 4 };
     (void)state;
     float *rows = random_rows(N, DIMS, 1), *queries = random_rows(N_QUERIES, DIMS, 2);
@@ -391,7 +374,7 @@ static void searches_at_the_same_time_agree(void **state) {
     thr_context *context = test_context(2, THR_ISA_BEST, NULL);
     searcher searchers[THREADS];
     test_remove_directory(DIR_A);
-    expect_ok(build_rows(context, DIR_A, rows, N, DIMS, NULL, &error));
+    expect_ok(build_rows(context, DIR_A, rows, N, DIMS, NULL, &err));
     thr_index *index = open_index(context, DIR_A);
     for (size_t i = 0; i < THREADS; i++)
         searchers[i] = (searcher){.index = index, .queries = &matrix};
@@ -402,11 +385,9 @@ static void searches_at_the_same_time_agree(void **state) {
     }
     thr_index_free(index);
     thr_context_free(context);
-    free(rows);
-    free(queries);
 }
 
-static void names_of_metrics_and_defaults_are_as_documented(void **state) {
+TEST(names_of_metrics_and_defaults_are_as_documented) {
     thr_index_build_options build;
     thr_search_options search;
     (void)state;
@@ -425,30 +406,4 @@ static void names_of_metrics_and_defaults_are_as_documented(void **state) {
     assert_true(thr_search_candidates(UINT64_MAX) == UINT64_MAX);
 }
 
-static int setup(void **state) {
-    *state = test_context(2, THR_ISA_BEST, NULL);
-    return 0;
-}
-
-static int teardown(void **state) {
-    thr_context_free(*state);
-    test_remove_directory(DIR_A);
-    test_remove_directory(DIR_B);
-    return 0;
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(answers_are_those_of_the_naive_model_for_every_size),
-        cmocka_unit_test(answers_are_those_of_the_naive_model_for_every_kind),
-        cmocka_unit_test(many_segments_answer_as_one),
-        cmocka_unit_test(pieces_of_any_size_give_the_same_index),
-        cmocka_unit_test(every_type_of_rows_can_be_indexed),
-        cmocka_unit_test(a_filter_is_obeyed),
-        cmocka_unit_test(wrong_questions_are_refused),
-        cmocka_unit_test(a_second_search_allocates_nothing),
-        cmocka_unit_test(searches_at_the_same_time_agree),
-        cmocka_unit_test(names_of_metrics_and_defaults_are_as_documented),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
-}
+TEST_IN_CONTEXT(2, NULL)

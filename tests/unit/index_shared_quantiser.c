@@ -2,7 +2,6 @@
 /* Indexes that share a quantiser: parts of a collection that are searched as one. */
 #include "index_support.h"
 
-static thr_error error;
 static const char WHOLE[] = "index-shared-whole", PART[] = "index-shared-part", OTHER[] = "index-shared-other";
 enum { N = 400, CUT = 189, DIMS = 24, N_QUERIES = 9, K = 12 };
 
@@ -35,7 +34,7 @@ static float *shifted_rows(void) {
 
 static thr_index *open_index(const char *dir) {
     thr_index *index = NULL;
-    expect_ok(thr_index_open(context, dir, &index, &error));
+    expect_ok(thr_index_open(context, dir, &index, &err));
     return index;
 }
 
@@ -51,7 +50,7 @@ static void search(const char *dir, const float *queries, bool exact, answer *fo
     thr_search_options_init(&options);
     options.exact = exact;
     options.n_survivors = N;
-    expect_ok(thr_index_search(index, &matrix, K, &options, found->ids, found->scores, &error));
+    expect_ok(thr_index_search(index, &matrix, K, &options, found->ids, found->scores, &err));
     thr_index_free(index);
 }
 
@@ -77,29 +76,27 @@ static void compare(thr_metric metric, thr_dtype keep, uint32_t bits, uint32_t l
     options.lead_bits = lead;
     options.calibration_queries = 0;
     options.replace = true;
-    expect_ok(build_rows(context, WHOLE, rows, N, DIMS, &options, &error));
+    expect_ok(build_rows(context, WHOLE, rows, N, DIMS, &options, &err));
     options.quantiser_from = WHOLE;
     options.item_bits = 8; /* ignored, as these are */
     options.lead_bits = 3;
     options.rotate = THR_ROTATE_AUTO;
     options.n_ids = CUT;
     options.ids = ids;
-    expect_ok(build_rows(context, PART, rows, CUT, DIMS, &options, &error));
+    expect_ok(build_rows(context, PART, rows, CUT, DIMS, &options, &err));
     options.n_ids = N - CUT;
     options.ids = ids + CUT;
     options.quantiser_from = PART; /* handed on */
-    expect_ok(build_rows(context, OTHER, rows + CUT * DIMS, N - CUT, DIMS, &options, &error));
+    expect_ok(build_rows(context, OTHER, rows + CUT * DIMS, N - CUT, DIMS, &options, &err));
     search(WHOLE, rows + 7 * DIMS, keep != THR_DTYPE_NONE, &whole);
     search(PART, rows + 7 * DIMS, keep != THR_DTYPE_NONE, &one);
     search(OTHER, rows + 7 * DIMS, keep != THR_DTYPE_NONE, &two);
     merge(&one, &two, &both);
     assert_memory_equal(both.ids, whole.ids, sizeof whole.ids);
     assert_memory_equal(both.scores, whole.scores, sizeof whole.scores);
-    free(rows);
 }
 
-static void parts_that_share_a_quantiser_merge_to_the_answer_of_the_whole(void **state) {
-    (void)state;
+TEST(parts_that_share_a_quantiser_merge_to_the_answer_of_the_whole) {
     for (int metric = THR_METRIC_COSINE; metric <= THR_METRIC_L2; metric++) {
         compare((thr_metric)metric, THR_DTYPE_NONE, 2, 2, THR_ROTATE_OFF);
         compare((thr_metric)metric, THR_DTYPE_NONE, 4, 4, THR_ROTATE_ON);
@@ -108,52 +105,45 @@ static void parts_that_share_a_quantiser_merge_to_the_answer_of_the_whole(void *
     }
 }
 
-static void the_fingerprint_is_that_of_the_quantiser(void **state) {
-    (void)state;
+TEST(the_fingerprint_is_that_of_the_quantiser) {
     float *rows = shifted_rows();
     thr_index_build_options options = build_options(THR_METRIC_IP, THR_DTYPE_F32, 3);
     options.replace = true;
-    expect_ok(build_rows(context, WHOLE, rows, N, DIMS, &options, &error));
-    expect_ok(build_rows(context, OTHER, rows + CUT * DIMS, N - CUT, DIMS, &options, &error));
+    expect_ok(build_rows(context, WHOLE, rows, N, DIMS, &options, &err));
+    expect_ok(build_rows(context, OTHER, rows + CUT * DIMS, N - CUT, DIMS, &options, &err));
     options.quantiser_from = WHOLE;
-    expect_ok(build_rows(context, PART, rows + CUT * DIMS, N - CUT, DIMS, &options, &error));
+    expect_ok(build_rows(context, PART, rows + CUT * DIMS, N - CUT, DIMS, &options, &err));
     thr_index *whole = open_index(WHOLE), *part = open_index(PART), *other = open_index(OTHER);
     assert_true(thr_index_quantiser_fingerprint(whole) == thr_index_quantiser_fingerprint(part));
     assert_true(thr_index_quantiser_fingerprint(whole) != thr_index_quantiser_fingerprint(other));
     assert_true(thr_index_get_info(whole).centred && thr_index_get_info(part).centred);
-    expect_ok(thr_index_verify(part, &error));
+    expect_ok(thr_index_verify(part, &err));
     thr_index_free(whole);
     thr_index_free(part);
     thr_index_free(other);
-    free(rows);
 }
 
-static void a_quantiser_that_does_not_fit_is_refused(void **state) {
-    (void)state;
+TEST(a_quantiser_that_does_not_fit_is_refused) {
     float *rows = shifted_rows();
     thr_index_build_options options = build_options(THR_METRIC_IP, THR_DTYPE_F32, 3);
     options.replace = true;
-    expect_ok(build_rows(context, WHOLE, rows, N, DIMS, &options, &error));
+    expect_ok(build_rows(context, WHOLE, rows, N, DIMS, &options, &err));
     test_remove_directory(PART);
     options.quantiser_from = WHOLE;
-    expect_status(build_rows(context, PART, rows, N, DIMS / 2, &options, &error), THR_EDIM);
-    assert_non_null(strstr(error.text, "12 dimensions"));
+    expect_error(build_rows(context, PART, rows, N, DIMS / 2, &options, &err), THR_EDIM, "12 dimensions");
     options.metric = THR_METRIC_L2;
-    expect_status(build_rows(context, PART, rows, N, DIMS, &options, &error), THR_EMISMATCH);
-    assert_non_null(strstr(error.text, "for ip"));
+    expect_error(build_rows(context, PART, rows, N, DIMS, &options, &err), THR_EMISMATCH, "for ip");
     options.quantiser_from = "index-shared-nowhere";
-    expect_status(build_rows(context, PART, rows, N, DIMS, &options, &error), THR_ENOTFOUND);
+    expect_error(build_rows(context, PART, rows, N, DIMS, &options, &err), THR_ENOTFOUND, NULL);
     assert_int_equal(count_files(PART, "", NULL), 0);
-    free(rows);
 }
 
-static void every_allocation_may_fail(void **state) {
-    (void)state;
+TEST(every_allocation_may_fail) {
     float *rows = shifted_rows();
     thr_index_build_options options = build_options(THR_METRIC_IP, THR_DTYPE_NONE, 3);
     options.replace = true;
     options.rotate = THR_ROTATE_ON;
-    expect_ok(build_rows(context, WHOLE, rows, N, DIMS, &options, &error));
+    expect_ok(build_rows(context, WHOLE, rows, N, DIMS, &options, &err));
     options.quantiser_from = WHOLE;
     test_memory memory = {0};
     thr_context *limited = test_context(2, THR_ISA_BEST, &memory);
@@ -161,21 +151,12 @@ static void every_allocation_may_fail(void **state) {
     oom.tolerant = true; /* the choice of a kernel does without memory */
     while (test_oom_next(&oom)) {
         test_oom_arm(&oom);
-        const thr_status status = build_rows(limited, PART, rows, N, DIMS, &options, &error);
-        (void)test_oom_check(&oom, status, &error, NULL);
+        const thr_status status = build_rows(limited, PART, rows, N, DIMS, &options, &err);
+        (void)test_oom_check(&oom, status, &err, NULL);
     }
     assert_true(oom.n_failed > 3);
     thr_context_free(limited);
     assert_int_equal(atomic_load(&memory.live), 0);
-    free(rows);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parts_that_share_a_quantiser_merge_to_the_answer_of_the_whole),
-        cmocka_unit_test(the_fingerprint_is_that_of_the_quantiser),
-        cmocka_unit_test(a_quantiser_that_does_not_fit_is_refused),
-        cmocka_unit_test(every_allocation_may_fail),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TEST_GROUP(set_up, tear_down)

@@ -7,8 +7,6 @@
 #include "index/impl.h"
 #include "index/calibration/calibrate.h"
 
-static thr_error error;
-
 #define DIR_A "index-tune"
 
 enum {
@@ -31,7 +29,6 @@ static float *clustered_rows(uint64_t n, uint32_t n_dims, uint64_t seed) {
     for (uint64_t r = 0; r < n; r++)
         for (uint32_t d = 0; d < n_dims; d++)
             rows[r * n_dims + d] += centres[r % CENTRES * n_dims + d] + 0.3f;
-    free(centres);
     return rows;
 }
 
@@ -44,21 +41,21 @@ static thr_index_build_options tuned_options(thr_metric metric, thr_dtype keep, 
 
 static thr_index *open_index(thr_context *context) {
     thr_index *index = NULL;
-    expect_ok(thr_index_open(context, DIR_A, &index, &error));
+    expect_ok(thr_index_open(context, DIR_A, &index, &err));
     return index;
 }
 
 /* The mean recall at k over queries, by the library's own measure, and whether all answers were exact ones. */
 static double recall_of(thr_index *index, const float *queries, uint64_t n, uint64_t k, float recall, uint64_t *exact) {
     const thr_matrix rows = thr_matrix_f32(queries, n, DIMS);
-    uint64_t *truth = malloc(n * k * sizeof *truth), *found = malloc(n * k * sizeof *found);
-    float *scores = malloc(n * k * sizeof *scores), *true_scores = malloc(n * k * sizeof *scores);
+    uint64_t *truth = test_new(n * k, sizeof *truth), *found = test_new(n * k, sizeof *found);
+    float *scores = test_new(n * k, sizeof *scores), *true_scores = test_new(n * k, sizeof *scores);
     thr_search_options options;
     thr_search_options_init(&options);
     options.recall = recall;
-    expect_ok(thr_index_search(index, &rows, k, &options, found, scores, &error));
+    expect_ok(thr_index_search(index, &rows, k, &options, found, scores, &err));
     options.exact = true;
-    expect_ok(thr_index_search(index, &rows, k, &options, truth, true_scores, &error));
+    expect_ok(thr_index_search(index, &rows, k, &options, truth, true_scores, &err));
     double sum = 0;
     *exact = 0;
     for (uint64_t q = 0; q < n; q++) {
@@ -68,14 +65,10 @@ static double recall_of(thr_index *index, const float *queries, uint64_t n, uint
         sum += (double)hits / (double)k;
         *exact += memcmp(found + q * k, truth + q * k, k * sizeof *found) == 0;
     }
-    free(truth);
-    free(found);
-    free(scores);
-    free(true_scores);
     return sum / (double)n;
 }
 
-static void a_promised_recall_is_reached_by_queries_that_were_not_calibrated_with(void **state) {
+TEST(a_promised_recall_is_reached_by_queries_that_were_not_calibrated_with) {
     static const float recalls[] = {0.5f, 0.9f, 0.95f, 0.99f, 0.999f};
     static const thr_metric metrics[] = {THR_METRIC_COSINE, THR_METRIC_IP, THR_METRIC_L2};
     float *rows = clustered_rows(N, DIMS, 1), *queries = clustered_rows(QUERIES, DIMS, 2);
@@ -84,10 +77,10 @@ static void a_promised_recall_is_reached_by_queries_that_were_not_calibrated_wit
             thr_index_build_options options = tuned_options(metrics[m], THR_DTYPE_F16, bits);
             options.replace = true;
             options.lead_bits = 1;
-            expect_ok(build_rows(*state, DIR_A, rows, N, DIMS, &options, &error));
+            expect_ok(build_rows(*state, DIR_A, rows, N, DIMS, &options, &err));
             thr_index *index = open_index(*state);
             assert_true(thr_index_get_info(index).tuned_queries >= THR_TUNE_LEAST_QUERIES);
-            for (size_t r = 0; r < sizeof recalls / sizeof *recalls; r++)
+            for (size_t r = 0; r < COUNT_OF(recalls); r++)
                 for (uint64_t k = 1; k <= K; k += K - 1) {
                     uint64_t exact;
                     const double got = recall_of(index, queries, QUERIES, k, recalls[r], &exact);
@@ -100,17 +93,15 @@ static void a_promised_recall_is_reached_by_queries_that_were_not_calibrated_wit
             assert_int_equal(exact, QUERIES);
             thr_index_free(index);
         }
-    free(rows);
-    free(queries);
 }
 
 /* Less is read for less recall, and more for more results. */
-static void counts_grow_with_recall_and_k(void **state) {
+TEST(counts_grow_with_recall_and_k) {
     float *rows = clustered_rows(N, DIMS, 3);
     thr_index_build_options options = tuned_options(THR_METRIC_COSINE, THR_DTYPE_F32, 3);
     options.replace = true;
     options.lead_bits = 1;
-    expect_ok(build_rows(*state, DIR_A, rows, N, DIMS, &options, &error));
+    expect_ok(build_rows(*state, DIR_A, rows, N, DIMS, &options, &err));
     thr_index *index = open_index(*state);
     thr_search_options low, high;
     for (uint64_t k = 1; k <= 3000; k = k * 3 / 2 + 1) {
@@ -132,23 +123,22 @@ static void counts_grow_with_recall_and_k(void **state) {
     assert_int_equal(low.n_survivors, 99);
     assert_false(low.exact);
     thr_index_free(index);
-    free(rows);
 }
 
-static void a_calibration_by_queries_is_kept_in_the_index(void **state) {
+TEST(a_calibration_by_queries_is_kept_in_the_index) {
     float *rows = clustered_rows(N, DIMS, 4), *queries = clustered_rows(QUERIES, DIMS, 5);
     thr_index_build_options options = tuned_options(THR_METRIC_L2, THR_DTYPE_F32, 3);
     options.replace = true;
     options.calibration_queries = 0;
-    expect_ok(build_rows(*state, DIR_A, rows, N, DIMS, &options, &error));
+    expect_ok(build_rows(*state, DIR_A, rows, N, DIMS, &options, &err));
     thr_index *index = open_index(*state), *other = open_index(*state);
     assert_int_equal(thr_index_get_info(index).tuned_queries, 0);
     const thr_matrix all = thr_matrix_f32(queries, QUERIES, DIMS);
-    expect_ok(thr_index_tune(index, &all, &error));
+    expect_ok(thr_index_tune(index, &all, &err));
     assert_int_equal(thr_index_get_info(index).tuned_queries, QUERIES);
-    expect_ok(thr_index_verify(index, &error));
-    expect_ok(thr_index_tune(index, &all, &error));
-    expect_status(thr_index_tune(other, &all, &error), THR_ECHANGED);
+    expect_ok(thr_index_verify(index, &err));
+    expect_ok(thr_index_tune(index, &all, &err));
+    expect_error(thr_index_tune(other, &all, &err), THR_ECHANGED, NULL);
     thr_index_free(other);
     thr_index_free(index);
     index = open_index(*state);
@@ -156,53 +146,47 @@ static void a_calibration_by_queries_is_kept_in_the_index(void **state) {
     uint64_t exact;
     assert_true(recall_of(index, queries, QUERIES, K, 0.95f, &exact) >= 0.95);
     thr_index_free(index);
-    free(rows);
-    free(queries);
 }
 
-static void what_cannot_be_calibrated_is_refused(void **state) {
+TEST(what_cannot_be_calibrated_is_refused) {
     float *rows = clustered_rows(N, DIMS, 6);
     thr_index_build_options options = tuned_options(THR_METRIC_COSINE, THR_DTYPE_F32, 3);
     options.replace = true;
     options.calibration_queries = 50;
-    expect_ok(build_rows(*state, DIR_A, rows, N, DIMS, &options, &error));
+    expect_ok(build_rows(*state, DIR_A, rows, N, DIMS, &options, &err));
     thr_index *index = open_index(*state);
     thr_matrix few = thr_matrix_f32(rows, 1, DIMS);
-    expect_status(thr_index_tune(index, &few, &error), THR_EINVAL);
-    assert_non_null(strstr(error.text, "1 queries are too few"));
+    expect_error(thr_index_tune(index, &few, &err), THR_EINVAL, "1 queries are too few");
     few.n_rows = 40;
     few.n_dims = DIMS - 1;
-    expect_status(thr_index_tune(index, &few, &error), THR_EDIM);
+    expect_error(thr_index_tune(index, &few, &err), THR_EDIM, NULL);
     few.n_dims = DIMS;
     few.n_rows = 200;
     rows[170 * DIMS + 3] = NAN;
-    expect_status(thr_index_tune(index, &few, &error), THR_ERANGE);
-    assert_non_null(strstr(error.text, "query 170 "));
-    expect_status(thr_index_tune(NULL, &few, &error), THR_EINVAL);
-    expect_ok(thr_index_tune(index, NULL, &error));
+    expect_error(thr_index_tune(index, &few, &err), THR_ERANGE, "query 170 ");
+    expect_error(thr_index_tune(NULL, &few, &err), THR_EINVAL, NULL);
+    expect_ok(thr_index_tune(index, NULL, &err));
     thr_search_options search;
     thr_search_options_init(&search);
     const float wrong[] = {0, -0.5f, 1.0001f, NAN, INFINITY};
     uint64_t ids[K];
     few.n_rows = 1;
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
         search.recall = wrong[i];
-        expect_status(thr_index_search(index, &few, K, &search, ids, NULL, &error), THR_EINVAL);
-        assert_non_null(strstr(error.text, "recall"));
+        expect_error(thr_index_search(index, &few, K, &search, ids, NULL, &err), THR_EINVAL, "recall");
     }
     thr_index_free(index);
-    free(rows);
 }
 
 /* Ten items, one, and many that are all the same: nothing to learn, and answers are exact. */
-static void tiny_and_equal_collections_answer_exactly(void **state) {
+TEST(tiny_and_equal_collections_answer_exactly) {
     float *rows = clustered_rows(N, DIMS, 7);
     const uint64_t sizes[] = {1, 10, THR_TUNE_LEAST_ITEMS - 1, THR_TUNE_LEAST_ITEMS};
     thr_index_build_options options = tuned_options(THR_METRIC_COSINE, THR_DTYPE_F32, 2);
     options.replace = true;
     uint64_t exact;
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        expect_ok(build_rows(*state, DIR_A, rows, sizes[i], DIMS, &options, &error));
+    for (size_t i = 0; i < COUNT_OF(sizes); i++) {
+        expect_ok(build_rows(*state, DIR_A, rows, sizes[i], DIMS, &options, &err));
         thr_index *index = open_index(*state);
         const uint64_t tuned = thr_index_get_info(index).tuned_queries;
         assert_true(sizes[i] < THR_TUNE_LEAST_ITEMS ? tuned == 0 : tuned >= THR_TUNE_LEAST_QUERIES);
@@ -210,52 +194,49 @@ static void tiny_and_equal_collections_answer_exactly(void **state) {
             (void)recall_of(index, rows, 100, 5 < sizes[i] ? 5 : sizes[i], 0.9f, &exact);
             assert_int_equal(exact, 100);
             const thr_matrix queries = thr_matrix_f32(rows, 100, DIMS);
-            expect_status(thr_index_tune(index, &queries, &error), THR_EUNSUPPORTED);
+            expect_error(thr_index_tune(index, &queries, &err), THR_EUNSUPPORTED, NULL);
         }
         thr_index_free(index);
     }
     for (uint64_t r = 1; r < N; r++)
         memcpy(rows + r * DIMS, rows, DIMS * sizeof *rows);
-    expect_ok(build_rows(*state, DIR_A, rows, N, DIMS, &options, &error));
+    expect_ok(build_rows(*state, DIR_A, rows, N, DIMS, &options, &err));
     thr_index *index = open_index(*state);
     assert_true(recall_of(index, rows, 40, K, 0.9f, &exact) == 1);
     assert_int_equal(exact, 40);
     thr_index_free(index);
-    free(rows);
 }
 
 /* The others' planes are the truth when there is nothing else. */
-static void codes_only_are_calibrated_for_their_own_order(void **state) {
+TEST(codes_only_are_calibrated_for_their_own_order) {
     float *rows = clustered_rows(N, DIMS, 8), *queries = clustered_rows(QUERIES, DIMS, 9);
     thr_index_build_options options = tuned_options(THR_METRIC_COSINE, THR_DTYPE_NONE, 3);
     options.replace = true;
     options.lead_bits = 1;
-    expect_ok(build_rows(*state, DIR_A, rows, N, DIMS, &options, &error));
+    expect_ok(build_rows(*state, DIR_A, rows, N, DIMS, &options, &err));
     thr_index *index = open_index(*state);
     assert_true(thr_index_get_info(index).tuned_queries >= THR_TUNE_LEAST_QUERIES);
     const thr_matrix all = thr_matrix_f32(queries, QUERIES, DIMS);
     uint64_t found[QUERIES * K], truth[QUERIES * K], hits = 0;
     thr_search_options search;
     thr_search_options_init(&search);
-    expect_ok(thr_index_search(index, &all, K, &search, found, NULL, &error));
+    expect_ok(thr_index_search(index, &all, K, &search, found, NULL, &err));
     search.n_survivors = search.n_candidates = N;
-    expect_ok(thr_index_search(index, &all, K, &search, truth, NULL, &error));
+    expect_ok(thr_index_search(index, &all, K, &search, truth, NULL, &err));
     for (size_t i = 0; i < QUERIES * K; i++)
         for (size_t j = i / K * K; j < i / K * K + K; j++)
             hits += found[i] == truth[j];
     assert_true((double)hits >= 0.985 * QUERIES * K);
     thr_index_free(index);
-    free(rows);
-    free(queries);
 }
 
 /* Every third row: of the allowed ones the best are found as often as promised. */
-static void a_filtered_search_keeps_the_promise(void **state) {
+TEST(a_filtered_search_keeps_the_promise) {
     float *rows = clustered_rows(N, DIMS, 10), *queries = clustered_rows(QUERIES, DIMS, 11);
     thr_index_build_options options = tuned_options(THR_METRIC_IP, THR_DTYPE_F32, 3);
     options.replace = true;
     options.lead_bits = 1;
-    expect_ok(build_rows(*state, DIR_A, rows, N, DIMS, &options, &error));
+    expect_ok(build_rows(*state, DIR_A, rows, N, DIMS, &options, &err));
     thr_index *index = open_index(*state);
     uint64_t filter[(N + 63) / 64] = {0}, found[QUERIES * K], truth[QUERIES * K], hits = 0;
     for (uint64_t r = 0; r < N; r += 3)
@@ -265,27 +246,14 @@ static void a_filtered_search_keeps_the_promise(void **state) {
     thr_search_options_init(&search);
     search.filter = filter;
     search.filter_bits = N;
-    expect_ok(thr_index_search(index, &all, K, &search, found, NULL, &error));
+    expect_ok(thr_index_search(index, &all, K, &search, found, NULL, &err));
     search.exact = true;
-    expect_ok(thr_index_search(index, &all, K, &search, truth, NULL, &error));
+    expect_ok(thr_index_search(index, &all, K, &search, truth, NULL, &err));
     for (size_t i = 0; i < QUERIES * K; i++)
         for (size_t j = i / K * K; j < i / K * K + K; j++)
             hits += found[i] == truth[j];
     assert_true((double)hits >= 0.985 * QUERIES * K);
     thr_index_free(index);
-    free(rows);
-    free(queries);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_promised_recall_is_reached_by_queries_that_were_not_calibrated_with),
-        cmocka_unit_test(counts_grow_with_recall_and_k),
-        cmocka_unit_test(a_calibration_by_queries_is_kept_in_the_index),
-        cmocka_unit_test(what_cannot_be_calibrated_is_refused),
-        cmocka_unit_test(tiny_and_equal_collections_answer_exactly),
-        cmocka_unit_test(codes_only_are_calibrated_for_their_own_order),
-        cmocka_unit_test(a_filtered_search_keeps_the_promise),
-    };
-    return test_run_in_directory(tests, 2, DIR_A);
-}
+TEST_IN_CONTEXT(2, DIR_A)

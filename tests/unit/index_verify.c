@@ -11,30 +11,28 @@
 
 #include <thresher/index_change.h>
 
-static thr_error error;
 static const char DIR_A[] = "index-verify";
 enum { N = 200, DIMS = 9, SEGMENT_ITEMS = 64 };
 
 static void build(thr_context *context, const thr_index_build_options *options) {
     float *rows = random_rows(N, DIMS, 5);
     test_remove_directory(DIR_A);
-    expect_ok(build_rows(context, DIR_A, rows, N, DIMS, options, &error));
-    free(rows);
+    expect_ok(build_rows(context, DIR_A, rows, N, DIMS, options, &err));
 }
 
 static void expect_sound(thr_context *context) {
     thr_index *index = NULL;
-    expect_ok(thr_index_open(context, DIR_A, &index, &error));
-    expect_ok(thr_index_verify(index, &error));
+    expect_ok(thr_index_open(context, DIR_A, &index, &err));
+    expect_ok(thr_index_verify(index, &err));
     thr_index_free(index);
 }
 
 static void expect_found(thr_context *context, const char *wanted_text) {
     thr_index *index = NULL;
-    expect_ok(thr_index_open(context, DIR_A, &index, &error));
-    expect_status(thr_index_verify(index, &error), THR_ECORRUPT);
-    if (strstr(error.text, wanted_text) == NULL)
-        fail_msg("'%s' does not say '%s'", error.text, wanted_text);
+    expect_ok(thr_index_open(context, DIR_A, &index, &err));
+    expect_error(thr_index_verify(index, &err), THR_ECORRUPT, NULL);
+    if (strstr(err.text, wanted_text) == NULL)
+        fail_msg("'%s' does not say '%s'", err.text, wanted_text);
     thr_index_free(index);
 }
 
@@ -53,12 +51,12 @@ static changed take(uint32_t segment, uint32_t kind) {
     thr_manifest manifest;
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     join_path(c.path, DIR_A, "MANIFEST");
-    expect_ok(thr_index_manifest_read(context, c.path, &manifest, NULL, NULL, &error));
+    expect_ok(thr_index_manifest_read(context, c.path, &manifest, NULL, NULL, &err));
     thr_index_segment_name_print(manifest.segments[segment].number, manifest.segments[segment].build, name);
     thr_index_manifest_free(context, &manifest);
     thr_context_free(context);
     join_path(c.path, DIR_A, name);
-    c.bytes = test_read_file(c.path, &c.size);
+    c.bytes = test_bytes_of(c.path, &c.size);
     memcpy(&header, c.bytes, sizeof header);
     for (uint32_t i = 0; i < header.n_sections; i++) {
         thr_section section;
@@ -90,11 +88,10 @@ static void change(thr_context *context, uint32_t kind, size_t at, const void *n
     expect_found(context, wanted_text);
     memcpy(c.section + at, was, size);
     put_back(context, &c);
-    free(c.bytes);
     expect_sound(context);
 }
 
-static void an_id_in_two_segments_is_found(void **state) {
+TEST(an_id_in_two_segments_is_found) {
     thr_index_build_options options = build_options(THR_METRIC_COSINE, THR_DTYPE_F32, 3);
     uint64_t ids[N];
     for (uint64_t i = 0; i < N; i++)
@@ -124,14 +121,12 @@ static void an_id_in_two_segments_is_found(void **state) {
             memcpy(c.section + items[place] * sizeof was, &was, sizeof was);
         }
         put_back(*state, &c);
-        free(c.bytes);
-        free(order.bytes);
     }
     expect_sound(*state);
 }
 
 /* Items that are added get ids from there on. */
-static void a_next_id_that_an_item_has_is_found(void **state) {
+TEST(a_next_id_that_an_item_has_is_found) {
     thr_index_build_options options = build_options(THR_METRIC_COSINE, THR_DTYPE_F32, 3);
     uint64_t ids[N];
     const uint64_t gone = 500;
@@ -145,17 +140,17 @@ static void a_next_id_that_an_item_has_is_found(void **state) {
     build(*state, &options);
     join_path(path, DIR_A, "MANIFEST");
     for (int mended = 0; mended < 2; mended++) {
-        expect_ok(thr_index_remove(*state, DIR_A, &gone, 1, NULL, &error));
-        expect_ok(thr_index_manifest_read(*state, path, &manifest, NULL, NULL, &error));
+        expect_ok(thr_index_remove(*state, DIR_A, &gone, 1, NULL, &err));
+        expect_ok(thr_index_manifest_read(*state, path, &manifest, NULL, NULL, &err));
         assert_int_equal(manifest.next_id, 501);
         manifest.next_id = mended == 0 ? 500 : 501; /* the removed item counts, too */
-        expect_ok(thr_index_manifest_print(*state, &manifest, &text, &size, &error));
+        expect_ok(thr_index_manifest_print(*state, &manifest, &text, &size, &err));
         test_write_file(path, text, size);
         if (mended == 0)
             expect_found(*state, "has the id 500, but the MANIFEST's 'next' is 500");
         manifest.next_id = 501;
         thr_release(*state, text);
-        expect_ok(thr_index_manifest_print(*state, &manifest, &text, &size, &error));
+        expect_ok(thr_index_manifest_print(*state, &manifest, &text, &size, &err));
         test_write_file(path, text, size);
         thr_release(*state, text);
         thr_index_manifest_free(*state, &manifest);
@@ -164,7 +159,7 @@ static void a_next_id_that_an_item_has_is_found(void **state) {
 }
 
 /* They are not in the segments. */
-static void a_rotation_or_ranges_of_other_codes_are_found(void **state) {
+TEST(a_rotation_or_ranges_of_other_codes_are_found) {
     char path[PATH_ROOM], *text;
     size_t size;
     join_path(path, DIR_A, "MANIFEST");
@@ -177,18 +172,17 @@ static void a_rotation_or_ranges_of_other_codes_are_found(void **state) {
         build(*state, &options);
         expect_sound(*state);
         for (int which = 0; which < 2; which++) {
-            expect_ok(thr_index_manifest_read(*state, path, &manifest, NULL, NULL, &error));
-            uint8_t *before = test_read_file(path, &size);
+            expect_ok(thr_index_manifest_read(*state, path, &manifest, NULL, NULL, &err));
+            uint8_t *before = test_bytes_of(path, &size);
             const size_t n_before = size;
             if (which == 0)
                 manifest.quantiser.rotation_seed = how % 4 == 0 ? 0 : manifest.quantiser.rotation_seed + 1;
             else
                 manifest.quantiser.ranges[2] *= 4;
-            expect_ok(thr_index_manifest_print(*state, &manifest, &text, &size, &error));
+            expect_ok(thr_index_manifest_print(*state, &manifest, &text, &size, &err));
             test_write_file(path, text, size);
             expect_found(*state, "with the MANIFEST's rotation and ranges");
             test_write_file(path, before, n_before);
-            free(before);
             thr_release(*state, text);
             thr_index_manifest_free(*state, &manifest);
         }
@@ -196,7 +190,7 @@ static void a_rotation_or_ranges_of_other_codes_are_found(void **state) {
     }
 }
 
-static void inverse_norms_that_are_not_the_vectors_are_found(void **state) {
+TEST(inverse_norms_that_are_not_the_vectors_are_found) {
     static const thr_dtype keeps[] = {THR_DTYPE_F32, THR_DTYPE_F16, THR_DTYPE_I8};
     for (size_t k = 0; k < 3; k++) {
         const thr_index_build_options options = build_options(THR_METRIC_COSINE, keeps[k], 3);
@@ -205,17 +199,16 @@ static void inverse_norms_that_are_not_the_vectors_are_found(void **state) {
         changed c = take(0, THR_SECTION_INVERSE_NORMS);
         float norm;
         memcpy(&norm, c.section + 7 * sizeof norm, sizeof norm);
-        free(c.bytes);
         const float wrong[] = {-norm, 0, INFINITY, NAN, 2 * norm, 1.00001f * norm, 0.99999f * norm};
         /* Only float32 vectors have the length by themselves: that of the others is stored here alone. */
-        const size_t n = keeps[k] == THR_DTYPE_F32 ? sizeof wrong / sizeof wrong[0] : 3;
+        const size_t n = keeps[k] == THR_DTYPE_F32 ? COUNT_OF(wrong) : 3;
         for (size_t i = 0; i < n; i++)
             change(*state, THR_SECTION_INVERSE_NORMS, 7 * sizeof norm, &wrong[i], sizeof norm,
                    "section inverse norms: that of item 7 is ");
     }
 }
 
-static void vectors_that_are_not_finite_are_found(void **state) {
+TEST(vectors_that_are_not_finite_are_found) {
     static const thr_metric metrics[] = {THR_METRIC_COSINE, THR_METRIC_IP, THR_METRIC_L2};
     const float nan = NAN, infinity = -INFINITY, longest = 0x1p125F;
     const uint16_t half_nan = 0x7e00, half_infinity = 0x7c00;
@@ -237,7 +230,7 @@ static void vectors_that_are_not_finite_are_found(void **state) {
     }
 }
 
-static void factors_that_are_no_numbers_are_found(void **state) {
+TEST(factors_that_are_no_numbers_are_found) {
     const float wrong[] = {NAN, INFINITY, -1};
     const uint16_t halves[] = {0x7fc0, 0x7f80, 0xbf80}; /* bfloat16 */
     thr_index_build_options options = build_options(THR_METRIC_L2, THR_DTYPE_NONE, 3);
@@ -260,7 +253,7 @@ static void factors_that_are_no_numbers_are_found(void **state) {
 }
 
 /* The first plane of every dimension of an item. */
-static void codes_that_are_not_the_vectors_are_found(void **state) {
+TEST(codes_that_are_not_the_vectors_are_found) {
     enum { ITEM = 77 };
     const uint32_t bits = 3, lead = 2, rows = (DIMS + 7) / 8;
     for (int how = 0; how < 9; how++) {
@@ -276,13 +269,12 @@ static void codes_that_are_not_the_vectors_are_found(void **state) {
             const size_t at =
                 ITEM / THR_BLOCK_ITEMS * block + d / 8 * planes * THR_BLOCK_ITEMS + ITEM % THR_BLOCK_ITEMS;
             const uint8_t byte = c.section[at] ^ (uint8_t)(1 << d % 8);
-            free(c.bytes);
             change(*state, THR_SECTION_CODES, at, &byte, 1, "section ");
         }
     }
 }
 
-static void numbers_that_are_not_the_vectors_are_found(void **state) {
+TEST(numbers_that_are_not_the_vectors_are_found) {
     thr_index_build_options options = build_options(THR_METRIC_L2, THR_DTYPE_F32, 3);
     options.lead_bits = 3;
     build(*state, &options);
@@ -291,9 +283,8 @@ static void numbers_that_are_not_the_vectors_are_found(void **state) {
         changed c = take(0, kind);
         float number;
         memcpy(&number, c.section + 5 * sizeof number, sizeof number);
-        free(c.bytes);
         const float wrong[] = {0.9999f * number, 1.0001f * number, 0};
-        for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
+        for (size_t i = 0; i < COUNT_OF(wrong); i++)
             change(*state, kind, 5 * sizeof number, &wrong[i], sizeof number,
                    part == 0 ? "the factor of item 5 is not that" : "the offset of item 5 is not that");
     }
@@ -306,7 +297,7 @@ static void numbers_that_are_not_the_vectors_are_found(void **state) {
 }
 
 /* Certificates rely on the bounds of errors: one that is too small is found where codes prove it. */
-static void bounds_that_items_exceed_are_found(void **state) {
+TEST(bounds_that_items_exceed_are_found) {
     char path[PATH_ROOM], *text;
     size_t size;
     const float none[2] = {0, 0};
@@ -320,9 +311,9 @@ static void bounds_that_items_exceed_are_found(void **state) {
         build(*state, &options);
         for (int which = 0; which < 2; which++) {
             thr_manifest manifest;
-            expect_ok(thr_index_manifest_read(*state, path, &manifest, NULL, NULL, &error));
+            expect_ok(thr_index_manifest_read(*state, path, &manifest, NULL, NULL, &err));
             *(which == 0 ? &manifest.errors.lead_error : &manifest.errors.full_error) *= 0.99f;
-            expect_ok(thr_index_manifest_print(*state, &manifest, &text, &size, &error));
+            expect_ok(thr_index_manifest_print(*state, &manifest, &text, &size, &err));
             test_write_file(path, text, size);
             thr_release(*state, text);
             thr_index_manifest_free(*state, &manifest);
@@ -333,7 +324,7 @@ static void bounds_that_items_exceed_are_found(void **state) {
 }
 
 /* Answers are certified by the manifest's lengths of codes, so a code that is longer makes wrong promises. */
-static void codes_longer_than_the_manifest_has_them_are_found(void **state) {
+TEST(codes_longer_than_the_manifest_has_them_are_found) {
     thr_index_build_options options = build_options(THR_METRIC_COSINE, THR_DTYPE_F32, 3);
     options.lead_bits = 1;
     build(*state, &options);
@@ -346,7 +337,7 @@ static void codes_longer_than_the_manifest_has_them_are_found(void **state) {
 }
 
 /* What a search finds by features would be called something else than what it finds by vectors. */
-static void features_of_other_items_are_found(void **state) {
+TEST(features_of_other_items_are_found) {
     for (int names = 0; names < 2; names++) {
         thr_index_build_options options = build_options(THR_METRIC_COSINE, THR_DTYPE_F32, 3);
         char path[PATH_ROOM];
@@ -364,7 +355,7 @@ static void features_of_other_items_are_found(void **state) {
         build(*state, &options);
         expect_sound(*state);
         assert_int_equal(count_files(DIR_A, ".hits", path), 1);
-        uint8_t *bytes = test_read_file(path, &size);
+        uint8_t *bytes = test_bytes_of(path, &size);
         const uint64_t was = 1199, is = 1200; /* the last, so that they still ascend */
         for (size_t i = 0; i + 8 <= size; i++) {
             if (names != 0 && memcmp(bytes + i, "item1199", 8) == 0)
@@ -373,7 +364,6 @@ static void features_of_other_items_are_found(void **state) {
                 memcpy(bytes + i, &is, sizeof is);
         }
         test_write_file(path, bytes, size);
-        free(bytes);
         reseal_index(*state, DIR_A);
         expect_found(*state, "item 199 has another id or name in index-verify/features-");
     }
@@ -381,19 +371,4 @@ static void features_of_other_items_are_found(void **state) {
     (void)unlink("verify-names.txt");
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_id_in_two_segments_is_found),
-        cmocka_unit_test(a_next_id_that_an_item_has_is_found),
-        cmocka_unit_test(a_rotation_or_ranges_of_other_codes_are_found),
-        cmocka_unit_test(inverse_norms_that_are_not_the_vectors_are_found),
-        cmocka_unit_test(vectors_that_are_not_finite_are_found),
-        cmocka_unit_test(factors_that_are_no_numbers_are_found),
-        cmocka_unit_test(codes_that_are_not_the_vectors_are_found),
-        cmocka_unit_test(numbers_that_are_not_the_vectors_are_found),
-        cmocka_unit_test(bounds_that_items_exceed_are_found),
-        cmocka_unit_test(codes_longer_than_the_manifest_has_them_are_found),
-        cmocka_unit_test(features_of_other_items_are_found),
-    };
-    return test_run_in_directory(tests, 1, DIR_A);
-}
+TEST_IN_CONTEXT(1, DIR_A)

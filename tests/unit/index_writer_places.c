@@ -8,10 +8,7 @@
 #include "index/build/directory.h"
 
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 static const char DIR_A[] = "index-writer-places", MOVED[] = "index-writer-places-moved",
                   OTHER[] = "index-writer-places-other";
@@ -19,7 +16,7 @@ static const float ROWS[JOURNAL * DIMS] = {1};
 
 static thr_status add(thr_index_writer *writer, uint64_t n) {
     const thr_matrix rows = thr_matrix_f32(ROWS, n, DIMS);
-    return thr_index_writer_add(writer, &rows, NULL, NULL, NULL, &error);
+    return thr_index_writer_add(writer, &rows, NULL, NULL, NULL, &err);
 }
 
 /* An empty index, and a writer that has added an item. */
@@ -34,39 +31,38 @@ static thr_index_writer *begin(thr_context *context) {
 
 static void expect_items(thr_context *context, const char *dir, uint64_t n) {
     thr_index *index = NULL;
-    expect_ok(thr_index_open(context, dir, &index, &error));
+    expect_ok(thr_index_open(context, dir, &index, &err));
     assert_int_equal(thr_index_get_info(index).n_items, n);
-    expect_ok(thr_index_verify(index, &error));
+    expect_ok(thr_index_verify(index, &err));
     thr_index_free(index);
 }
 
 static void copy_file(const char *from, const char *to) {
     size_t size;
-    uint8_t *bytes = test_read_file(from, &size);
+    uint8_t *bytes = test_bytes_of(from, &size);
     test_write_file(to, bytes, size);
-    free(bytes);
 }
 
 /* ------------------------------------------------------------------------------------------------ directories */
 
-static void a_writer_whose_directory_was_moved_leaves_another_one_alone(void **state) {
+TEST(a_writer_whose_directory_was_moved_leaves_another_one_alone) {
     thr_index_writer *writer = begin(*state);
     assert_int_equal(rename(DIR_A, MOVED), 0);
-    expect_status(add(writer, 1), THR_ECHANGED);
-    expect_status(add(writer, JOURNAL), THR_ECHANGED);
+    expect_error(add(writer, 1), THR_ECHANGED, NULL);
+    expect_error(add(writer, JOURNAL), THR_ECHANGED, NULL);
     create_empty(*state, DIR_A, THR_METRIC_COSINE, THR_DTYPE_F32, false);
-    expect_status(add(writer, 1), THR_ECHANGED);
-    expect_status(add(writer, JOURNAL), THR_ECHANGED);
-    expect_status(thr_index_writer_compact(writer, NULL, &error), THR_ECHANGED);
+    expect_error(add(writer, 1), THR_ECHANGED, NULL);
+    expect_error(add(writer, JOURNAL), THR_ECHANGED, NULL);
+    expect_error(thr_index_writer_compact(writer, NULL, &err), THR_ECHANGED, NULL);
     thr_index_writer_free(writer);
     expect_items(*state, DIR_A, 0);
     expect_items(*state, MOVED, 1);
 }
 
-static void a_writer_goes_on_when_its_directory_is_back(void **state) {
+TEST(a_writer_goes_on_when_its_directory_is_back) {
     thr_index_writer *writer = begin(*state);
     assert_int_equal(rename(DIR_A, MOVED), 0);
-    expect_status(add(writer, 1), THR_ECHANGED);
+    expect_error(add(writer, 1), THR_ECHANGED, NULL);
     assert_int_equal(rename(MOVED, DIR_A), 0);
     expect_ok(add(writer, 1));
     thr_index_writer_free(writer);
@@ -74,15 +70,15 @@ static void a_writer_goes_on_when_its_directory_is_back(void **state) {
 }
 
 /* Whether or not another index is made in its place. */
-static void nothing_is_acknowledged_in_a_deleted_directory(void **state) {
+TEST(nothing_is_acknowledged_in_a_deleted_directory) {
     for (int again = 0; again < 2; again++)
         for (uint64_t n = 1; n <= JOURNAL; n += JOURNAL - 1) {
             thr_index_writer *writer = begin(*state);
             test_remove_directory(DIR_A);
             if (again != 0)
                 create_empty(*state, DIR_A, THR_METRIC_COSINE, THR_DTYPE_F32, false);
-            expect_status(add(writer, n), THR_ECHANGED);
-            expect_status(thr_index_writer_flush(writer, &error), THR_ECHANGED);
+            expect_error(add(writer, n), THR_ECHANGED, NULL);
+            expect_error(thr_index_writer_flush(writer, &err), THR_ECHANGED, NULL);
             thr_index_writer_free(writer);
             if (again != 0)
                 expect_items(*state, DIR_A, 0);
@@ -91,32 +87,32 @@ static void nothing_is_acknowledged_in_a_deleted_directory(void **state) {
 
 /* ------------------------------------------------------------------------------------------------ files */
 
-static void nothing_is_acknowledged_in_a_deleted_journal(void **state) {
+TEST(nothing_is_acknowledged_in_a_deleted_journal) {
     char path[PATH_ROOM];
     for (int cut = 0; cut < 2; cut++) {
         thr_index_writer *writer = begin(*state);
         assert_int_equal(count_files(DIR_A, ".log", path), 1);
         assert_int_equal(cut != 0 ? truncate(path, 64) : unlink(path), 0);
-        expect_status(add(writer, 1), THR_ECHANGED);
-        assert_non_null(strstr(error.text, cut != 0 ? "has cut" : "has deleted"));
+        expect_error(add(writer, 1), THR_ECHANGED, NULL);
+        assert_non_null(strstr(err.text, cut != 0 ? "has cut" : "has deleted"));
         thr_index_writer_free(writer);
     }
 }
 
-static void nothing_is_acknowledged_beside_another_manifest(void **state) {
+TEST(nothing_is_acknowledged_beside_another_manifest) {
     char ours[PATH_ROOM], theirs[PATH_ROOM];
     thr_index_writer *writer = begin(*state);
     create_empty(*state, OTHER, THR_METRIC_L2, THR_DTYPE_F32, false);
     join_path(ours, DIR_A, "MANIFEST");
     join_path(theirs, OTHER, "MANIFEST");
     copy_file(theirs, ours);
-    expect_status(add(writer, 1), THR_ECHANGED);
-    assert_non_null(strstr(error.text, "replaced the MANIFEST"));
+    expect_error(add(writer, 1), THR_ECHANGED, NULL);
+    assert_non_null(strstr(err.text, "replaced the MANIFEST"));
     thr_index_writer_free(writer);
 }
 
 /* After a flush, which closes the index, and after a refusal, which closes it, too. */
-static void a_writer_never_goes_on_from_an_older_state(void **state) {
+TEST(a_writer_never_goes_on_from_an_older_state) {
     char manifest[PATH_ROOM], older[PATH_ROOM];
     join_path(manifest, DIR_A, "MANIFEST");
     join_path(older, OTHER, "MANIFEST");
@@ -127,7 +123,7 @@ static void a_writer_never_goes_on_from_an_older_state(void **state) {
             copy_file(manifest, older);
             expect_ok(add(writer, JOURNAL));
             if (flushed != 0)
-                expect_ok(thr_index_writer_flush(writer, &error));
+                expect_ok(thr_index_writer_flush(writer, &err));
             copy_file(older, manifest);
             for (int i = 0; i < 2; i++)
                 assert_true(add(writer, n) != THR_OK); /* the older state may name a file that is gone */
@@ -135,7 +131,7 @@ static void a_writer_never_goes_on_from_an_older_state(void **state) {
         }
 }
 
-static void a_touched_manifest_is_the_same(void **state) {
+TEST(a_touched_manifest_is_the_same) {
     char path[PATH_ROOM];
     thr_index_writer *writer = begin(*state);
     join_path(path, DIR_A, "MANIFEST");
@@ -168,15 +164,15 @@ static uint64_t delete_meanwhile(void *user, uint64_t first, uint64_t max_rows, 
     return n;
 }
 
-static void a_commit_names_no_file_that_was_deleted(void **state) {
+TEST(a_commit_names_no_file_that_was_deleted) {
     const thr_matrix rows = thr_matrix_f32(ROWS, JOURNAL, DIMS);
     thr_index_build_options options = build_options(THR_METRIC_COSINE, THR_DTYPE_F32, 3);
     deleting d = {.ending = ".seg"};
     thr_reader *reader = NULL;
     test_remove_directory(DIR_A);
-    expect_ok(build_matrix(*state, DIR_A, &rows, &options, &error));
-    expect_ok(thr_reader_from_function(*state, 100, DIMS, delete_meanwhile, &d, &reader, &error));
-    expect_status(thr_index_add(*state, DIR_A, reader, NULL, NULL, &error), THR_ECHANGED);
+    expect_ok(build_matrix(*state, DIR_A, &rows, &options, &err));
+    expect_ok(thr_reader_from_function(*state, 100, DIMS, delete_meanwhile, &d, &reader, &err));
+    expect_error(thr_index_add(*state, DIR_A, reader, NULL, NULL, &err), THR_ECHANGED, NULL);
     thr_reader_free(reader);
 }
 
@@ -196,11 +192,11 @@ static bool write_again(void *user, const char *what, uint64_t done, uint64_t to
         return true;
     r->n_calls++;
     r->n_busy += add(r->writer, 1) == THR_EBUSY;
-    r->n_busy += thr_index_writer_flush(r->writer, &error) == THR_EBUSY;
+    r->n_busy += thr_index_writer_flush(r->writer, &err) == THR_EBUSY;
     return true;
 }
 
-static void a_callback_of_a_write_cannot_write(void **state) {
+TEST(a_callback_of_a_write_cannot_write) {
     reentry r = {.n_calls = 0};
     thr_context_options options;
     thr_context *context = NULL;
@@ -208,14 +204,14 @@ static void a_callback_of_a_write_cannot_write(void **state) {
     thr_context_options_init(&options);
     options.progress = write_again;
     options.progress_user = &r;
-    expect_ok(thr_context_create(&options, &context, &error));
+    expect_ok(thr_context_create(&options, &context, &err));
     thr_index_writer *writer = begin(context);
     r.writer = writer;
     for (int i = 0; i < 6; i++) {
         expect_ok(add(writer, JOURNAL / 4));
         expect_ok(add(writer, JOURNAL)); /* a segment */
     }
-    expect_ok(thr_index_writer_recode(writer, NULL, &error));
+    expect_ok(thr_index_writer_recode(writer, NULL, &err));
     r.writer = NULL;
     thr_index_writer_free(writer);
     thr_context_free(context);
@@ -223,30 +219,4 @@ static void a_callback_of_a_write_cannot_write(void **state) {
     assert_int_equal(r.n_busy, 2 * r.n_calls);
 }
 
-static int setup(void **state) {
-    *state = test_context(2, THR_ISA_BEST, NULL);
-    return 0;
-}
-
-static int teardown(void **state) {
-    thr_context_free(*state);
-    test_remove_directory(DIR_A);
-    test_remove_directory(MOVED);
-    test_remove_directory(OTHER);
-    return 0;
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_writer_whose_directory_was_moved_leaves_another_one_alone),
-        cmocka_unit_test(a_writer_goes_on_when_its_directory_is_back),
-        cmocka_unit_test(nothing_is_acknowledged_in_a_deleted_directory),
-        cmocka_unit_test(nothing_is_acknowledged_in_a_deleted_journal),
-        cmocka_unit_test(nothing_is_acknowledged_beside_another_manifest),
-        cmocka_unit_test(a_writer_never_goes_on_from_an_older_state),
-        cmocka_unit_test(a_touched_manifest_is_the_same),
-        cmocka_unit_test(a_commit_names_no_file_that_was_deleted),
-        cmocka_unit_test(a_callback_of_a_write_cannot_write),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
-}
+TEST_IN_CONTEXT(2, NULL)

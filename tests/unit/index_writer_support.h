@@ -4,7 +4,6 @@
 
 #include "index_support.h"
 
-static thr_error error;
 enum { DIMS = 12, JOURNAL = 64 };
 
 /* An empty index of DIMS dimensions, in place of another one in dir. */
@@ -16,7 +15,7 @@ static inline void create_empty(thr_context *context, const char *dir, thr_metri
     options.keep = keep;
     options.names = names;
     test_remove_directory(dir);
-    expect_ok(thr_index_create(context, dir, &options, &error));
+    expect_ok(thr_index_create(context, dir, &options, &err));
 }
 
 static inline thr_index_writer *open_writer(thr_context *context, const char *dir, uint32_t journal_rows) {
@@ -24,6 +23,6 @@ static inline thr_index_writer *open_writer(thr_context *context, const char *di
     thr_index_writer *writer = NULL;
     thr_index_writer_options_init(&options);
     options.journal_rows = journal_rows;
-    expect_ok(thr_index_writer_open(context, dir, &options, &writer, &error));
+    expect_ok(thr_index_writer_open(context, dir, &options, &writer, &err));
     return writer;
 }

@@ -82,8 +82,8 @@ static uint64_t read_window(const thr_lists *lists, uint32_t f, uint32_t number,
 
 /* seen[i * n_features + f]: whether an entry has feature f of item i. */
 static uint8_t *read_all(const thr_lists *lists, const hits_catalogue *c) {
-    uint8_t *seen = test_array(c->items.n_items * c->n_features + 1, 1);
-    window *w = test_array(1, sizeof *w);
+    uint8_t *seen = test_new(c->items.n_items * c->n_features + 1, 1);
+    window *w = test_new(1, sizeof *w);
     for (uint32_t f = 0; f < lists->n_features; f++) {
         const uint32_t kind = thr_lists_feature(lists, f) / HITS_STEP;
         uint32_t only;
@@ -105,7 +105,6 @@ static uint8_t *read_all(const thr_lists *lists, const hits_catalogue *c) {
     }
     assert_null(thr_lists_check_bounds(lists));
     assert_null(thr_lists_check_contents(lists));
-    free(w);
     return seen;
 }
 
@@ -113,51 +112,45 @@ static const struct {
     uint64_t n_items;
     uint32_t n_features;
 } SHAPES[] = {{1, 1}, {255, 9}, {256, 16}, {257, 8}, {3000, 40}, {140000, 18}};
-enum { N_SHAPES = sizeof SHAPES / sizeof *SHAPES };
+enum { N_SHAPES = COUNT_OF(SHAPES) };
 
-static void lists_hold_what_items_have_in_the_right_form(void **state) {
+TEST(lists_hold_what_items_have_in_the_right_form) {
     uint64_t rng = test_seed();
     for (size_t s = 0; s < N_SHAPES; s++) {
         hits_catalogue c = hits_draw(SHAPES[s].n_items, SHAPES[s].n_features, &rng);
         thr_built_lists built = {0};
-        thr_error err;
-        assert_ok(thr_lists_build(*state, &c.items, NULL, &built, &err), &err);
+        expect_ok(thr_lists_build(*state, &c.items, NULL, &built, &err));
         assert_int_equal(built.lists.n_items, c.items.n_items);
         assert_int_equal(built.lists.n_postings, c.n_postings);
         assert_int_equal(built.n_repeated, c.n_repeated);
         uint8_t *seen = read_all(&built.lists, &c);
         assert_memory_equal(seen, c.has, c.items.n_items * c.n_features);
-        free(seen);
         thr_lists_built_free(*state, &built);
-        hits_free(&c);
     }
 }
 
-static void the_same_bytes_with_any_number_of_threads(void **state) {
+TEST(the_same_bytes_with_any_number_of_threads) {
     uint64_t rng = test_seed() + 1;
     hits_catalogue c = hits_draw(90000, 24, &rng);
     thr_built_lists first = {0};
-    thr_error err;
-    assert_ok(thr_lists_build(*state, &c.items, NULL, &first, &err), &err);
+    expect_ok(thr_lists_build(*state, &c.items, NULL, &first, &err));
     for (uint32_t threads = 1; threads <= 7; threads += 2) {
         thr_context *context = test_context(threads, THR_ISA_BEST, NULL);
         thr_built_lists again = {0};
-        assert_ok(thr_lists_build(context, &c.items, NULL, &again, &err), &err);
+        expect_ok(thr_lists_build(context, &c.items, NULL, &again, &err));
         assert_int_equal(thr_lists_bytes(&again.lists), thr_lists_bytes(&first.lists));
         assert_memory_equal(again.memory, first.memory, thr_lists_bytes(&first.lists));
         thr_lists_built_free(context, &again);
         thr_context_free(context);
     }
     thr_lists_built_free(*state, &first);
-    hits_free(&c);
 }
 
-static void features_are_found_by_number(void **state) {
+TEST(features_are_found_by_number) {
     uint64_t rng = test_seed() + 2;
     hits_catalogue c = hits_draw(2000, 8, &rng);
     thr_built_lists built = {0};
-    thr_error err;
-    assert_ok(thr_lists_build(*state, &c.items, NULL, &built, &err), &err);
+    expect_ok(thr_lists_build(*state, &c.items, NULL, &built, &err));
     const thr_lists *lists = &built.lists;
     for (uint32_t feature = 0; feature < 8 * HITS_STEP + 5; feature++) {
         const uint32_t f = thr_lists_find(lists, feature);
@@ -168,18 +161,16 @@ static void features_are_found_by_number(void **state) {
     }
     assert_int_equal(thr_lists_find(lists, UINT32_MAX), lists->n_features);
     thr_lists_built_free(*state, &built);
-    hits_free(&c);
 }
 
 /* Numbers that leave nothing out need not be there; one item alone, however often it was given, is no list. */
-static void redundant_arrays_are_left_out(void **state) {
+TEST(redundant_arrays_are_left_out) {
     static const uint64_t offsets[] = {0, 3, 4, 8};
     static const uint32_t features[] = {1, 0, 2, 1, 3, 0, 3, 3};
     const thr_item_features items = {offsets, features, 3};
     thr_built_lists built = {0};
-    thr_error err;
     uint32_t item;
-    assert_ok(thr_lists_build(*state, &items, NULL, &built, &err), &err);
+    expect_ok(thr_lists_build(*state, &items, NULL, &built, &err));
     const thr_lists *lists = &built.lists;
     assert_null(lists->features);
     assert_true(lists->n_features == 4 && lists->n_lists == 2 && lists->n_postings == 6 && built.n_repeated == 2);
@@ -194,16 +185,15 @@ static void redundant_arrays_are_left_out(void **state) {
     thr_lists_built_free(*state, &built);
 }
 
-static void items_of_a_filter_are_counted(void **state) {
+TEST(items_of_a_filter_are_counted) {
     enum { ITEMS = 150000, KINDS = 9 };
     uint64_t rng = test_seed() + 4;
     hits_catalogue c = hits_draw(ITEMS, KINDS, &rng);
     thr_built_lists built = {0};
-    thr_error err;
-    assert_ok(thr_lists_build(*state, &c.items, NULL, &built, &err), &err);
+    expect_ok(thr_lists_build(*state, &c.items, NULL, &built, &err));
     const thr_lists *lists = &built.lists;
     assert_int_equal(thr_lists_n_words(lists), 3 * 1024);
-    uint64_t *filter = test_array(thr_lists_n_words(lists), sizeof *filter);
+    uint64_t *filter = test_new(thr_lists_n_words(lists), sizeof *filter);
     for (uint64_t i = 0; i < ITEMS; i++)
         filter[i / 64] |= (uint64_t)(i > 20000 && thr_rng_below(&rng, 5) == 0) << i % 64;
     for (uint32_t f = 0; f < lists->n_features; f++) {
@@ -216,43 +206,38 @@ static void items_of_a_filter_are_counted(void **state) {
         assert_true(some <= n && (some > 0) == (n > 0));
     }
     thr_lists_built_free(*state, &built);
-    hits_free(&c);
-    free(filter);
 }
 
-static void items_without_features_are_items(void **state) {
+TEST(items_without_features_are_items) {
     static const uint64_t offsets[1001] = {0};
     const thr_item_features items = {offsets, NULL, 1000};
     thr_built_lists built = {0};
-    thr_error err;
-    assert_ok(thr_lists_build(*state, &items, NULL, &built, &err), &err);
+    expect_ok(thr_lists_build(*state, &items, NULL, &built, &err));
     assert_int_equal(built.lists.n_items, 1000);
     assert_int_equal(built.lists.n_features, 0);
     assert_int_equal(thr_lists_find(&built.lists, 0), 0);
     thr_lists_built_free(*state, &built);
 }
 
-static void what_cannot_be_built_is_refused(void **state) {
+TEST(what_cannot_be_built_is_refused) {
     uint64_t offsets[] = {0, 2, 1};
     uint32_t features[] = {1, THR_HITS_MAX_FEATURE};
     thr_item_features items = {offsets, features, 0};
     thr_built_lists built = {0};
-    thr_error err;
-    assert_error(thr_lists_build(*state, &items, NULL, &built, &err), THR_EDIM, &err, "0 items");
+    expect_error(thr_lists_build(*state, &items, NULL, &built, &err), THR_EDIM, "0 items");
     items.n_items = THR_HITS_MAX_ITEMS + 1ull;
-    assert_error(thr_lists_build(*state, &items, NULL, &built, &err), THR_EDIM, &err, "16777217 items");
+    expect_error(thr_lists_build(*state, &items, NULL, &built, &err), THR_EDIM, "16777217 items");
     items.n_items = 2;
-    assert_error(thr_lists_build(*state, &items, NULL, &built, &err), THR_EINVAL, &err, "item 1 end before");
+    expect_error(thr_lists_build(*state, &items, NULL, &built, &err), THR_EINVAL, "item 1 end before");
     offsets[2] = 2;
     features[1]++;
-    assert_error(thr_lists_build(*state, &items, NULL, &built, &err), THR_ERANGE, &err, "row 0 has feature 268435456");
+    expect_error(thr_lists_build(*state, &items, NULL, &built, &err), THR_ERANGE, "row 0 has feature 268435456");
     offsets[0] = 1;
-    assert_error(thr_lists_build(*state, &items, NULL, &built, &err), THR_EINVAL, &err, "item 0 begin at 1");
+    expect_error(thr_lists_build(*state, &items, NULL, &built, &err), THR_EINVAL, "item 0 begin at 1");
     assert_null(built.memory);
 }
 
-static void every_failing_allocation_is_enomem(void **state) {
-    (void)state;
+TEST(every_failing_allocation_is_enomem) {
     uint64_t rng = test_seed() + 3;
     hits_catalogue c = hits_draw(600, 16, &rng);
     test_memory memory = {0};
@@ -260,7 +245,6 @@ static void every_failing_allocation_is_enomem(void **state) {
     test_oom oom = test_oom_start(&memory);
     while (test_oom_next(&oom)) {
         thr_built_lists built = {0};
-        thr_error err;
         test_oom_arm(&oom);
         const thr_status status = thr_lists_build(context, &c.items, NULL, &built, &err);
         (void)test_oom_check(&oom, status, &err, "no memory for");
@@ -268,19 +252,6 @@ static void every_failing_allocation_is_enomem(void **state) {
     }
     assert_true(oom.n_failed > 2);
     thr_context_free(context);
-    hits_free(&c);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lists_hold_what_items_have_in_the_right_form),
-        cmocka_unit_test(the_same_bytes_with_any_number_of_threads),
-        cmocka_unit_test(features_are_found_by_number),
-        cmocka_unit_test(redundant_arrays_are_left_out),
-        cmocka_unit_test(items_of_a_filter_are_counted),
-        cmocka_unit_test(items_without_features_are_items),
-        cmocka_unit_test(what_cannot_be_built_is_refused),
-        cmocka_unit_test(every_failing_allocation_is_enomem),
-    };
-    return cmocka_run_group_tests(tests, hits_setup, hits_teardown);
-}
+TEST_IN_CONTEXT(3, NULL)

@@ -4,9 +4,6 @@
 
 #include "lists/add_up.h"
 
-#include <math.h>
-#include <string.h>
-
 static unsigned long long seed(void) {
     return (unsigned long long)test_seed();
 }
@@ -15,17 +12,15 @@ static unsigned long long seed(void) {
 static int32_t *add_up(thr_context *context, const thr_lists_query *query, uint32_t n_windows) {
     const thr_kernels *kernels = thr_kernels_get(n_windows % 2 == 0 ? THR_ISA_SCALAR : thr_kernel_isa_best());
     const uint32_t n = thr_lists_n_windows(query->lists);
-    int32_t *sums = test_array((size_t)n * THR_LISTS_WINDOW, sizeof *sums);
-    thr_lists_pass *pass = test_array(1, sizeof *pass);
-    thr_error err;
+    int32_t *sums = test_new((size_t)n * THR_LISTS_WINDOW, sizeof *sums);
+    thr_lists_pass *pass = test_new(1, sizeof *pass);
     for (uint32_t window = 0; window < n; window++) {
         if (window % n_windows == 0)
-            assert_ok(thr_lists_pass_start(context, pass, query, &err), &err);
+            expect_ok(thr_lists_pass_start(context, pass, query, &err));
         memcpy(sums + (size_t)window * THR_LISTS_WINDOW, thr_lists_pass_window(kernels, pass, window),
                sizeof pass->sums);
     }
     thr_lists_pass_free(context, pass);
-    free(pass);
     return sums;
 }
 
@@ -42,16 +37,15 @@ static const struct {
     uint64_t n_items;
     uint32_t n_features;
 } SHAPES[] = {{1, 1}, {255, 9}, {256, 16}, {3000, 40}, {140000, 17}};
-enum { N_SHAPES = sizeof SHAPES / sizeof *SHAPES };
+enum { N_SHAPES = COUNT_OF(SHAPES) };
 
-static void sums_are_the_naive_ones_to_half_a_unit_a_feature(void **state) {
+TEST(sums_are_the_naive_ones_to_half_a_unit_a_feature) {
     uint64_t rng = test_seed();
     for (size_t s = 0; s < N_SHAPES; s++) {
         hits_problem p = hits_make_problem(*state, SHAPES[s].n_items, SHAPES[s].n_features, &rng);
         thr_lists_query query = {0};
-        thr_error err;
         double total = 0;
-        assert_ok(thr_lists_query_make(*state, &p.built.lists, p.features, p.weights, p.n, &query, &err), &err);
+        expect_ok(thr_lists_query_make(*state, &p.built.lists, p.features, p.weights, p.n, &query, &err));
         for (size_t i = 0; i < p.n; i++)
             total += fabs((double)p.weights[i]);
         assert_true(query.unit <= ldexp(total, -29));
@@ -62,18 +56,16 @@ static void sums_are_the_naive_ones_to_half_a_unit_a_feature(void **state) {
             assert_case(fabs(sum - right) <= query.unit * (double)p.n * 0.51, "seed %llu: item %llu: %.12g, not %.12g",
                         seed(), (unsigned long long)i, sum, right);
         }
-        free(sums);
         thr_lists_query_free(*state, &query);
         hits_free_problem(*state, &p);
     }
 }
 
-static void windows_and_the_order_of_features_change_nothing(void **state) {
+TEST(windows_and_the_order_of_features_change_nothing) {
     uint64_t rng = test_seed() + 1;
     hits_problem p = hits_make_problem(*state, 200000, 33, &rng);
     thr_lists_query query = {0};
-    thr_error err;
-    assert_ok(thr_lists_query_make(*state, &p.built.lists, p.features, p.weights, p.n, &query, &err), &err);
+    expect_ok(thr_lists_query_make(*state, &p.built.lists, p.features, p.weights, p.n, &query, &err));
     int32_t *sums = add_up(*state, &query, 1);
     for (uint32_t window = 2; window < 7; window++) {
         for (size_t i = p.n - 1; i > 0; i--) {
@@ -85,92 +77,73 @@ static void windows_and_the_order_of_features_change_nothing(void **state) {
             p.features[j] = feature;
             p.weights[j] = weight;
         }
-        assert_ok(thr_lists_query_make(*state, &p.built.lists, p.features, p.weights, p.n, &query, &err), &err);
+        expect_ok(thr_lists_query_make(*state, &p.built.lists, p.features, p.weights, p.n, &query, &err));
         int32_t *again = add_up(*state, &query, window);
         assert_memory_equal(again, sums, 200000 * sizeof *sums);
-        free(again);
     }
-    free(sums);
     thr_lists_query_free(*state, &query);
     hits_free_problem(*state, &p);
 }
 
-static void without_weights_hits_are_counted(void **state) {
+TEST(without_weights_hits_are_counted) {
     uint64_t rng = test_seed() + 2;
     hits_problem p = hits_make_problem(*state, 3000, 12, &rng);
     thr_lists_query query = {0};
-    thr_error err;
-    free(p.weights);
     p.weights = NULL;
-    assert_ok(thr_lists_query_make(*state, &p.built.lists, p.features, NULL, p.n, &query, &err), &err);
+    expect_ok(thr_lists_query_make(*state, &p.built.lists, p.features, NULL, p.n, &query, &err));
     int32_t *sums = add_up(*state, &query, 2);
     for (uint64_t i = 0; i < 3000; i++)
         assert_true((double)sums[i] * query.unit == naive_sum(&p, i));
-    free(sums);
     thr_lists_query_free(*state, &query);
     hits_free_problem(*state, &p);
 }
 
 /* The largest and the smallest numbers there are, and all of them at once, fit the integers. */
-static void weights_of_any_size_fit(void **state) {
+TEST(weights_of_any_size_fit) {
     uint64_t rng = test_seed() + 3;
     static const float sizes[] = {3.4e38f, 1e-45f, 1.0f};
     hits_problem p = hits_make_problem(*state, 600, 24, &rng);
-    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+    for (size_t s = 0; s < COUNT_OF(sizes); s++) {
         thr_lists_query query = {0};
-        thr_error err;
         for (size_t i = 0; i < p.n; i++)
             p.weights[i] = sizes[s];
-        assert_ok(thr_lists_query_make(*state, &p.built.lists, p.features, p.weights, p.n, &query, &err), &err);
+        expect_ok(thr_lists_query_make(*state, &p.built.lists, p.features, p.weights, p.n, &query, &err));
         int32_t *sums = add_up(*state, &query, 3);
         for (uint64_t i = 0; i < 600; i++)
             assert_true(fabs((double)sums[i] * query.unit / naive_sum(&p, i) - 1) < 1e-6);
-        free(sums);
         thr_lists_query_free(*state, &query);
     }
     hits_free_problem(*state, &p);
 }
 
-static void a_query_of_nothing_adds_nothing(void **state) {
+TEST(a_query_of_nothing_adds_nothing) {
     uint64_t rng = test_seed() + 4;
     hits_problem p = hits_make_problem(*state, 300, 4, &rng);
     thr_lists_query query = {0};
-    thr_error err;
     const uint32_t features[] = {1, 0};
     const float zeros[] = {0, 0};
-    assert_ok(thr_lists_query_make(*state, &p.built.lists, features, zeros, 0, &query, &err), &err);
+    expect_ok(thr_lists_query_make(*state, &p.built.lists, features, zeros, 0, &query, &err));
     assert_true(thr_lists_query_n_terms(&query) == 0 && query.n_unknown == 0);
-    assert_ok(thr_lists_query_make(*state, &p.built.lists, features, zeros, 2, &query, &err), &err);
+    expect_ok(thr_lists_query_make(*state, &p.built.lists, features, zeros, 2, &query, &err));
     assert_true(thr_lists_query_n_terms(&query) == 0 && query.n_unknown == 1);
     thr_lists_query_free(*state, &query);
     hits_free_problem(*state, &p);
 }
 
-static void what_is_no_weight_is_refused(void **state) {
+TEST(what_is_no_weight_is_refused) {
     uint64_t rng = test_seed() + 5;
     hits_problem p = hits_make_problem(*state, 300, 4, &rng);
     thr_lists_query query = {0};
-    thr_error err;
     p.weights[2] = NAN;
-    assert_error(thr_lists_query_make(*state, &p.built.lists, p.features, p.weights, p.n, &query, &err), THR_ERANGE,
-                 &err, "feature 6 of a query weighs");
+    expect_error(thr_lists_query_make(*state, &p.built.lists, p.features, p.weights, p.n, &query, &err), THR_ERANGE,
+                 "feature 6 of a query weighs");
     p.weights[2] = -INFINITY;
-    assert_error(thr_lists_query_make(*state, &p.built.lists, p.features, p.weights, p.n, &query, &err), THR_ERANGE,
-                 &err, "weighs -inf");
-    assert_error(
+    expect_error(thr_lists_query_make(*state, &p.built.lists, p.features, p.weights, p.n, &query, &err), THR_ERANGE,
+                 "weighs -inf");
+    expect_error(
         thr_lists_query_make(*state, &p.built.lists, p.features, NULL, THR_HITS_MAX_FEATURES + 1, &query, &err),
-        THR_EINVAL, &err, "a query has 1048577 features");
+        THR_EINVAL, "a query has 1048577 features");
     hits_free_problem(*state, &p);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sums_are_the_naive_ones_to_half_a_unit_a_feature),
-        cmocka_unit_test(windows_and_the_order_of_features_change_nothing),
-        cmocka_unit_test(without_weights_hits_are_counted),
-        cmocka_unit_test(weights_of_any_size_fit),
-        cmocka_unit_test(a_query_of_nothing_adds_nothing),
-        cmocka_unit_test(what_is_no_weight_is_refused),
-    };
-    return cmocka_run_group_tests(tests, hits_setup, hits_teardown);
-}
+TEST_IN_CONTEXT(3, NULL)

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scan_certify.c - estimates never fall below their bounds, so an answer that is certified is the exact one. */
+#include "test.h"
+
 #include "naive.h"
 #include "scan/margins/bounds.h"
-
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 static const thr_metric METRICS[] = {THR_METRIC_COSINE, THR_METRIC_IP, THR_METRIC_L2};
 static const thr_dtype KEEPS[] = {THR_DTYPE_F32, THR_DTYPE_F16, THR_DTYPE_I8};
@@ -15,7 +12,7 @@ static const struct {
     uint32_t bits, lead;
 } CODES[] = {{1, 0}, {3, 0}, {8, 0}, {2, 1}, {3, 1}, {3, 2}, {5, 1}, {8, 1}, {8, 2}, {8, 4}};
 
-enum { N_CODES = sizeof CODES / sizeof *CODES };
+enum { N_CODES = COUNT_OF(CODES) };
 
 /* ------------------------------------------------------------------------------------------------ data */
 
@@ -30,7 +27,7 @@ typedef enum data_kind {
 } data_kind;
 
 static float *make_rows(uint64_t *rng, data_kind kind, uint32_t n, uint32_t n_dims) {
-    float *rows = test_array((size_t)n * n_dims, sizeof *rows);
+    float *rows = test_new((size_t)n * n_dims, sizeof *rows);
     test_gaussian(rng, rows, (size_t)n * n_dims);
     for (uint32_t i = 0; i < n; i++) {
         float *row = rows + (size_t)i * n_dims;
@@ -88,7 +85,6 @@ static void open_bench(bench *b, data_kind kind, uint32_t n_items, uint32_t n_di
 
 static void close_bench(bench *b) {
     test_target_free(&b->corpus);
-    free(b->rows);
 }
 
 /* ------------------------------------------------------------------------------------------------ bounds */
@@ -109,7 +105,6 @@ static void assert_bound(const bench *b, uint32_t query_bits, const char *what, 
 /* The bounds for each item's own exact score, where they are tightest. */
 static void check_bounds(bench *b, const float *vector, uint32_t query_bits, const char *what) {
     thr_scan *scan = NULL;
-    thr_error err;
     uint8_t certified = 0;
     thr_search_options options;
     test_query naive;
@@ -121,8 +116,8 @@ static void check_bounds(bench *b, const float *vector, uint32_t query_bits, con
     const thr_matrix matrix = thr_matrix_f32(vector, 1, b->shape.n_dims);
     const test_corpus *corpus = &b->corpus;
     const bool nested = test_is_nested(&b->shape);
-    assert_ok(thr_scan_create(b->context, &scan, &err), &err);
-    assert_ok(thr_scan_make_room(scan, &corpus->scan, 1, 1, 1, &err), &err);
+    expect_ok(thr_scan_create(b->context, &scan, &err));
+    expect_ok(thr_scan_make_room(scan, &corpus->scan, 1, 1, 1, &err));
     const thr_job job =
         thr_scan_job_make(b->context, &corpus->scan, &options, &(thr_answers){.k = 1, .certified = options.certified});
     thr_scan_query_prepare(&job, &matrix, 0, &scan->lanes[0], &query);
@@ -164,13 +159,12 @@ static size_t count_certified(const thr_answers *found, const thr_answers *exact
 static size_t check_answers(bench *b, const float *queries, size_t n_queries, uint64_t k, uint32_t query_bits,
                             const char *what) {
     const size_t places = n_queries * (size_t)k;
-    uint64_t *rows = test_array(places, sizeof *rows), *exact_rows = test_array(places, sizeof *rows);
-    float *scores = test_array(places, sizeof *scores), *exact_scores = test_array(places, sizeof *scores);
-    uint8_t *certified = test_array(n_queries, 1);
+    uint64_t *rows = test_new(places, sizeof *rows), *exact_rows = test_new(places, sizeof *rows);
+    float *scores = test_new(places, sizeof *scores), *exact_scores = test_new(places, sizeof *scores);
+    uint8_t *certified = test_new(n_queries, 1);
     const thr_matrix matrix = thr_matrix_f32(queries, n_queries, b->shape.n_dims);
     size_t n = 0;
     thr_scan *scan = NULL;
-    thr_error err;
     thr_search_options options;
     char shape[160];
     (void)snprintf(shape, sizeof shape, "%s: %u dims, %u bits, %u leading, %u query bits, %s, kept as %s", what,
@@ -180,32 +174,26 @@ static size_t check_answers(bench *b, const float *queries, size_t n_queries, ui
     options.recall = 0; /* the counts decide */
     options.query_bits = query_bits;
     options.exact = true;
-    assert_ok(thr_scan_create(b->context, &scan, &err), &err);
+    expect_ok(thr_scan_create(b->context, &scan, &err));
     const thr_answers exact = {.k = k, .ids = exact_rows, .scores = exact_scores},
                       found = {.k = k, .ids = rows, .scores = scores, .certified = certified};
-    assert_ok(thr_store_search(scan, &b->corpus.scan, &matrix, &options, &exact, &err), &err);
+    expect_ok(thr_store_search(scan, &b->corpus.scan, &matrix, &options, &exact, &err));
     options.exact = false;
     options.certified = certified;
     for (uint64_t candidates = k; candidates <= 8 * k; candidates *= 2) {
         options.n_candidates = candidates;
         options.n_survivors = 3 * candidates;
         memset(certified, 7, n_queries);
-        assert_ok(thr_store_search(scan, &b->corpus.scan, &matrix, &options, &found, &err), &err);
+        expect_ok(thr_store_search(scan, &b->corpus.scan, &matrix, &options, &found, &err));
         n += count_certified(&found, &exact, n_queries, shape, candidates);
     }
     thr_scan_free(scan);
-    free(rows);
-    free(exact_rows);
-    free(scores);
-    free(exact_scores);
-    free(certified);
     return n;
 }
 
 /* ------------------------------------------------------------------------------------------------ tests */
 
-static void no_estimate_is_below_its_bound_and_no_certified_answer_is_wrong(void **state) {
-    (void)state;
+TEST(no_estimate_is_below_its_bound_and_no_certified_answer_is_wrong) {
     static const char *const names[KINDS] = {"gaussian", "clusters", "lengths", "sparse", "direction", "tiny"};
     enum { ITEMS = 300, QUERIES = 8 };
     bench b = {.context = test_context(1, THR_ISA_BEST, NULL), .rng = test_seed()};
@@ -221,7 +209,7 @@ static void no_estimate_is_below_its_bound_and_no_certified_answer_is_wrong(void
                     if (kind == LENGTHS && KEEPS[keep] == THR_DTYPE_F16)
                         continue; /* too long for float16 */
                     open_bench(&b, kind, ITEMS, 1 + (uint32_t)thr_rng_below(&b.rng, 70), code);
-                    float *queries = test_array((size_t)QUERIES * b.shape.n_dims, sizeof *queries);
+                    float *queries = test_new((size_t)QUERIES * b.shape.n_dims, sizeof *queries);
                     for (uint32_t q = 0; q < QUERIES; q++) {
                         make_query(&b.rng, b.rows, &b.shape, q, queries + (size_t)q * b.shape.n_dims);
                         check_bounds(&b, queries + (size_t)q * b.shape.n_dims, QUERY_BITS[q % 3], names[kind]);
@@ -229,7 +217,6 @@ static void no_estimate_is_below_its_bound_and_no_certified_answer_is_wrong(void
                     for (size_t bits = 0; bits < 3; bits++)
                         n_certified += check_answers(&b, queries, QUERIES, 1 + thr_rng_below(&b.rng, 5),
                                                      QUERY_BITS[bits], names[kind]);
-                    free(queries);
                     close_bench(&b);
                 }
     print_message("%zu answers certified\n", n_certified);
@@ -238,15 +225,14 @@ static void no_estimate_is_below_its_bound_and_no_certified_answer_is_wrong(void
 }
 
 /* Queries beside tight groups of k rows that are far from all others. */
-static void near_neighbours_are_certified_and_hopeless_data_is_not(void **state) {
-    (void)state;
+TEST(near_neighbours_are_certified_and_hopeless_data_is_not) {
     enum { ITEMS = 4000, DIMS = 64, K = 4, QUERIES = 50, SEARCHES = 4 };
     bench b = {.context = test_context(2, THR_ISA_BEST, NULL), .rng = test_seed()};
     for (size_t m = 0; m < 3; m++)
         for (int easy = 0; easy < 2; easy++) {
             b.shape = (test_shape){.metric = METRICS[m], .keep = THR_DTYPE_F32, .rotate = true};
             open_bench(&b, GAUSSIAN, ITEMS, DIMS, easy ? N_CODES - 1 : 4);
-            float *queries = test_array((size_t)QUERIES * DIMS, sizeof *queries), noise[DIMS];
+            float *queries = test_new((size_t)QUERIES * DIMS, sizeof *queries), noise[DIMS];
             for (size_t q = 0; q < QUERIES; q++) {
                 memcpy(queries + q * DIMS, b.rows + q * K * DIMS, sizeof noise);
                 for (size_t i = 1; i < K && easy; i++) {
@@ -264,7 +250,6 @@ static void near_neighbours_are_certified_and_hopeless_data_is_not(void **state)
             print_message("%s: %s: %zu of %d answers certified\n", thr_metric_name(b.shape.metric),
                           easy ? "easy" : "hopeless", n, QUERIES * SEARCHES);
             assert_true(easy ? n > QUERIES * SEARCHES / 3 : n == 0);
-            free(queries);
             close_bench(&b);
         }
     thr_context_free(b.context);
@@ -274,14 +259,12 @@ static uint8_t certified_one(bench *b, const float *query, const thr_search_opti
     uint64_t rows[4];
     uint8_t certified = 7;
     thr_scan *scan = NULL;
-    thr_error err;
     thr_search_options options = *given;
     const thr_matrix matrix = thr_matrix_f32(query, 1, b->shape.n_dims);
     options.certified = &certified;
-    assert_ok(thr_scan_create(b->context, &scan, &err), &err);
-    assert_ok(thr_store_search(scan, &b->corpus.scan, &matrix, &options,
-                               &(thr_answers){.k = 4, .ids = rows, .certified = options.certified}, &err),
-              &err);
+    expect_ok(thr_scan_create(b->context, &scan, &err));
+    expect_ok(thr_store_search(scan, &b->corpus.scan, &matrix, &options,
+                               &(thr_answers){.k = 4, .ids = rows, .certified = options.certified}, &err));
     thr_scan_free(scan);
     return certified;
 }
@@ -317,8 +300,7 @@ static void check_certain(bench *b, float *query, bool one_bit) {
         assert_int_equal(certified_one(b, query, &options), 1); /* all scores are 0 */
 }
 
-static void searches_that_leave_nothing_out_are_certain(void **state) {
-    (void)state;
+TEST(searches_that_leave_nothing_out_are_certain) {
     bench b = {.context = test_context(1, THR_ISA_BEST, NULL), .rng = test_seed()};
     for (size_t m = 0; m < 3; m++)
         for (size_t code = 0; code < N_CODES; code++) {
@@ -332,8 +314,7 @@ static void searches_that_leave_nothing_out_are_certain(void **state) {
     thr_context_free(b.context);
 }
 
-static void what_is_not_known_is_not_certified(void **state) {
-    (void)state;
+TEST(what_is_not_known_is_not_certified) {
     enum { ITEMS = 500, DIMS = 40 };
     bench b = {.context = test_context(1, THR_ISA_BEST, NULL), .rng = test_seed()};
     for (size_t m = 0; m < 3; m++)
@@ -353,14 +334,4 @@ static void what_is_not_known_is_not_certified(void **state) {
             close_bench(&b);
         }
     thr_context_free(b.context);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_estimate_is_below_its_bound_and_no_certified_answer_is_wrong),
-        cmocka_unit_test(near_neighbours_are_certified_and_hopeless_data_is_not),
-        cmocka_unit_test(searches_that_leave_nothing_out_are_certain),
-        cmocka_unit_test(what_is_not_known_is_not_certified),
-    };
-    return test_run_group(tests);
 }

@@ -2,13 +2,10 @@
 /*
  * scan_edges.c - ties, zeros, filters, bad queries; and that threads, levels, segments and time change nothing.
  */
-#include "base/error.h"
+#include "test.h"
+
 #include "kernel/kernel.h"
 #include "naive.h"
-
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 static const thr_metric METRICS[] = {THR_METRIC_COSINE, THR_METRIC_IP, THR_METRIC_L2};
 static const thr_dtype KEEPS[] = {THR_DTYPE_F32, THR_DTYPE_F16, THR_DTYPE_I8, THR_DTYPE_NONE};
@@ -22,7 +19,7 @@ static thr_search_options defaults(void) {
 }
 
 static float *gaussian_rows(uint64_t *rng, uint32_t n_items, uint32_t n_dims) {
-    float *rows = test_array((size_t)n_items * n_dims, sizeof *rows);
+    float *rows = test_new((size_t)n_items * n_dims, sizeof *rows);
     test_gaussian(rng, rows, (size_t)n_items * n_dims);
     return rows;
 }
@@ -30,14 +27,11 @@ static float *gaussian_rows(uint64_t *rng, uint32_t n_items, uint32_t n_dims) {
 static void search(thr_scan *scan, const test_corpus *corpus, const float *queries, uint64_t n_queries, uint64_t k,
                    const thr_search_options *options, uint64_t *rows, float *scores) {
     const thr_matrix matrix = thr_matrix_f32(queries, n_queries, corpus->shape.n_dims);
-    thr_error err;
-    assert_ok(thr_scan_search(scan, &corpus->scan, &matrix, options,
-                              &(thr_answers){.k = k, .ids = rows, .scores = scores}, &err),
-              &err);
+    expect_ok(thr_scan_search(scan, &corpus->scan, &matrix, options,
+                              &(thr_answers){.k = k, .ids = rows, .scores = scores}, &err));
 }
 
-static void equal_items_are_answered_by_the_smallest_rows(void **state) {
-    (void)state;
+TEST(equal_items_are_answered_by_the_smallest_rows) {
     enum { ITEMS = 3000, DIMS = 12, K = 70 };
     uint64_t rng = test_seed();
     thr_context *context = test_context(2, THR_ISA_BEST, NULL);
@@ -63,12 +57,10 @@ static void equal_items_are_answered_by_the_smallest_rows(void **state) {
             }
             test_target_free(&corpus);
         }
-    free(rows);
     thr_context_free(context);
 }
 
-static void zero_queries_and_zero_items_score_by_the_metrics_definition(void **state) {
-    (void)state;
+TEST(zero_queries_and_zero_items_score_by_the_metrics_definition) {
     enum { ITEMS = 200, DIMS = 9, K = 20 };
     uint64_t rng = test_seed();
     thr_context *context = test_context(2, THR_ISA_BEST, NULL);
@@ -79,7 +71,7 @@ static void zero_queries_and_zero_items_score_by_the_metrics_definition(void **s
     for (size_t m = 0; m < 3; m++)
         for (size_t keep = 0; keep < 4; keep++)
             for (int all_zero = 0; all_zero < 2; all_zero++) {
-                float *used = all_zero ? test_array((size_t)ITEMS * DIMS, sizeof *used) : rows;
+                float *used = all_zero ? test_new((size_t)ITEMS * DIMS, sizeof *used) : rows;
                 const test_shape shape = {ITEMS, DIMS, 3, METRICS[m], KEEPS[keep], 64, false, 0, false};
                 test_corpus corpus;
                 test_target_make(&corpus, &shape, used);
@@ -93,15 +85,11 @@ static void zero_queries_and_zero_items_score_by_the_metrics_definition(void **s
                 options.filter_bits = ITEMS;
                 test_search_equals_naive(context, &corpus, queries, 4, K, &options, "zeros, filter");
                 test_target_free(&corpus);
-                if (all_zero)
-                    free(used);
             }
-    free(rows);
     thr_context_free(context);
 }
 
-static void a_score_of_nothing_is_plus_zero(void **state) {
-    (void)state;
+TEST(a_score_of_nothing_is_plus_zero) {
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     const float row[4] = {1, 2, 3, 4};
     const test_shape shape = {1, 4, 3, THR_METRIC_L2, THR_DTYPE_F32, 0, false, 0, false};
@@ -119,13 +107,12 @@ static void a_score_of_nothing_is_plus_zero(void **state) {
     thr_context_free(context);
 }
 
-static void filters_of_none_one_few_and_all_items_hold(void **state) {
-    (void)state;
+TEST(filters_of_none_one_few_and_all_items_hold) {
     enum { ITEMS = 1000, WORDS = (ITEMS + 63) / 64, DIMS = 17 };
     uint64_t rng = test_seed();
     thr_context *context = test_context(2, THR_ISA_BEST, NULL);
     float *rows = gaussian_rows(&rng, ITEMS, DIMS), queries[3 * DIMS];
-    test_gaussian(&rng, queries, sizeof queries / sizeof *queries);
+    test_gaussian(&rng, queries, COUNT_OF(queries));
     for (size_t m = 0; m < 3; m++)
         for (size_t keep = 0; keep < 4; keep++) {
             const test_shape shape = {ITEMS, DIMS, 2, METRICS[m], KEEPS[keep], 320, false, 0, false};
@@ -152,12 +139,10 @@ static void filters_of_none_one_few_and_all_items_hold(void **state) {
                 }
             test_target_free(&corpus);
         }
-    free(rows);
     thr_context_free(context);
 }
 
-static void a_query_that_is_not_finite_or_too_long_is_erange_with_its_number(void **state) {
-    (void)state;
+TEST(a_query_that_is_not_finite_or_too_long_is_erange_with_its_number) {
     enum { QUERIES = 9, DIMS = 5 };
     thr_context *context = test_context(2, THR_ISA_BEST, NULL);
     const float rows[2 * DIMS] = {1, 2, 3, 4, 5, 5, 4, 3, 2, 1};
@@ -167,17 +152,16 @@ static void a_query_that_is_not_finite_or_too_long_is_erange_with_its_number(voi
     thr_scan *scan = NULL;
     assert_ok(thr_scan_create(context, &scan, NULL), NULL);
     const float bad[] = {NAN, INFINITY, -INFINITY, 0x1.8p120f, 3e38f};
-    for (size_t b = 0; b < sizeof bad / sizeof *bad; b++) {
+    for (size_t b = 0; b < COUNT_OF(bad); b++) {
         float queries[QUERIES * DIMS];
         uint64_t found[QUERIES];
-        thr_error err;
         const thr_search_options options = defaults();
-        for (size_t i = 0; i < sizeof queries / sizeof *queries; i++)
+        for (size_t i = 0; i < COUNT_OF(queries); i++)
             queries[i] = 1;
         queries[7 * DIMS + 4] = bad[b];
         const thr_matrix matrix = thr_matrix_f32(queries, QUERIES, DIMS);
-        assert_error(thr_scan_search(scan, &corpus.scan, &matrix, &options, &(thr_answers){.k = 1, .ids = found}, &err),
-                     THR_ERANGE, &err, "query 7");
+        expect_error(thr_scan_search(scan, &corpus.scan, &matrix, &options, &(thr_answers){.k = 1, .ids = found}, &err),
+                     THR_ERANGE, "query 7");
     }
     thr_scan_free(scan);
     test_target_free(&corpus);
@@ -190,12 +174,13 @@ typedef struct failing_hits {
     int32_t sums[THR_HITS_WINDOW_ROWS];
 } failing_hits;
 
-static thr_status begin_or_fail(void *arg, uint64_t query, size_t lane, float *unit, thr_error *err) {
+static thr_status begin_or_fail(void *arg, uint64_t query, size_t lane, float *unit, thr_error *error) {
     const failing_hits *hits = arg;
     (void)lane;
     *unit = 1;
-    return query < hits->first_bad ? THR_OK
-                                   : thr_fail(err, THR_EMISMATCH, "query %llu has no lists", (unsigned long long)query);
+    return query < hits->first_bad
+               ? THR_OK
+               : thr_fail(error, THR_EMISMATCH, "query %llu has no lists", (unsigned long long)query);
 }
 
 static const int32_t *no_hits(void *arg, size_t lane, uint32_t window) {
@@ -212,18 +197,17 @@ static void search_failing(const test_corpus *corpus, failing_hits *hits, const 
     const thr_search_options options = defaults();
     thr_context *context = test_context(n_threads, THR_ISA_BEST, NULL);
     thr_scan *scan = NULL;
-    thr_error err;
     uint64_t found[MOST];
     const thr_answers answers = {.k = 1, .ids = found};
     assert_ok(thr_scan_create(context, &scan, NULL), NULL);
     hits->first_bad = BAD;
-    assert_error(thr_scan_search(scan, &corpus->scan, queries, &options, &answers, &err), THR_EMISMATCH, &err,
+    expect_error(thr_scan_search(scan, &corpus->scan, queries, &options, &answers, &err), THR_EMISMATCH,
                  "query 37 has no lists");
     hits->first_bad = MOST;
-    assert_ok(thr_scan_search(scan, &corpus->scan, queries, &options, &answers, &err), &err);
+    expect_ok(thr_scan_search(scan, &corpus->scan, queries, &options, &answers, &err));
     *bad_query = 1e9f; /* scores of -1e18 and, times the multiplier, of no number */
     *multiplier_7 = -1e30f;
-    assert_error(thr_scan_search(scan, &corpus->scan, queries, &options, &answers, &err), THR_ERANGE, &err,
+    expect_error(thr_scan_search(scan, &corpus->scan, queries, &options, &answers, &err), THR_ERANGE,
                  "query 37: the value of row 7 is not finite");
     *bad_query = 1;
     *multiplier_7 = 1;
@@ -231,13 +215,12 @@ static void search_failing(const test_corpus *corpus, failing_hits *hits, const 
     thr_context_free(context);
 }
 
-static void a_failure_in_a_thread_keeps_its_status_and_text(void **state) {
-    (void)state;
+TEST(a_failure_in_a_thread_keeps_its_status_and_text) {
     enum { ITEMS = 300, DIMS = 8, QUERIES = 70, BAD = 37 };
     uint64_t rng = test_seed();
     float *rows = gaussian_rows(&rng, ITEMS, DIMS), *queries = gaussian_rows(&rng, QUERIES, DIMS);
-    float *multipliers = test_array(THR_BLOCK_ITEMS * (ITEMS / THR_BLOCK_ITEMS + 1), sizeof *multipliers);
-    failing_hits *hits = test_array(1, sizeof *hits);
+    float *multipliers = test_new(THR_BLOCK_ITEMS * (ITEMS / THR_BLOCK_ITEMS + 1), sizeof *multipliers);
+    failing_hits *hits = test_new(1, sizeof *hits);
     const test_shape shape = {ITEMS, DIMS, 3, THR_METRIC_L2, THR_DTYPE_F32, 0, false, 0, false};
     const thr_matrix matrix = thr_matrix_f32(queries, QUERIES, DIMS);
     for (size_t i = 0; i < ITEMS; i++)
@@ -250,10 +233,6 @@ static void a_failure_in_a_thread_keeps_its_status_and_text(void **state) {
     for (uint32_t n_threads = 1; n_threads <= 8; n_threads *= 2)
         search_failing(&corpus, hits, &matrix, &queries[BAD * DIMS], &multipliers[7], n_threads);
     test_target_free(&corpus);
-    free(rows);
-    free(queries);
-    free(multipliers);
-    free(hits);
 }
 
 /* ---------------------------------------------------------------------------------------- nothing changes an answer */
@@ -307,11 +286,10 @@ static void check_same(const test_corpus *corpus, const float *queries, same_ans
             }
 }
 
-static void threads_levels_and_segments_do_not_change_a_bit(void **state) {
-    (void)state;
+TEST(threads_levels_and_segments_do_not_change_a_bit) {
     uint64_t rng = test_seed();
     float *rows = gaussian_rows(&rng, SAME_ITEMS, SAME_DIMS), queries[SAME_QUERIES * SAME_DIMS];
-    test_gaussian(&rng, queries, sizeof queries / sizeof *queries);
+    test_gaussian(&rng, queries, COUNT_OF(queries));
     for (size_t i = 0; i < (size_t)SAME_ITEMS * SAME_DIMS; i++)
         rows[i] = floorf(4 * rows[i]) / 4 + 1; /* ties, and a mean worth a centre */
     for (size_t m = 0; m < 3; m++)
@@ -329,7 +307,6 @@ static void threads_levels_and_segments_do_not_change_a_bit(void **state) {
                 test_target_free(&corpus);
             }
         }
-    free(rows);
 }
 
 typedef struct caller {
@@ -343,13 +320,12 @@ typedef struct caller {
 /*
  * Products of the smallest rows that are worth a centre with the longest queries stay inside float32, and so do ranks.
  */
-static void tiny_rows_around_a_centre_are_found_by_huge_queries(void **state) {
-    (void)state;
+TEST(tiny_rows_around_a_centre_are_found_by_huge_queries) {
     enum { ITEMS = 2000, DIMS = 16, BEST = 10, QUERIES = 4 };
     static const float SIZES[][2] = {{1e-22f, 1e17f}, {1e-14f, 1e17f}, {1e-14f, 1e-14f}, {1e16f, 1e16f}};
     uint64_t rng = test_seed();
-    float *rows = test_array((size_t)ITEMS * DIMS, sizeof *rows), queries[QUERIES * DIMS];
-    for (size_t size = 0; size < sizeof SIZES / sizeof *SIZES; size++) {
+    float *rows = test_new((size_t)ITEMS * DIMS, sizeof *rows), queries[QUERIES * DIMS];
+    for (size_t size = 0; size < COUNT_OF(SIZES); size++) {
         test_gaussian(&rng, rows, (size_t)ITEMS * DIMS);
         test_gaussian(&rng, queries, (size_t)QUERIES * DIMS);
         for (size_t i = 0; i < (size_t)ITEMS * DIMS; i++)
@@ -371,8 +347,7 @@ static void tiny_rows_around_a_centre_are_found_by_huge_queries(void **state) {
         options.recall = 0; /* the counts decide */
         options.n_candidates = 400;
         uint64_t found[QUERIES * BEST], truth[QUERIES * BEST];
-        thr_error err;
-        assert_ok(thr_scan_create(context, &scan, &err), &err);
+        expect_ok(thr_scan_create(context, &scan, &err));
         search(scan, &corpus, queries, QUERIES, BEST, &options, found, NULL);
         options.exact = true;
         search(scan, &corpus, queries, QUERIES, BEST, &options, truth, NULL);
@@ -381,7 +356,6 @@ static void tiny_rows_around_a_centre_are_found_by_huge_queries(void **state) {
         thr_context_free(context);
         test_target_free(&corpus);
     }
-    free(rows);
 }
 
 static void *caller_main(void *arg) {
@@ -403,7 +377,7 @@ enum { CALLERS = 4 };
 static void search_at_once(thr_context *const *contexts) {
     uint64_t rng = test_seed();
     float *rows = gaussian_rows(&rng, SAME_ITEMS, SAME_DIMS), queries[CALLERS * SAME_DIMS];
-    test_gaussian(&rng, queries, sizeof queries / sizeof *queries);
+    test_gaussian(&rng, queries, COUNT_OF(queries));
     const test_shape shape = {SAME_ITEMS, SAME_DIMS, 3, THR_METRIC_COSINE, THR_DTYPE_F16, 0, false, 0, false};
     test_corpus corpus;
     test_target_make(&corpus, &shape, rows);
@@ -420,18 +394,15 @@ static void search_at_once(thr_context *const *contexts) {
         assert_memory_equal(callers[i].rows, wanted, sizeof wanted);
     }
     test_target_free(&corpus);
-    free(rows);
 }
 
-static void searches_on_several_threads_of_one_context_do_not_disturb_each_other(void **state) {
-    (void)state;
+TEST(searches_on_several_threads_of_one_context_do_not_disturb_each_other) {
     thr_context *context = test_context(3, THR_ISA_BEST, NULL);
     search_at_once((thr_context *[CALLERS]){context, context, context, context});
     thr_context_free(context);
 }
 
-static void contexts_of_different_levels_search_at_once(void **state) {
-    (void)state;
+TEST(contexts_of_different_levels_search_at_once) {
     thr_context *contexts[CALLERS];
     for (int i = 0; i < CALLERS; i++) {
         const thr_isa level = (thr_isa)(i % (THR_ISA_LAST + 1));
@@ -472,8 +443,7 @@ static void check_second_searches(const test_corpus *corpus, const float *querie
     assert_int_equal(memory.live, 0);
 }
 
-static void a_second_search_of_the_same_shape_allocates_nothing(void **state) {
-    (void)state;
+TEST(a_second_search_of_the_same_shape_allocates_nothing) {
     enum { ITEMS = 5000 };
     uint64_t rng = test_seed();
     float *rows = gaussian_rows(&rng, ITEMS, AGAIN_DIMS), queries[AGAIN_QUERIES * AGAIN_DIMS];
@@ -488,7 +458,6 @@ static void a_second_search_of_the_same_shape_allocates_nothing(void **state) {
                 check_second_searches(&corpus, queries, n_threads);
                 test_target_free(&corpus);
             }
-    free(rows);
 }
 
 enum { OOM_K = 5 };
@@ -506,7 +475,6 @@ static void check_out_of_memory(uint32_t n_threads, const test_corpus *corpus, c
         uint64_t found[OOM_K];
         float scores[OOM_K];
         thr_scan *scan = NULL;
-        thr_error err;
         test_oom_arm(&oom);
         thr_status status = thr_scan_create(context, &scan, &err);
         if (status == THR_OK)
@@ -514,7 +482,7 @@ static void check_out_of_memory(uint32_t n_threads, const test_corpus *corpus, c
                                      &(thr_answers){.k = OOM_K, .ids = found, .scores = scores}, &err);
         (void)test_oom_check(&oom, status, &err, "no memory");
         if (scan == NULL)
-            assert_ok(thr_scan_create(context, &scan, &err), &err);
+            expect_ok(thr_scan_create(context, &scan, &err));
         search(scan, corpus, query, 1, OOM_K, options, found, scores);
         assert_memory_equal(found, wanted, sizeof found);
         thr_scan_free(scan);
@@ -524,8 +492,7 @@ static void check_out_of_memory(uint32_t n_threads, const test_corpus *corpus, c
     assert_true(oom.n_failed > 4);
 }
 
-static void every_failing_allocation_is_enomem_and_the_next_search_is_right(void **state) {
-    (void)state;
+TEST(every_failing_allocation_is_enomem_and_the_next_search_is_right) {
     enum { ITEMS = 3000, DIMS = 6 };
     uint64_t rng = test_seed();
     float *rows = gaussian_rows(&rng, ITEMS, DIMS), query[DIMS];
@@ -540,12 +507,10 @@ static void every_failing_allocation_is_enomem_and_the_next_search_is_right(void
     for (uint32_t n_threads = 1; n_threads <= 2; n_threads++)
         check_out_of_memory(n_threads, &corpus, query, &options, wanted);
     test_target_free(&corpus);
-    free(rows);
 }
 
 /* One scan serves corpora of different dimensions, larger and smaller ones in turn. */
-static void one_scan_serves_targets_of_different_shapes(void **state) {
-    (void)state;
+TEST(one_scan_serves_targets_of_different_shapes) {
     enum { TARGETS = 4, K = 30 };
     const uint32_t dims[TARGETS] = {5, 90, 1, 33};
     uint64_t rng = test_seed();
@@ -565,29 +530,8 @@ static void one_scan_serves_targets_of_different_shapes(void **state) {
             test_naive_search(&corpus, query, K, &options, wanted, scores);
             assert_memory_equal(found, wanted, sizeof found);
             test_target_free(&corpus);
-            free(rows);
-            free(query);
         }
     thr_scan_free(scan);
     thr_scan_free(NULL);
     thr_context_free(context);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equal_items_are_answered_by_the_smallest_rows),
-        cmocka_unit_test(zero_queries_and_zero_items_score_by_the_metrics_definition),
-        cmocka_unit_test(a_score_of_nothing_is_plus_zero),
-        cmocka_unit_test(filters_of_none_one_few_and_all_items_hold),
-        cmocka_unit_test(a_query_that_is_not_finite_or_too_long_is_erange_with_its_number),
-        cmocka_unit_test(a_failure_in_a_thread_keeps_its_status_and_text),
-        cmocka_unit_test(tiny_rows_around_a_centre_are_found_by_huge_queries),
-        cmocka_unit_test(threads_levels_and_segments_do_not_change_a_bit),
-        cmocka_unit_test(searches_on_several_threads_of_one_context_do_not_disturb_each_other),
-        cmocka_unit_test(contexts_of_different_levels_search_at_once),
-        cmocka_unit_test(a_second_search_of_the_same_shape_allocates_nothing),
-        cmocka_unit_test(every_failing_allocation_is_enomem_and_the_next_search_is_right),
-        cmocka_unit_test(one_scan_serves_targets_of_different_shapes),
-    };
-    return test_run_group(tests);
 }

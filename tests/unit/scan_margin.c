@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scan_margin.c - a recall that margins keep: for queries unlike the items, with few survivors, and the same bits. */
+#include "test.h"
+
 #include "naive.h"
 #include "scan/margins/margin.h"
-
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { ITEMS = 8000, DIMS = 24, QUERIES = 40, K = 10, KINDS = 4 };
 
@@ -18,13 +16,13 @@ static const struct {
     {THR_METRIC_L2, 4, 1, THR_DTYPE_F16},     {THR_METRIC_IP, 2, 0, THR_DTYPE_F32},
     {THR_METRIC_L2, 3, 0, THR_DTYPE_I8},
 };
-enum { N_CASES = sizeof CASES / sizeof *CASES };
+enum { N_CASES = COUNT_OF(CASES) };
 
 static const char *const kinds[KINDS] = {"near a row", "means of five", "negated", "unrelated"};
 
 /* Rows of several lengths that vary most in the first dimensions: errors depend on the direction. */
 static float *make_rows(uint64_t *rng) {
-    float *rows = test_array((size_t)ITEMS * DIMS, sizeof *rows);
+    float *rows = test_new((size_t)ITEMS * DIMS, sizeof *rows);
     test_gaussian(rng, rows, (size_t)ITEMS * DIMS);
     for (uint32_t i = 0; i < ITEMS; i++)
         for (uint32_t d = 0; d < DIMS; d++)
@@ -44,7 +42,7 @@ static void make_query(uint64_t *rng, const float *rows, int kind, float *query)
 }
 
 static float *make_queries(uint64_t *rng, const float *rows, int kind) {
-    float *queries = test_array((size_t)QUERIES * DIMS, sizeof *queries);
+    float *queries = test_new((size_t)QUERIES * DIMS, sizeof *queries);
     for (int q = 0; q < QUERIES; q++)
         make_query(rng, rows, kind, queries + (size_t)q * DIMS);
     return queries;
@@ -54,7 +52,6 @@ static float *make_queries(uint64_t *rng, const float *rows, int kind) {
 static thr_context *try_context(uint32_t n_threads, thr_isa isa) {
     thr_context_options options;
     thr_context *context = NULL;
-    thr_error err;
     thr_context_options_init(&options);
     options.isa = isa;
     options.n_threads = n_threads;
@@ -72,13 +69,13 @@ static thr_search_options options_of(float recall, uint64_t n_rows) {
 }
 
 static thr_status search(thr_context *context, const test_corpus *corpus, const float *queries, uint64_t n,
-                         const thr_search_options *options, uint64_t *ids, float *scores, thr_error *err) {
+                         const thr_search_options *options, uint64_t *ids, float *scores, thr_error *error) {
     const thr_matrix matrix = thr_matrix_f32(queries, n, corpus->scan.quantiser->n_dims);
     const thr_answers answers = {.k = K, .ids = ids, .scores = scores};
     thr_scan *scan = NULL;
-    thr_status status = thr_scan_create(context, &scan, err);
+    thr_status status = thr_scan_create(context, &scan, error);
     if (status == THR_OK)
-        status = thr_scan_search(scan, &corpus->scan, &matrix, options, &answers, err);
+        status = thr_scan_search(scan, &corpus->scan, &matrix, options, &answers, error);
     thr_scan_free(scan);
     return status;
 }
@@ -89,11 +86,10 @@ static double measure_recall(thr_context *context, const test_corpus *corpus, co
     uint64_t ids[QUERIES * K];
     float truth[QUERIES * K], scores[QUERIES * K];
     thr_search_options exact = *options;
-    thr_error err;
     size_t n = 0;
     exact.exact = true;
-    assert_ok(search(context, corpus, queries, QUERIES, &exact, ids, truth, &err), &err);
-    assert_ok(search(context, corpus, queries, QUERIES, options, ids, scores, &err), &err);
+    expect_ok(search(context, corpus, queries, QUERIES, &exact, ids, truth, &err));
+    expect_ok(search(context, corpus, queries, QUERIES, options, ids, scores, &err));
     for (size_t i = 0; i < (size_t)QUERIES * K; i++)
         n += scores[i] >= truth[i / K * K + K - 1];
     return (double)n / (QUERIES * K);
@@ -110,8 +106,7 @@ static void make_corpus(test_corpus *corpus, int i, const float *rows) {
 }
 
 /* With ten survivors, counts alone find few of the best; margins keep the recall of every kind of query. */
-static void every_kind_of_query_gets_its_recall(void **state) {
-    (void)state;
+TEST(every_kind_of_query_gets_its_recall) {
     thr_context *context = test_context(2, THR_ISA_BEST, NULL);
     uint64_t rng = test_seed();
     float *rows = make_rows(&rng);
@@ -131,23 +126,19 @@ static void every_kind_of_query_gets_its_recall(void **state) {
             }
             const thr_search_options counts = options_of(0, K);
             assert_true(measure_recall(context, &corpus, queries, &counts) < 0.85);
-            free(queries);
         }
         test_target_free(&corpus);
     }
-    free(filter);
-    free(rows);
     thr_context_free(context);
 }
 
 /* Factors over many orders of magnitude: a margin must be that of rows near the query. */
 /* Codes without rotation clip large components. The best items of such a query are those that are clipped most. */
-static void queries_of_few_components_get_their_recall(void **state) {
-    (void)state;
+TEST(queries_of_few_components_get_their_recall) {
     enum { MANY = 64, SURVIVORS = 1000 }; /* fewer cause a second pass, which mends most of these queries */
     thr_context *context = test_context(2, THR_ISA_BEST, NULL);
     uint64_t rng = test_seed();
-    float *rows = test_array((size_t)ITEMS * MANY, sizeof *rows);
+    float *rows = test_new((size_t)ITEMS * MANY, sizeof *rows);
     test_gaussian(&rng, rows, (size_t)ITEMS * MANY);
     for (int i = 0; i < N_CASES; i++) {
         const test_shape shape = {.n_items = ITEMS,
@@ -159,7 +150,7 @@ static void queries_of_few_components_get_their_recall(void **state) {
         test_corpus corpus;
         test_target_make(&corpus, &shape, rows);
         for (uint32_t n = 1; n <= MANY; n *= 2) {
-            float *queries = test_array((size_t)QUERIES * MANY, sizeof *queries);
+            float *queries = test_new((size_t)QUERIES * MANY, sizeof *queries);
             for (size_t q = 0; q < QUERIES; q++)
                 for (uint32_t d = 0; d < n; d++)
                     test_gaussian(&rng, &queries[q * MANY + (q + d) % MANY], 1);
@@ -167,16 +158,13 @@ static void queries_of_few_components_get_their_recall(void **state) {
             const double recall = measure_recall(context, &corpus, queries, &options);
             assert_case(recall >= 0.88, "seed %llu, case %d, %u components: a recall of %.4f, not 0.9",
                         (unsigned long long)test_seed(), i, n, recall);
-            free(queries);
         }
         test_target_free(&corpus);
     }
-    free(rows);
     thr_context_free(context);
 }
 
-static void items_of_very_different_lengths_keep_their_recall(void **state) {
-    (void)state;
+TEST(items_of_very_different_lengths_keep_their_recall) {
     thr_context *context = test_context(2, THR_ISA_BEST, NULL);
     uint64_t rng = test_seed();
     float *rows = make_rows(&rng), *queries = make_queries(&rng, rows, 3);
@@ -196,14 +184,11 @@ static void items_of_very_different_lengths_keep_their_recall(void **state) {
         }
         test_target_free(&corpus);
     }
-    free(queries);
-    free(rows);
     thr_context_free(context);
 }
 
 /* Thousands of rows share the best score: the first of them are the answer, as in an exact scan. */
-static void repeated_items_are_answered_in_order(void **state) {
-    (void)state;
+TEST(repeated_items_are_answered_in_order) {
     thr_context *context = test_context(2, THR_ISA_BEST, NULL);
     uint64_t rng = test_seed(), ids[QUERIES * K], truth[QUERIES * K];
     float *rows = make_rows(&rng), *queries = make_queries(&rng, rows, 0);
@@ -216,28 +201,23 @@ static void repeated_items_are_answered_in_order(void **state) {
         memcpy(queries + (size_t)q * DIMS, rows + (size_t)(q % 30) * DIMS, DIMS * sizeof *rows);
     for (int i = 0; i < N_CASES; i++) {
         test_corpus corpus;
-        thr_error err;
         make_corpus(&corpus, i, rows);
-        assert_ok(search(context, &corpus, queries, QUERIES, &exact, truth, NULL, &err), &err);
-        assert_ok(search(context, &corpus, queries, QUERIES, &options, ids, NULL, &err), &err);
+        expect_ok(search(context, &corpus, queries, QUERIES, &exact, truth, NULL, &err));
+        expect_ok(search(context, &corpus, queries, QUERIES, &options, ids, NULL, &err));
         assert_memory_equal(ids, truth, sizeof ids);
         test_target_free(&corpus);
     }
-    free(queries);
-    free(rows);
     thr_context_free(context);
 }
 
 /* Level, threads and batch do not change an answer; nor does the number of survivors make it worse. */
-static void answers_depend_on_nothing_but_the_question(void **state) {
-    (void)state;
+TEST(answers_depend_on_nothing_but_the_question) {
     uint64_t rng = test_seed();
     float *rows = make_rows(&rng), *queries = make_queries(&rng, rows, 3);
     for (int i = 0; i < N_CASES; i++) {
         test_corpus corpus;
         uint64_t wanted[QUERIES * K], ids[QUERIES * K];
         float wanted_scores[QUERIES * K], scores[QUERIES * K];
-        thr_error err;
         bool first = true;
         make_corpus(&corpus, i, rows);
         const thr_search_options options = options_of(0.9f, 3 * K);
@@ -248,9 +228,8 @@ static void answers_depend_on_nothing_but_the_question(void **state) {
                     continue;
                 const uint64_t batch = n_threads == 2 ? QUERIES : n_threads == 1 ? 7 : 1;
                 for (uint64_t q = 0; q < QUERIES; q += batch)
-                    assert_ok(search(context, &corpus, queries + q * DIMS, QUERIES - q < batch ? QUERIES - q : batch,
-                                     &options, ids + q * K, scores + q * K, &err),
-                              &err);
+                    expect_ok(search(context, &corpus, queries + q * DIMS, QUERIES - q < batch ? QUERIES - q : batch,
+                                     &options, ids + q * K, scores + q * K, &err));
                 if (!first) {
                     assert_memory_equal(ids, wanted, sizeof ids);
                     assert_memory_equal(scores, wanted_scores, sizeof scores);
@@ -262,13 +241,10 @@ static void answers_depend_on_nothing_but_the_question(void **state) {
             }
         test_target_free(&corpus);
     }
-    free(queries);
-    free(rows);
 }
 
 /* Against the definition, by trying many z. */
-static void the_margin_is_the_least_that_keeps_the_share(void **state) {
-    (void)state;
+TEST(the_margin_is_the_least_that_keeps_the_share) {
     thr_candidate items[5] = {{.score = 9}, {.score = 4}, {.score = 2}, {.score = 1}, {.score = 1}};
     for (double miss = 0.01; miss < 0.6; miss *= 1.7) {
         double best = 3;
@@ -289,8 +265,7 @@ static void the_margin_is_the_least_that_keeps_the_share(void **state) {
     assert_true(thr_scan_margin_z(items, &(thr_reach){1, 0, true}, 2, 3, 0.1) == 3);   /* no row is known */
 }
 
-static void memory_may_end_at_any_allocation(void **state) {
-    (void)state;
+TEST(memory_may_end_at_any_allocation) {
     uint64_t rng = test_seed(), ids[3 * K];
     float *rows = make_rows(&rng), *queries = make_queries(&rng, rows, 3);
     test_corpus corpus;
@@ -302,7 +277,6 @@ static void memory_may_end_at_any_allocation(void **state) {
         oom.tolerant = true; /* the choice of a kernel does without memory */
         while (test_oom_next(&oom)) {
             thr_context *context = test_context(2, THR_ISA_BEST, &memory);
-            thr_error err;
             test_oom_arm(&oom);
             const thr_status status = search(context, &corpus, queries, n_queries, &options, ids, NULL, &err);
             (void)test_oom_check(&oom, status, &err, "no memory");
@@ -311,19 +285,4 @@ static void memory_may_end_at_any_allocation(void **state) {
         assert_true(oom.n_failed > 10);
     }
     test_target_free(&corpus);
-    free(queries);
-    free(rows);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_kind_of_query_gets_its_recall),
-        cmocka_unit_test(queries_of_few_components_get_their_recall),
-        cmocka_unit_test(items_of_very_different_lengths_keep_their_recall),
-        cmocka_unit_test(repeated_items_are_answered_in_order),
-        cmocka_unit_test(answers_depend_on_nothing_but_the_question),
-        cmocka_unit_test(the_margin_is_the_least_that_keeps_the_share),
-        cmocka_unit_test(memory_may_end_at_any_allocation),
-    };
-    return test_run_group(tests);
 }

@@ -3,13 +3,11 @@
  * scan_nested.c - searches of nested codes, alone and in groups, against the search by the book in every bit: the
  * leading planes choose the survivors, all planes the candidates, the vectors the answer.
  */
+#include "test.h"
+
 #include "kernel/kernel.h"
 #include "naive.h"
 #include "scan/job.h"
-
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 static const thr_metric METRICS[] = {THR_METRIC_COSINE, THR_METRIC_IP, THR_METRIC_L2};
 static const thr_dtype KEEPS[] = {THR_DTYPE_F32, THR_DTYPE_F16, THR_DTYPE_I8, THR_DTYPE_NONE};
@@ -22,19 +20,18 @@ typedef struct contexts {
 } contexts;
 
 static int make_contexts(void **state) {
-    contexts *c = test_array(1, sizeof *c);
+    contexts *c = test_new(1, sizeof *c);
     for (int isa = THR_ISA_SCALAR; isa <= THR_ISA_LAST; isa++)
         for (uint32_t n_threads = 1; n_threads <= MOST_THREADS && thr_kernel_isa_has((thr_isa)isa); n_threads++)
             c->all[c->n++] = test_context(n_threads, (thr_isa)isa, NULL);
     *state = c;
-    return test_say_seed(state);
+    return 0;
 }
 
 static int free_contexts(void **state) {
     contexts *c = *state;
     for (size_t i = 0; i < c->n; i++)
         thr_context_free(c->all[i]);
-    free(c);
     return 0;
 }
 
@@ -75,11 +72,9 @@ static void check_corpus(contexts *c, const test_corpus *corpus, uint64_t *rng) 
     options.filter = NULL;
     options.exact = corpus->shape.keep != THR_DTYPE_NONE;
     test_search_equals_naive(next(c), corpus, queries, n_queries, 4, &options, "exact");
-    free(filter);
-    free(queries);
 }
 
-static void all_kinds_of_nested_codes_equal_the_naive_answer(void **state) {
+TEST(all_kinds_of_nested_codes_equal_the_naive_answer) {
     contexts *c = *state;
     uint64_t rng = test_seed();
     for (size_t m = 0; m < 3; m++)
@@ -102,12 +97,11 @@ static void all_kinds_of_nested_codes_equal_the_naive_answer(void **state) {
                         assert_true(corpus.segments->records != NULL);
                         check_corpus(c, &corpus, &rng);
                         test_target_free(&corpus);
-                        free(rows);
                     }
 }
 
 /* Queries share tiles in groups of 16 a thread: every number of them, alike and not, gets each query its own answer. */
-static void batches_of_any_size_answer_every_query_for_itself(void **state) {
+TEST(batches_of_any_size_answer_every_query_for_itself) {
     contexts *c = *state;
     enum { ITEMS = 700, DIMS = 20 };
     uint64_t rng = test_seed();
@@ -126,9 +120,6 @@ static void batches_of_any_size_answer_every_query_for_itself(void **state) {
             test_search_equals_naive(next(c), &corpus, queries, n_queries, 10, &options, "a batch of any size");
         }
         test_target_free(&corpus);
-        free(filter);
-        free(queries);
-        free(rows);
     }
 }
 
@@ -141,10 +132,10 @@ static void make_many(test_corpus *corpus, size_t m, const float *rows) {
     test_target_make(corpus, &shape, rows);
 }
 
-static void large_collections_equal_the_naive_answer(void **state) {
+TEST(large_collections_equal_the_naive_answer) {
     contexts *c = *state;
     uint64_t rng = test_seed();
-    float *rows = test_array((size_t)MANY * FEW_DIMS, sizeof *rows), *queries = test_queries(&rng, GROUP, FEW_DIMS);
+    float *rows = test_new((size_t)MANY * FEW_DIMS, sizeof *rows), *queries = test_queries(&rng, GROUP, FEW_DIMS);
     uint64_t *filter = test_filter(&rng, MANY, 3);
     test_gaussian(&rng, rows, (size_t)MANY * FEW_DIMS);
     assert_true(thr_sample_blocks(MANY / 64) > 0);
@@ -162,17 +153,14 @@ static void large_collections_equal_the_naive_answer(void **state) {
         test_search_equals_naive(next(c), &corpus, queries, 1, 500, &options, "large, most of them");
         test_target_free(&corpus);
     }
-    free(rows);
-    free(queries);
-    free(filter);
 }
 
 /* Good rows only where the sample looks: its threshold is too high, for some queries of a group and not for others. */
-static void a_sample_of_only_high_scores_does_not_lose_rows(void **state) {
+TEST(a_sample_of_only_high_scores_does_not_lose_rows) {
     contexts *c = *state;
     uint64_t rng = test_seed();
     const uint64_t n_blocks = (MANY + 63) / 64, n_sampled = thr_sample_blocks(n_blocks);
-    float *rows = test_array((size_t)MANY * FEW_DIMS, sizeof *rows), *queries = test_queries(&rng, GROUP, FEW_DIMS);
+    float *rows = test_new((size_t)MANY * FEW_DIMS, sizeof *rows), *queries = test_queries(&rng, GROUP, FEW_DIMS);
     test_gaussian(&rng, rows, (size_t)MANY * FEW_DIMS);
     for (uint64_t s = 0; s < n_sampled; s++)
         for (uint64_t i = 0; i < 64 * FEW_DIMS; i++) {
@@ -189,8 +177,6 @@ static void a_sample_of_only_high_scores_does_not_lose_rows(void **state) {
         }
         test_target_free(&corpus);
     }
-    free(rows);
-    free(queries);
 }
 
 /* ---------------------------------------------------------------------------------------- what records are for */
@@ -203,22 +189,19 @@ static double recall_of(thr_scan *scan, const test_corpus *corpus, const thr_mat
     uint64_t found[RECALL_QUERIES * RECALL_K];
     const thr_recall_rows true_rows = {truth, NULL, RECALL_K}, found_rows = {found, NULL, RECALL_K};
     const thr_search_options options = defaults(survivors, candidates);
-    thr_error err;
     double recall = 0;
-    assert_ok(
-        thr_scan_search(scan, &corpus->scan, queries, &options, &(thr_answers){.k = RECALL_K, .ids = found}, &err),
-        &err);
-    assert_ok(thr_recall(&true_rows, &found_rows, RECALL_QUERIES, RECALL_K, &recall, &err), &err);
+    expect_ok(
+        thr_scan_search(scan, &corpus->scan, queries, &options, &(thr_answers){.k = RECALL_K, .ids = found}, &err));
+    expect_ok(thr_recall(&true_rows, &found_rows, RECALL_QUERIES, RECALL_K, &recall, &err));
     return recall;
 }
 
 /* More survivors find more, far more than the first plane finds alone. */
-static void survivors_are_all_that_the_other_planes_are_read_of(void **state) {
+TEST(survivors_are_all_that_the_other_planes_are_read_of) {
     contexts *c = *state;
     enum { ITEMS = 3000, DIMS = 40, K = RECALL_K, QUERIES = RECALL_QUERIES };
     uint64_t rng = test_seed();
-    float *rows = test_array((size_t)ITEMS * DIMS, sizeof *rows),
-          *queries = test_array(QUERIES * DIMS, sizeof *queries);
+    float *rows = test_new((size_t)ITEMS * DIMS, sizeof *rows), *queries = test_new(QUERIES * DIMS, sizeof *queries);
     const test_shape shape = {ITEMS, DIMS, 4, THR_METRIC_IP, THR_DTYPE_F32, 0, false, 1, false};
     const thr_matrix matrix = thr_matrix_f32(queries, QUERIES, DIMS);
     test_corpus corpus;
@@ -226,12 +209,11 @@ static void survivors_are_all_that_the_other_planes_are_read_of(void **state) {
     test_gaussian(&rng, queries, (size_t)QUERIES * DIMS);
     test_target_make(&corpus, &shape, rows);
     thr_scan *scan = NULL;
-    thr_error err;
-    assert_ok(thr_scan_create(next(c), &scan, &err), &err);
+    expect_ok(thr_scan_create(next(c), &scan, &err));
     uint64_t truth[QUERIES * K];
     thr_search_options options = defaults(0, 0);
     options.exact = true;
-    assert_ok(thr_scan_search(scan, &corpus.scan, &matrix, &options, &(thr_answers){.k = K, .ids = truth}, &err), &err);
+    expect_ok(thr_scan_search(scan, &corpus.scan, &matrix, &options, &(thr_answers){.k = K, .ids = truth}, &err));
     double before = 0;
     for (uint64_t survivors = 20; survivors <= 2000; survivors *= 10) {
         const double recall = recall_of(scan, &corpus, &matrix, truth, survivors, 20);
@@ -245,17 +227,6 @@ static void survivors_are_all_that_the_other_planes_are_read_of(void **state) {
     assert_case(alone < 0.8, "seed %llu: recall %g of the first plane alone", (unsigned long long)test_seed(), alone);
     thr_scan_free(scan);
     test_target_free(&corpus);
-    free(rows);
-    free(queries);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_kinds_of_nested_codes_equal_the_naive_answer),
-        cmocka_unit_test(batches_of_any_size_answer_every_query_for_itself),
-        cmocka_unit_test(large_collections_equal_the_naive_answer),
-        cmocka_unit_test(a_sample_of_only_high_scores_does_not_lose_rows),
-        cmocka_unit_test(survivors_are_all_that_the_other_planes_are_read_of),
-    };
-    return cmocka_run_group_tests(tests, make_contexts, free_contexts);
-}
+TEST_GROUP(make_contexts, free_contexts)

@@ -13,7 +13,6 @@
 
 #include <float.h>
 
-static thr_error error;
 static const char DIR_A[] = "scan-origins";
 
 enum { BUILT = 3000, ADDED = 333, SEGMENT_ROWS = 1280, MOST_DIMS = 64, MOST_ROWS = 3600 };
@@ -36,7 +35,6 @@ static float *make_rows(const kind *k, uint64_t n, uint64_t seed) {
     for (uint64_t i = 0; i < n * k->n_dims; i++)
         rows[i] = 0.3f * rows[i] + points[i / k->n_dims % 40 * k->n_dims + i % k->n_dims] +
                   (k->shifted ? 2 + 0.01f * (float)(i % k->n_dims) : 0);
-    free(points);
     return rows;
 }
 
@@ -53,15 +51,14 @@ static thr_index *open_kind(thr_context *context, const kind *k) {
     options.segment_rows = k->whole ? 0 : SEGMENT_ROWS;
     options.calibration_queries = 0;
     test_remove_directory(DIR_A);
-    expect_ok(build_rows(context, DIR_A, rows, BUILT, k->n_dims, &options, &error));
-    expect_ok(thr_reader_from_matrix(context, &more, &reader, &error));
-    expect_ok(thr_index_add(context, DIR_A, reader, NULL, NULL, &error));
+    expect_ok(build_rows(context, DIR_A, rows, BUILT, k->n_dims, &options, &err));
+    expect_ok(thr_reader_from_matrix(context, &more, &reader, &err));
+    expect_ok(thr_index_add(context, DIR_A, reader, NULL, NULL, &err));
     thr_reader_free(reader);
-    expect_ok(thr_index_open(context, DIR_A, &index, &error));
+    expect_ok(thr_index_open(context, DIR_A, &index, &err));
     const uint32_t last = index->n_segments - 1;
     assert_true(index->corpus.origins != NULL && index->n_segments == (k->whole ? 2 : 4));
     assert_true(index->cells[0].n > k->cells / 3 && index->cells[last].n == 0 && index->manifest.n_rows <= MOST_ROWS);
-    free(rows);
     return index;
 }
 
@@ -205,18 +202,17 @@ typedef struct bench {
 
 static void open_bench(bench *b, thr_context *context, const kind *k) {
     *b = (bench){.kind = k, .index = open_kind(context, k)};
-    b->items = test_array(MOST_ROWS, sizeof *b->items);
+    b->items = test_new(MOST_ROWS, sizeof *b->items);
     for (uint32_t s = 0; s < b->index->n_segments; s++)
         for (uint32_t i = 0; i < b->index->segments[s].n_items; i++)
             read_item(b->index, k, s, i, &b->items[b->index->segments[s].first_row + i]);
-    expect_ok(thr_scan_create(context, &b->scan, &error));
+    expect_ok(thr_scan_create(context, &b->scan, &err));
     thr_search_options_init(&b->options);
 }
 
 static void close_bench(bench *b) {
     thr_scan_free(b->scan);
     thr_index_free(b->index);
-    free(b->items);
 }
 
 static double true_score(const kind *k, const float *q, const item *x) {
@@ -358,7 +354,7 @@ static void check_threshold(const thr_job *job, const thr_scan_query *query, thr
     float thresholds[5] = {middle, lane->collector.items[n / 2].score};
     for (size_t t = 2; t < 5; t++) /* just above a score */
         thresholds[t] = nextafterf(lane->collector.items[n * t / 6].score, INFINITY);
-    thr_candidate *all = test_array(n, sizeof *all);
+    thr_candidate *all = test_new(n, sizeof *all);
     memcpy(all, lane->collector.items, n * sizeof *all);
     for (size_t t = 0; t < 5; t++) {
         size_t passed = 0;
@@ -374,7 +370,6 @@ static void check_threshold(const thr_job *job, const thr_scan_query *query, thr
     }
     memcpy(lane->collector.items, all, n * sizeof *all);
     lane->collector.n = n;
-    free(all);
 }
 
 /* The row of the index that a row of the corpus is; part NULL: the corpus is the index's. */
@@ -458,7 +453,7 @@ static size_t check_query(bench *b, const thr_scan_corpus *corpus, const thr_cel
     thr_scan_query query;
     naive n;
     double size;
-    expect_ok(thr_scan_make_room(b->scan, corpus, 1, 1, MOST_ROWS, &error));
+    expect_ok(thr_scan_make_room(b->scan, corpus, 1, 1, MOST_ROWS, &err));
     thr_lane *lane = b->scan->lanes;
     prepare(b, corpus, vector, 0, query_bits, &job, &query);
     read_query(b, &query, &n);
@@ -499,12 +494,12 @@ static void check_group(bench *b, const thr_scan_corpus *corpus, const float *ve
     thr_scan_query queries[8];
     thr_candidate *alone[8];
     size_t n_rows[8];
-    expect_ok(thr_scan_make_room(b->scan, corpus, n, n, MOST_ROWS, &error));
+    expect_ok(thr_scan_make_room(b->scan, corpus, n, n, MOST_ROWS, &err));
     for (uint32_t q = 0; q < n; q++) {
         prepare(b, corpus, vectors + (size_t)q * b->kind->n_dims, q, 4, &job, &queries[q]);
         screen(&job, &queries[q], 1, &b->scan->lanes[q], -INFINITY);
         n_rows[q] = b->scan->lanes[q].collector.n;
-        alone[q] = test_array(n_rows[q], sizeof *alone[q]);
+        alone[q] = test_new(n_rows[q], sizeof *alone[q]);
         memcpy(alone[q], b->scan->lanes[q].collector.items, n_rows[q] * sizeof *alone[q]);
     }
     screen(&job, queries, n, b->scan->lanes, -INFINITY);
@@ -513,7 +508,6 @@ static void check_group(bench *b, const thr_scan_corpus *corpus, const float *ve
         for (size_t i = 0; i < n_rows[q]; i++)
             assert_true(b->scan->lanes[q].collector.items[i].row == alone[q][i].row &&
                         b->scan->lanes[q].collector.items[i].score == alone[q][i].score);
-        free(alone[q]);
     }
 }
 
@@ -533,11 +527,11 @@ enum { MORE = 1 };
 static const thr_metric METRICS[] = {THR_METRIC_COSINE, THR_METRIC_IP, THR_METRIC_L2};
 static const uint32_t CODES[][2] = {{1, 1}, {3, 3}, {8, 8}, {3, 1}, {6, 2}, {8, 4}};
 
-static void estimates_are_those_of_the_formulas(void **state) {
+TEST(estimates_are_those_of_the_formulas) {
     uint64_t rng = test_seed();
     size_t n_centred = 0, n_kinds = 0;
     for (size_t m = 0; m < 3; m++)
-        for (size_t c = 0; c < sizeof CODES / sizeof *CODES; c++)
+        for (size_t c = 0; c < COUNT_OF(CODES); c++)
             for (int more = 0; more < 4; more += MORE) {
                 /* cells of some 10 items, and such that span blocks */
                 const kind k = {METRICS[m],
@@ -560,7 +554,7 @@ static void estimates_are_those_of_the_formulas(void **state) {
                     queries[3 * k.n_dims + d] = -queries[3 * k.n_dims + d];
                 choose_blocks(&rng, n_blocks_of(&b.index->corpus), blocks);
                 expect_ok(thr_cells_subset_make(*state, &b.index->corpus, blocks, n_blocks_of(&b.index->corpus), NULL,
-                                                &part, &error));
+                                                &part, &err));
                 assert_true(part.n_segments > 4 && part.segments[0].first_item > 0);
                 for (uint32_t q = 0; q < 4; q++) {
                     const float *query = queries + (size_t)q * k.n_dims;
@@ -570,7 +564,6 @@ static void estimates_are_those_of_the_formulas(void **state) {
                 check_group(&b, &b.index->corpus, queries, 8);
                 check_group(&b, &part.corpus, queries, 5);
                 thr_cells_subset_free(*state, &part);
-                free(queries);
                 close_bench(&b);
             }
     assert_true(n_centred > n_kinds / 4 && n_centred < n_kinds);
@@ -629,7 +622,7 @@ static void read_points(const thr_index *index, float *points) {
     assert_true(origins->farthest >= farthest && origins->farthest < (longest + centre_length) * 1.0001);
 }
 
-static void terms_are_the_bases_and_bounds_of_distances(void **state) {
+TEST(terms_are_the_bases_and_bounds_of_distances) {
     uint64_t rng = test_seed();
     for (size_t m = 0; m < 3; m++)
         for (int more = 0; more < 4; more++) {
@@ -637,9 +630,9 @@ static void terms_are_the_bases_and_bounds_of_distances(void **state) {
             thr_index *index = open_kind(*state, &k);
             const thr_kernels *kernels = index->context->kernels;
             const thr_corpus_origins *origins = index->corpus.origins;
-            float *points = test_array((size_t)origins->n * k.n_dims, sizeof *points),
-                  *scores = test_array(origins->n, sizeof *scores), *queries = make_rows(&k, 5, 9);
-            thr_origin_term *terms = test_array(2 * (size_t)origins->n, sizeof *terms), *others = terms + origins->n;
+            float *points = test_new((size_t)origins->n * k.n_dims, sizeof *points),
+                  *scores = test_new(origins->n, sizeof *scores), *queries = make_rows(&k, 5, 9);
+            thr_origin_term *terms = test_new(2 * (size_t)origins->n, sizeof *terms), *others = terms + origins->n;
             const uint32_t at = origins->n;
             read_points(index, points);
             for (size_t q = 0; q < 5; q++) {
@@ -656,10 +649,6 @@ static void terms_are_the_bases_and_bounds_of_distances(void **state) {
                 assert_memory_equal(terms, others, at * sizeof *terms);
                 check_terms(&index->corpus, points, vector, length, terms, ROUNDING);
             }
-            free(points);
-            free(scores);
-            free(queries);
-            free(terms);
             thr_index_free(index);
         }
 }
@@ -668,11 +657,11 @@ static void terms_are_the_bases_and_bounds_of_distances(void **state) {
  * Sums of many numbers of the same sign round worst. Origins at the query, and at ever larger distances from it; of
  * length 1 as by cosine, and longer.
  */
-static void reaches_are_upper_bounds_in_many_dimensions(void **state) {
+TEST(reaches_are_upper_bounds_in_many_dimensions) {
     enum { POINTS = 48, DIMS = 16384 };
     uint64_t rng = test_seed();
     thr_context *context = *state;
-    float *points = test_array((size_t)POINTS * DIMS, sizeof *points), *query = test_array(DIMS, sizeof *query),
+    float *points = test_new((size_t)POINTS * DIMS, sizeof *points), *query = test_new(DIMS, sizeof *query),
           lengths[POINTS];
     for (uint32_t n_dims = 1; n_dims <= DIMS; n_dims *= 4)
         for (size_t m = 0; m < 3; m++)
@@ -699,15 +688,6 @@ static void reaches_are_upper_bounds_in_many_dimensions(void **state) {
                 thr_scan_origin_terms(&corpus, context->kernels, query, length, NULL, terms);
                 check_terms(&corpus, points, query, length, terms, n_dims * 0x1p-26 + ROUNDING);
             }
-    free(points);
-    free(query);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(estimates_are_those_of_the_formulas),
-        cmocka_unit_test(terms_are_the_bases_and_bounds_of_distances),
-        cmocka_unit_test(reaches_are_upper_bounds_in_many_dimensions),
-    };
-    return test_run_in_directory(tests, 2, DIR_A);
-}
+TEST_IN_CONTEXT(2, DIR_A)

@@ -4,23 +4,21 @@
  * how few calls.
  */
 #define _GNU_SOURCE /* mincore */
+#include "test.h"
+
 #include "scan/pages.h"
 
 #include "base/files/file.h"
-#include "files.h"
-#include "support.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <time.h>
-#include <unistd.h>
 
 enum { PAGES = 2048, FIRST = 1000, ANNOUNCED = 40, WAITS = 2000 };
 
 static int in_a_directory(void **state) {
-    (void)test_say_seed(state);
+    (void)state;
     return test_directory_make("scan_pages");
 }
 
@@ -47,17 +45,13 @@ static void forget(const char *path) {
     (void)close(fd);
 }
 
-static void announced_pages_are_read_and_no_others(void **state) {
-    (void)state;
+TEST(announced_pages_are_read_and_no_others) {
     const size_t page_size = (size_t)sysconf(_SC_PAGESIZE);
     const char *path = test_path_of("pages");
-    char *bytes = calloc(PAGES, page_size);
-    assert_non_null(bytes);
+    char *bytes = test_new(PAGES, page_size);
     test_write_file(path, bytes, PAGES * page_size);
-    free(bytes);
     thr_map map;
-    thr_error err;
-    assert_ok(thr_map_open(path, &map, &err), &err);
+    expect_ok(thr_map_open(path, &map, &err));
     forget(path);
     const bool forgotten = count_in_memory(&map, page_size, 0, PAGES) == 0;
     if (forgotten) {
@@ -97,8 +91,7 @@ static size_t calls_for_rows(const thr_segment *segment, uint64_t step) {
     return n_announcements;
 }
 
-static void a_page_is_announced_once(void **state) {
-    (void)state;
+TEST(a_page_is_announced_once) {
     const size_t page_size = (size_t)sysconf(_SC_PAGESIZE);
     char *bytes = mmap(NULL, 50 * page_size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_true(bytes != MAP_FAILED);
@@ -117,8 +110,7 @@ static size_t passes_ahead(thr_read_ahead *ahead) {
     return n;
 }
 
-static void passes_stop_announcing_where_nothing_is_read_from_the_disk(void **state) {
-    (void)state;
+TEST(passes_stop_announcing_where_nothing_is_read_from_the_disk) {
     thr_read_ahead ahead = {0};
     const size_t first = passes_ahead(&ahead);
     assert_in_range(first, 1, 999);
@@ -127,11 +119,4 @@ static void passes_stop_announcing_where_nothing_is_read_from_the_disk(void **st
     assert_int_equal(passes_ahead(&ahead), first);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(announced_pages_are_read_and_no_others),
-        cmocka_unit_test(a_page_is_announced_once),
-        cmocka_unit_test(passes_stop_announcing_where_nothing_is_read_from_the_disk),
-    };
-    return cmocka_run_group_tests_name("scan_pages", tests, in_a_directory, test_directory_remove);
-}
+TEST_GROUP(in_a_directory, test_directory_remove)

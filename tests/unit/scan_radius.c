@@ -1,24 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scan_radius.c - all rows within a radius, beside a loop that scores every row. */
+#include "test.h"
+
 #include "naive.h"
 #include "scan/way.h"
 #include "scan/radius.h"
-
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 static const thr_metric METRICS[] = {THR_METRIC_COSINE, THR_METRIC_IP, THR_METRIC_L2};
 static const thr_dtype KEEPS[] = {THR_DTYPE_F32, THR_DTYPE_F16, THR_DTYPE_I8, THR_DTYPE_NONE};
 static const struct { uint32_t bits, lead; } CODES[] = {{1, 0}, {3, 0}, {3, 1}, {8, 2}};
 
-enum { N_CODES = sizeof CODES / sizeof *CODES };
+enum { N_CODES = COUNT_OF(CODES) };
 
 /* ------------------------------------------------------------------------------------------------ data and truth */
 
 /* Clusters of rows of several lengths, some of them zero, some twice. */
 static float *make_rows(uint64_t *rng, uint32_t n, uint32_t n_dims, uint32_t n_clusters, float spread) {
-    float *rows = test_array((size_t)n * n_dims, sizeof *rows);
+    float *rows = test_new((size_t)n * n_dims, sizeof *rows);
     test_gaussian(rng, rows, (size_t)n * n_dims);
     for (uint32_t i = n_clusters; i < n; i++) {
         float *row = rows + (size_t)i * n_dims;
@@ -33,7 +31,7 @@ static float *make_rows(uint64_t *rng, uint32_t n, uint32_t n_dims, uint32_t n_c
 }
 
 static float *make_queries(uint64_t *rng, const float *rows, uint32_t n_items, uint32_t n_dims, uint32_t n) {
-    float *queries = test_array((size_t)n * n_dims, sizeof *queries);
+    float *queries = test_new((size_t)n * n_dims, sizeof *queries);
     test_gaussian(rng, queries, (size_t)n * n_dims);
     for (uint32_t q = 0; q < n; q++) {
         const float *row = rows + (size_t)thr_rng_below(rng, n_items) * n_dims;
@@ -101,12 +99,11 @@ static size_t count_found(const thr_found *found, const thr_candidate *right, si
 /* One search of some queries; the answers are freed by free_found. */
 static thr_found *search(thr_context *context, const test_corpus *corpus, const float *queries, uint64_t n_queries,
                          float least, const thr_search_options *options) {
-    thr_found *found = test_array((size_t)n_queries, sizeof *found);
+    thr_found *found = test_new((size_t)n_queries, sizeof *found);
     thr_scan *scan = NULL;
-    thr_error err;
     const thr_matrix matrix = thr_matrix_f32(queries, n_queries, corpus->shape.n_dims);
-    assert_ok(thr_scan_create(context, &scan, &err), &err);
-    assert_ok(thr_scan_radius(scan, &corpus->scan, &matrix, least, options, found, &err), &err);
+    expect_ok(thr_scan_create(context, &scan, &err));
+    expect_ok(thr_scan_radius(scan, &corpus->scan, &matrix, least, options, found, &err));
     thr_scan_free(scan);
     return found;
 }
@@ -114,7 +111,6 @@ static thr_found *search(thr_context *context, const test_corpus *corpus, const 
 static void free_found(thr_context *context, thr_found *found, uint64_t n_queries) {
     for (uint64_t q = 0; q < n_queries; q++)
         thr_scan_found_free(context, &found[q]);
-    free(found);
 }
 
 /* ------------------------------------------------------------------------------------------------ exactly all */
@@ -122,8 +118,8 @@ static void free_found(thr_context *context, thr_found *found, uint64_t n_querie
 /* With recall 1, exactly, and with less: nothing wrong; an answer that is certified, all of it. */
 static void check_answers(thr_context *context, const test_corpus *corpus, const float *queries, uint64_t n_queries,
                           const thr_search_options *given, const char *what) {
-    thr_candidate *right = test_array(corpus->shape.n_items, sizeof *right);
-    uint8_t *certified = test_array((size_t)n_queries, 1);
+    thr_candidate *right = test_new(corpus->shape.n_items, sizeof *right);
+    uint8_t *certified = test_new((size_t)n_queries, 1);
     const bool vectors = corpus->shape.keep != THR_DTYPE_NONE;
     for (int way = 0; way < 3; way++) {
         thr_search_options options = *given;
@@ -154,8 +150,6 @@ static void check_answers(thr_context *context, const test_corpus *corpus, const
             free_found(context, found, n_queries);
         }
     }
-    free(right);
-    free(certified);
 }
 
 /* Check certain searches of drawn rows, whose number the shape has, with all rows and with a filter. */
@@ -174,12 +168,9 @@ static void check_certain(thr_context *context, uint64_t *rng, const test_shape 
     if (filter != NULL)
         check_answers(context, &corpus, queries, QUERIES, &options, name);
     test_target_free(&corpus);
-    free(rows);
-    free(queries);
 }
 
-static void a_certain_search_finds_just_the_rows_within_the_radius(void **state) {
-    (void)state;
+TEST(a_certain_search_finds_just_the_rows_within_the_radius) {
     enum { ITEMS = 350, WORDS = (ITEMS + 63) / 64 };
     thr_context *context = test_context(2, THR_ISA_BEST, NULL);
     uint64_t rng = test_seed(), half[WORDS], few[WORDS] = {1, 0, 1}, none[WORDS] = {0};
@@ -238,26 +229,22 @@ static void open_big(big *b, thr_metric metric, thr_dtype keep, size_t code, boo
 
 static void close_big(big *b) {
     test_target_free(&b->corpus);
-    free(b->rows);
-    free(b->queries);
 }
 
 /* The median over the queries of their rank-th best score. */
 static float usual_score(const big *b, const thr_search_options *options, size_t rank) {
-    thr_candidate *right = test_array(BIG_ITEMS, sizeof *right), scores[BIG_QUERIES];
+    thr_candidate *right = test_new(BIG_ITEMS, sizeof *right), scores[BIG_QUERIES];
     for (uint32_t q = 0; q < BIG_QUERIES; q++) {
         (void)score_all(&b->corpus, b->queries + (size_t)q * BIG_DIMS, options, right);
         scores[q] = right[rank];
     }
     qsort(scores, BIG_QUERIES, sizeof *scores, test_candidate_order);
-    free(right);
     return scores[BIG_QUERIES / 2].score;
 }
 
-static void a_recall_is_kept_and_nothing_wrong_is_found(void **state) {
-    (void)state;
+TEST(a_recall_is_kept_and_nothing_wrong_is_found) {
     big b = {.context = test_context(2, THR_ISA_BEST, NULL), .rng = test_seed()};
-    thr_candidate *right = test_array(BIG_ITEMS, sizeof *right);
+    thr_candidate *right = test_new(BIG_ITEMS, sizeof *right);
     size_t n_screened = 0;
     for (size_t m = 0; m < 3; m++)
         for (size_t code = 2; code < N_CODES; code++)
@@ -288,7 +275,6 @@ static void a_recall_is_kept_and_nothing_wrong_is_found(void **state) {
             }
     print_message("%zu queries were answered by a screen with a margin\n", n_screened);
     assert_true(n_screened > BIG_QUERIES);
-    free(right);
     thr_context_free(b.context);
 }
 
@@ -305,8 +291,7 @@ static void same_answers(const thr_found *a, const thr_found *b, uint64_t n_quer
 }
 
 /* Groups of all sizes, one query over all threads, every level and every way to distances. */
-static void answers_depend_on_nothing_but_the_question(void **state) {
-    (void)state;
+TEST(answers_depend_on_nothing_but_the_question) {
     static const thr_isa isas[] = {THR_ISA_SCALAR, THR_ISA_BEST};
     big b = {.rng = test_seed()};
     for (size_t m = 0; m < 3; m++) {
@@ -341,8 +326,7 @@ static void answers_depend_on_nothing_but_the_question(void **state) {
 
 /* ------------------------------------------------------------------------------------------------ the ends */
 
-static void all_rows_or_none_are_found(void **state) {
-    (void)state;
+TEST(all_rows_or_none_are_found) {
     big b = {.context = test_context(2, THR_ISA_BEST, NULL), .rng = test_seed()};
     for (size_t m = 0; m < 3; m++)
         for (size_t code = 1; code < 3; code++)
@@ -372,8 +356,7 @@ static void all_rows_or_none_are_found(void **state) {
     thr_context_free(b.context);
 }
 
-static void one_item_is_found_or_not(void **state) {
-    (void)state;
+TEST(one_item_is_found_or_not) {
     thr_context *context = test_context(3, THR_ISA_BEST, NULL);
     const float row[] = {0, 2, 0}, queries[] = {0, 8, 0, 0, 0, 5};
     static const float scores[][2] = {{1, 0}, {16, 0}, {-36, -29}};
@@ -399,8 +382,7 @@ static void one_item_is_found_or_not(void **state) {
 
 /* ------------------------------------------------------------------------------------------------ memory */
 
-static void memory_may_end_at_any_allocation(void **state) {
-    (void)state;
+TEST(memory_may_end_at_any_allocation) {
     enum { ITEMS = 5000, DIMS = 8 };
     uint64_t rng = test_seed();
     float *rows = make_rows(&rng, ITEMS, DIMS, 4, 1);
@@ -416,10 +398,9 @@ static void memory_may_end_at_any_allocation(void **state) {
         while (test_oom_next(&oom)) {
             thr_context *context = test_context(2, THR_ISA_BEST, &memory);
             thr_scan *scan = NULL;
-            thr_error err;
             thr_found found[5] = {{0}};
             const thr_matrix queries = thr_matrix_f32(rows, n_queries, DIMS);
-            assert_ok(thr_scan_create(context, &scan, &err), &err);
+            expect_ok(thr_scan_create(context, &scan, &err));
             test_oom_arm(&oom);
             const thr_status status = thr_scan_radius(scan, &corpus.scan, &queries, 0, &options, found, &err);
             (void)test_oom_check(&oom, status, &err, "no memory");
@@ -431,11 +412,9 @@ static void memory_may_end_at_any_allocation(void **state) {
         assert_true(oom.n_failed > 10);
     }
     test_target_free(&corpus);
-    free(rows);
 }
 
-static void a_bad_query_is_named(void **state) {
-    (void)state;
+TEST(a_bad_query_is_named) {
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     const float rows[] = {1, 2, 3, 4}, queries[] = {1, 2, 1, NAN};
     const test_shape shape = {.n_items = 2, .n_dims = 2, .bits = 2, .keep = THR_DTYPE_F32};
@@ -443,25 +422,11 @@ static void a_bad_query_is_named(void **state) {
     const thr_matrix matrix = thr_matrix_f32(queries, 2, 2);
     thr_found found[2] = {{0}};
     thr_scan *scan = NULL;
-    thr_error err;
     test_corpus corpus;
     test_target_make(&corpus, &shape, rows);
-    assert_ok(thr_scan_create(context, &scan, &err), &err);
-    assert_error(thr_scan_radius(scan, &corpus.scan, &matrix, 0, &options, found, &err), THR_ERANGE, &err, "query 1");
+    expect_ok(thr_scan_create(context, &scan, &err));
+    expect_error(thr_scan_radius(scan, &corpus.scan, &matrix, 0, &options, found, &err), THR_ERANGE, "query 1");
     thr_scan_free(scan);
     test_target_free(&corpus);
     thr_context_free(context);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_certain_search_finds_just_the_rows_within_the_radius),
-        cmocka_unit_test(a_recall_is_kept_and_nothing_wrong_is_found),
-        cmocka_unit_test(answers_depend_on_nothing_but_the_question),
-        cmocka_unit_test(all_rows_or_none_are_found),
-        cmocka_unit_test(one_item_is_found_or_not),
-        cmocka_unit_test(memory_may_end_at_any_allocation),
-        cmocka_unit_test(a_bad_query_is_named),
-    };
-    return test_run_group(tests);
 }

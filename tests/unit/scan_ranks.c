@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scan_ranks.c - ranks are the places that sorting all items by their estimates gives. */
-#include "naive.h"
+#include "test.h"
 
-#include <stdlib.h>
-#include <string.h>
+#include "naive.h"
 
 static const thr_metric METRICS[] = {THR_METRIC_COSINE, THR_METRIC_IP, THR_METRIC_L2};
 enum { ITEMS = 900, DIMS = 13, ROWS = 60 };
@@ -40,12 +39,11 @@ static void check_ranks(thr_context *context, const test_corpus *corpus, const t
                         uint64_t n_survivors, const uint64_t *rows, size_t n_rows) {
     uint32_t lead_ranks[ITEMS], full_ranks[ITEMS], wanted_lead[ITEMS], wanted_full[ITEMS];
     thr_scan *scan = NULL;
-    thr_error err;
     const thr_scan_rank_request request = {rows, n_rows, n_survivors, lead_ranks, full_ranks};
     rank_naively(corpus, (const float *)queries->data + query * DIMS, n_survivors, wanted_lead, wanted_full);
-    assert_ok(thr_scan_create(context, &scan, &err), &err);
+    expect_ok(thr_scan_create(context, &scan, &err));
     for (int again = 0; again < 2; again++) /* a scan is used again and again */
-        assert_ok(thr_scan_ranks(scan, &corpus->scan, queries, query, &request, &err), &err);
+        expect_ok(thr_scan_ranks(scan, &corpus->scan, queries, query, &request, &err));
     thr_scan_free(scan);
     for (size_t j = 0; j < n_rows; j++)
         assert_case(lead_ranks[j] == wanted_lead[rows[j]] && full_ranks[j] == wanted_full[rows[j]],
@@ -57,12 +55,11 @@ static void check_ranks(thr_context *context, const test_corpus *corpus, const t
                     wanted_full[rows[j]]);
 }
 
-static void ranks_are_places_in_both_orders(void **state) {
-    (void)state;
+TEST(ranks_are_places_in_both_orders) {
     enum { QUERIES = 3 };
     static const uint64_t survivors[] = {1, 40, 300, ITEMS, UINT64_MAX};
     uint64_t rng = test_seed(), some[ROWS], all[ITEMS];
-    float *rows = test_array((size_t)ITEMS * DIMS, sizeof *rows), queries[QUERIES * DIMS] = {0};
+    float *rows = test_new((size_t)ITEMS * DIMS, sizeof *rows), queries[QUERIES * DIMS] = {0};
     const thr_matrix matrix = thr_matrix_f32(queries, QUERIES, DIMS);
     test_gaussian(&rng, rows, (size_t)ITEMS * DIMS);
     test_gaussian(&rng, queries, (QUERIES - 1) * DIMS); /* the last one stays zero */
@@ -81,7 +78,7 @@ static void ranks_are_places_in_both_orders(void **state) {
                 test_target_make(&corpus, &shape, rows);
                 for (size_t j = 0; j < ROWS; j++)
                     some[j] = j * (ITEMS / ROWS) + thr_rng_below(&rng, ITEMS / ROWS);
-                for (size_t s = 0; s < sizeof survivors / sizeof *survivors; s++)
+                for (size_t s = 0; s < COUNT_OF(survivors); s++)
                     for (uint64_t q = 0; q < QUERIES; q++)
                         check_ranks(context, &corpus, &matrix, q, survivors[s], some, ROWS);
                 check_ranks(context, &corpus, &matrix, 0, 500, all, ITEMS);
@@ -91,13 +88,11 @@ static void ranks_are_places_in_both_orders(void **state) {
             }
         thr_context_free(context);
     }
-    free(rows);
 }
 
-static void without_memory_it_is_enomem_and_nothing_is_lost(void **state) {
-    (void)state;
+TEST(without_memory_it_is_enomem_and_nothing_is_lost) {
     uint64_t rng = test_seed(), row = 5;
-    float *rows = test_array((size_t)ITEMS * DIMS, sizeof *rows);
+    float *rows = test_new((size_t)ITEMS * DIMS, sizeof *rows);
     test_gaussian(&rng, rows, (size_t)ITEMS * DIMS);
     const test_shape shape = {ITEMS, DIMS, 3, THR_METRIC_L2, THR_DTYPE_NONE, 0, false, 1, false};
     const thr_matrix matrix = thr_matrix_f32(rows, 1, DIMS);
@@ -110,7 +105,6 @@ static void without_memory_it_is_enomem_and_nothing_is_lost(void **state) {
         thr_context *context = test_context(1, THR_ISA_BEST, &memory);
         uint32_t lead_rank = 0, full_rank = 0;
         thr_scan *scan = NULL;
-        thr_error err;
         test_oom_arm(&oom);
         thr_status status = thr_scan_create(context, &scan, &err);
         if (status == THR_OK)
@@ -123,13 +117,4 @@ static void without_memory_it_is_enomem_and_nothing_is_lost(void **state) {
     assert_true(oom.n_failed > 4);
     assert_int_equal(unsetenv("THR_KERNEL"), 0);
     test_target_free(&corpus);
-    free(rows);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ranks_are_places_in_both_orders),
-        cmocka_unit_test(without_memory_it_is_enomem_and_nothing_is_lost),
-    };
-    return test_run_group(tests);
 }

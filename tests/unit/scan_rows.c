@@ -3,11 +3,10 @@
  * scan_rows.c - filters that let few rows through are answered from the vectors, exactly; and blocks with few and with
  * many allowed rows are scored alike.
  */
+#include "test.h"
+
 #include "naive.h"
 #include "scan/job.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 static const thr_metric METRICS[] = {THR_METRIC_COSINE, THR_METRIC_IP, THR_METRIC_L2};
 static const thr_dtype KEEPS[] = {THR_DTYPE_F32, THR_DTYPE_F16, THR_DTYPE_I8, THR_DTYPE_NONE};
@@ -39,7 +38,7 @@ static void fill(uint64_t *rng, uint64_t *filter, uint64_t one_in) {
 
 /* The answer among the allowed rows, by the vectors. */
 static void answer_exactly(const test_corpus *corpus, const float *vector, const uint64_t *filter, uint64_t *rows) {
-    thr_candidate *items = test_array(ITEMS, sizeof *items);
+    thr_candidate *items = test_new(ITEMS, sizeof *items);
     test_query query;
     size_t n = 0;
     test_query_make(&query, corpus, vector, 4);
@@ -50,7 +49,6 @@ static void answer_exactly(const test_corpus *corpus, const float *vector, const
     for (size_t i = 0; i < K; i++)
         rows[i] = i < n ? items[i].row : THR_NO_ID;
     test_query_free(&query);
-    free(items);
 }
 
 /* How many of all queries are answered exactly. */
@@ -61,10 +59,8 @@ static size_t count_exact(thr_context *context, const test_corpus *corpus, const
     uint64_t found[QUERIES * K], wanted[K];
     size_t n = 0;
     thr_scan *scan = NULL;
-    thr_error err;
-    assert_ok(thr_scan_create(context, &scan, &err), &err);
-    assert_ok(thr_scan_search(scan, &corpus->scan, &matrix, &options, &(thr_answers){.k = K, .ids = found}, &err),
-              &err);
+    expect_ok(thr_scan_create(context, &scan, &err));
+    expect_ok(thr_scan_search(scan, &corpus->scan, &matrix, &options, &(thr_answers){.k = K, .ids = found}, &err));
     thr_scan_free(scan);
     for (size_t q = 0; q < QUERIES; q++) {
         answer_exactly(corpus, queries + q * DIMS, filter, wanted);
@@ -82,18 +78,16 @@ typedef struct case_of_rows {
 static void start(case_of_rows *c) {
     c->rng = test_seed();
     c->context = test_context(2, THR_ISA_BEST, NULL);
-    c->rows = test_array((size_t)ITEMS * DIMS, sizeof *c->rows);
+    c->rows = test_new((size_t)ITEMS * DIMS, sizeof *c->rows);
     test_gaussian(&c->rng, c->rows, (size_t)ITEMS * DIMS);
     test_gaussian(&c->rng, c->queries, sizeof c->queries / sizeof *c->queries);
 }
 
 static void end(case_of_rows *c) {
     thr_context_free(c->context);
-    free(c->rows);
 }
 
-static void few_rows_are_answered_exactly_and_many_by_codes(void **state) {
-    (void)state;
+TEST(few_rows_are_answered_exactly_and_many_by_codes) {
     case_of_rows c;
     start(&c);
     for (size_t m = 0; m < 3; m++)
@@ -114,8 +108,7 @@ static void few_rows_are_answered_exactly_and_many_by_codes(void **state) {
 }
 
 /* The more rows are allowed in the same blocks, the more they cost; the blocks cost what they did. */
-static void it_is_decided_once_from_few_to_many(void **state) {
-    (void)state;
+TEST(it_is_decided_once_from_few_to_many) {
     case_of_rows c;
     start(&c);
     const test_shape shape = {ITEMS, DIMS, 2, THR_METRIC_IP, THR_DTYPE_F32, 0, false, 1, false};
@@ -137,8 +130,7 @@ static void it_is_decided_once_from_few_to_many(void **state) {
     end(&c);
 }
 
-static void without_a_filter_or_vectors_codes_are_screened(void **state) {
-    (void)state;
+TEST(without_a_filter_or_vectors_codes_are_screened) {
     case_of_rows c;
     start(&c);
     for (size_t keep = 0; keep < 4; keep += 3) {
@@ -157,8 +149,7 @@ static void without_a_filter_or_vectors_codes_are_screened(void **state) {
 }
 
 /* Blocks of 0 to 64 allowed rows: few are scored one by one, in bunches, many as a block. */
-static void blocks_of_every_number_of_rows_equal_the_naive_answer(void **state) {
-    (void)state;
+TEST(blocks_of_every_number_of_rows_equal_the_naive_answer) {
     case_of_rows c;
     start(&c);
     for (size_t m = 0; m < 3; m++)
@@ -179,14 +170,4 @@ static void blocks_of_every_number_of_rows_equal_the_naive_answer(void **state) 
                 test_target_free(&corpus);
             }
     end(&c);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(few_rows_are_answered_exactly_and_many_by_codes),
-        cmocka_unit_test(it_is_decided_once_from_few_to_many),
-        cmocka_unit_test(without_a_filter_or_vectors_codes_are_screened),
-        cmocka_unit_test(blocks_of_every_number_of_rows_equal_the_naive_answer),
-    };
-    return test_run_group(tests);
 }

@@ -3,12 +3,11 @@
  * scan_sampled.c - collections large enough for a sampled first threshold (more than 16,384 rows), and rows arranged
  * to mislead the sample.
  */
+#include "test.h"
+
 #include "naive.h"
 
 #include "scan/job.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 enum { ITEMS = 140000, DIMS = 8 };
 
@@ -25,11 +24,10 @@ static void make(test_corpus *corpus, thr_metric metric, thr_dtype keep, const f
     test_target_make(corpus, &shape, rows);
 }
 
-static void large_collections_equal_the_naive_answer(void **state) {
-    (void)state;
+TEST(large_collections_equal_the_naive_answer) {
     uint64_t rng = test_seed();
-    float *rows = test_array((size_t)ITEMS * DIMS, sizeof *rows), queries[4 * DIMS];
-    uint64_t *filter = test_array((ITEMS + 63) / 64, sizeof *filter);
+    float *rows = test_new((size_t)ITEMS * DIMS, sizeof *rows), queries[4 * DIMS];
+    uint64_t *filter = test_new((ITEMS + 63) / 64, sizeof *filter);
     thr_context *context = test_context(3, THR_ISA_BEST, NULL);
     test_gaussian(&rng, rows, (size_t)ITEMS * DIMS);
     test_gaussian(&rng, queries, 4 * DIMS);
@@ -53,17 +51,14 @@ static void large_collections_equal_the_naive_answer(void **state) {
         }
         test_target_free(&corpus);
     }
-    free(rows);
-    free(filter);
     thr_context_free(context);
 }
 
 /* Only the sampled blocks hold good rows: the threshold from them is far too high for everything else. */
-static void a_sample_of_only_high_scores_does_not_lose_rows(void **state) {
-    (void)state;
+TEST(a_sample_of_only_high_scores_does_not_lose_rows) {
     uint64_t rng = test_seed();
     const uint64_t n_blocks = (ITEMS + 63) / 64;
-    float *rows = test_array((size_t)ITEMS * DIMS, sizeof *rows), query[DIMS];
+    float *rows = test_new((size_t)ITEMS * DIMS, sizeof *rows), query[DIMS];
     thr_context *context = test_context(2, THR_ISA_BEST, NULL);
     test_gaussian(&rng, rows, (size_t)ITEMS * DIMS);
     test_gaussian(&rng, query, DIMS);
@@ -84,14 +79,12 @@ static void a_sample_of_only_high_scores_does_not_lose_rows(void **state) {
         }
         test_target_free(&corpus);
     }
-    free(rows);
     thr_context_free(context);
 }
 
-static void rising_falling_and_equal_rows_equal_the_naive_answer(void **state) {
-    (void)state;
+TEST(rising_falling_and_equal_rows_equal_the_naive_answer) {
     uint64_t rng = test_seed();
-    float *rows = test_array((size_t)ITEMS * DIMS, sizeof *rows), query[DIMS], noise[DIMS];
+    float *rows = test_new((size_t)ITEMS * DIMS, sizeof *rows), query[DIMS], noise[DIMS];
     thr_context *context = test_context(2, THR_ISA_BEST, NULL);
     test_gaussian(&rng, query, DIMS);
     test_gaussian(&rng, noise, DIMS);
@@ -109,15 +102,5 @@ static void rising_falling_and_equal_rows_equal_the_naive_answer(void **state) {
         test_search_equals_naive(context, &corpus, query, 1, 5000, &options, "ordered rows, many");
         test_target_free(&corpus);
     }
-    free(rows);
     thr_context_free(context);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(large_collections_equal_the_naive_answer),
-        cmocka_unit_test(a_sample_of_only_high_scores_does_not_lose_rows),
-        cmocka_unit_test(rising_falling_and_equal_rows_equal_the_naive_answer),
-    };
-    return test_run_group(tests);
 }

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scan_search.c - every answer of a search, in every bit, against the search by the book (naive.h). */
-#include "naive.h"
+#include "test.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
+#include "naive.h"
 
 static const thr_metric METRICS[] = {THR_METRIC_COSINE, THR_METRIC_IP, THR_METRIC_L2};
 static const thr_dtype KEEPS[] = {THR_DTYPE_F32, THR_DTYPE_F16, THR_DTYPE_I8, THR_DTYPE_NONE};
@@ -27,7 +25,7 @@ static void check_corpus(thr_context *context, const test_corpus *corpus, uint32
     enum { QUERIES = 3 };
     const uint64_t n = corpus->shape.n_items;
     const bool vectors = corpus->shape.keep != THR_DTYPE_NONE;
-    float *queries = test_array((size_t)QUERIES * corpus->shape.n_dims, sizeof *queries);
+    float *queries = test_new((size_t)QUERIES * corpus->shape.n_dims, sizeof *queries);
     test_gaussian(rng, queries, (size_t)QUERIES * corpus->shape.n_dims);
     thr_search_options options = defaults(query_bits);
     test_search_equals_naive(context, corpus, queries, QUERIES, 1, &options, "k = 1");
@@ -45,19 +43,16 @@ static void check_corpus(thr_context *context, const test_corpus *corpus, uint32
     test_search_equals_naive(context, corpus, queries, QUERIES, 10, &options, "exact and filter");
     options.filter = NULL;
     test_search_equals_naive(context, corpus, queries, QUERIES, n, &options, "exact");
-    free(filter);
-    free(queries);
 }
 
-static void all_kinds_of_targets_and_searches_equal_the_naive_answer(void **state) {
-    (void)state;
+TEST(all_kinds_of_targets_and_searches_equal_the_naive_answer) {
     const uint32_t sizes[] = {1, 63, 64, 65, 200, 1000};
     uint64_t rng = test_seed();
     thr_context *context = test_context(2, THR_ISA_BEST, NULL);
-    for (size_t m = 0; m < sizeof METRICS / sizeof *METRICS; m++)
-        for (size_t keep = 0; keep < sizeof KEEPS / sizeof *KEEPS; keep++)
-            for (size_t b = 0; b < sizeof BITS / sizeof *BITS; b++)
-                for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+    for (size_t m = 0; m < COUNT_OF(METRICS); m++)
+        for (size_t keep = 0; keep < COUNT_OF(KEEPS); keep++)
+            for (size_t b = 0; b < COUNT_OF(BITS); b++)
+                for (size_t s = 0; s < COUNT_OF(sizes); s++) {
                     const test_shape shape = {.n_items = sizes[s],
                                               .n_dims = 1 + (uint32_t)thr_rng_below(&rng, 50),
                                               .bits = BITS[b],
@@ -67,10 +62,9 @@ static void all_kinds_of_targets_and_searches_equal_the_naive_answer(void **stat
                     float *rows = test_tied_rows(&rng, shape.n_items, shape.n_dims, shape.centre);
                     test_corpus corpus;
                     test_target_make(&corpus, &shape, rows);
-                    for (size_t q = 0; q < sizeof QUERY_BITS / sizeof *QUERY_BITS; q++)
+                    for (size_t q = 0; q < COUNT_OF(QUERY_BITS); q++)
                         check_corpus(context, &corpus, QUERY_BITS[q], &rng);
                     test_target_free(&corpus);
-                    free(rows);
                 }
     thr_context_free(context);
 }
@@ -91,8 +85,7 @@ static double true_score(thr_metric metric, const float *query, const float *row
     return metric == THR_METRIC_IP ? product : 2 * product - q_square - x_square;
 }
 
-static void estimates_of_eight_bit_codes_are_near_the_true_scores(void **state) {
-    (void)state;
+TEST(estimates_of_eight_bit_codes_are_near_the_true_scores) {
     enum { ITEMS = 300, DIMS = 60 };
     uint64_t rng = test_seed();
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
@@ -107,13 +100,11 @@ static void estimates_of_eight_bit_codes_are_near_the_true_scores(void **state) 
             test_gaussian(&rng, query, DIMS);
             test_target_make(&corpus, &shape, rows);
             thr_scan *scan = NULL;
-            thr_error err;
             const thr_matrix matrix = thr_matrix_f32(query, 1, DIMS);
             const thr_search_options options = defaults(8);
-            assert_ok(thr_scan_create(context, &scan, &err), &err);
-            assert_ok(thr_scan_search(scan, &corpus.scan, &matrix, &options,
-                                      &(thr_answers){.k = ITEMS, .ids = found, .scores = scores}, &err),
-                      &err);
+            expect_ok(thr_scan_create(context, &scan, &err));
+            expect_ok(thr_scan_search(scan, &corpus.scan, &matrix, &options,
+                                      &(thr_answers){.k = ITEMS, .ids = found, .scores = scores}, &err));
             thr_scan_free(scan);
             for (size_t i = 0; i < ITEMS; i++) {
                 double size;
@@ -127,7 +118,6 @@ static void estimates_of_eight_bit_codes_are_near_the_true_scores(void **state) 
                             corpus.quantiser.centre != NULL, (unsigned long long)found[i], (double)scores[i], score);
             }
             test_target_free(&corpus);
-            free(rows);
         }
     thr_context_free(context);
 }
@@ -138,7 +128,7 @@ static void check_exact_answer(const test_corpus *corpus, const test_query *quer
                                const float *scores, size_t k) {
     const char *metric = thr_metric_name(corpus->shape.metric), *keep = thr_dtype_name(corpus->shape.keep);
     const unsigned long long seed = (unsigned long long)test_seed();
-    bool *in_answer = test_array(corpus->shape.n_items, sizeof *in_answer);
+    bool *in_answer = test_new(corpus->shape.n_items, sizeof *in_answer);
     for (size_t i = 0; i < k; i++) {
         double bound = 0;
         const double score = test_exact_double(corpus, query, found[i], &bound);
@@ -155,11 +145,9 @@ static void check_exact_answer(const test_corpus *corpus, const test_query *quer
                     "seed %llu: metric %s, keep %s: row %llu of score %.9g is left out, %.9g is in", seed, metric, keep,
                     (unsigned long long)i, score, (double)scores[k - 1]);
     }
-    free(in_answer);
 }
 
-static void exact_scores_and_order_hold_in_double_within_the_bound(void **state) {
-    (void)state;
+TEST(exact_scores_and_order_hold_in_double_within_the_bound) {
     enum { ITEMS = 500, K = 40 };
     uint64_t rng = test_seed();
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
@@ -171,7 +159,7 @@ static void exact_scores_and_order_hold_in_double_within_the_bound(void **state)
                                       .metric = METRICS[m],
                                       .keep = KEEPS[keep]};
             float *rows = test_tied_rows(&rng, ITEMS, shape.n_dims, false);
-            float *vector = test_array(shape.n_dims, sizeof *vector), scores[K];
+            float *vector = test_new(shape.n_dims, sizeof *vector), scores[K];
             uint64_t found[K];
             test_gaussian(&rng, vector, shape.n_dims);
             test_corpus corpus;
@@ -179,31 +167,26 @@ static void exact_scores_and_order_hold_in_double_within_the_bound(void **state)
             test_target_make(&corpus, &shape, rows);
             test_query_make(&query, &corpus, vector, 4);
             thr_scan *scan = NULL;
-            thr_error err;
             thr_search_options options = defaults(4);
             options.exact = true;
             const thr_matrix matrix = thr_matrix_f32(vector, 1, shape.n_dims);
-            assert_ok(thr_scan_create(context, &scan, &err), &err);
-            assert_ok(thr_scan_search(scan, &corpus.scan, &matrix, &options,
-                                      &(thr_answers){.k = K, .ids = found, .scores = scores}, &err),
-                      &err);
+            expect_ok(thr_scan_create(context, &scan, &err));
+            expect_ok(thr_scan_search(scan, &corpus.scan, &matrix, &options,
+                                      &(thr_answers){.k = K, .ids = found, .scores = scores}, &err));
             thr_scan_free(scan);
             check_exact_answer(&corpus, &query, found, scores, K);
             test_query_free(&query);
             test_target_free(&corpus);
-            free(vector);
-            free(rows);
         }
     thr_context_free(context);
 }
 
 /* The naive answers to different numbers of candidates differ, so searches do depend on the set that is refined. */
-static void more_candidates_refine_more_until_the_answer_is_the_exact_one(void **state) {
-    (void)state;
+TEST(more_candidates_refine_more_until_the_answer_is_the_exact_one) {
     enum { ITEMS = 2000, DIMS = 24, K = 10 };
     uint64_t rng = test_seed();
     thr_context *context = test_context(2, THR_ISA_BEST, NULL);
-    float *rows = test_array((size_t)ITEMS * DIMS, sizeof *rows), query[DIMS];
+    float *rows = test_new((size_t)ITEMS * DIMS, sizeof *rows), query[DIMS];
     test_gaussian(&rng, rows, (size_t)ITEMS * DIMS);
     test_gaussian(&rng, query, DIMS);
     for (size_t m = 0; m < 3; m++) {
@@ -225,16 +208,5 @@ static void more_candidates_refine_more_until_the_answer_is_the_exact_one(void *
         assert_memory_not_equal(answers[0], exact, sizeof exact);
         test_target_free(&corpus);
     }
-    free(rows);
     thr_context_free(context);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_kinds_of_targets_and_searches_equal_the_naive_answer),
-        cmocka_unit_test(estimates_of_eight_bit_codes_are_near_the_true_scores),
-        cmocka_unit_test(exact_scores_and_order_hold_in_double_within_the_bound),
-        cmocka_unit_test(more_candidates_refine_more_until_the_answer_is_the_exact_one),
-    };
-    return test_run_group(tests);
 }

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scan_way.c - the fastest measured kernel is chosen once, unless THR_KERNEL names another. */
+#include "test.h"
+
 #include "scan/way.h"
 
 #include "parallel/pool.h"
-#include "support.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 static thr_context *context_with(const char *forced) {
     assert_int_equal(forced == NULL ? unsetenv("THR_KERNEL") : setenv("THR_KERNEL", forced, 1), 0);
@@ -15,15 +13,13 @@ static thr_context *context_with(const char *forced) {
     return context;
 }
 
-static void the_way_with_the_highest_rate_is_taken(void **state) {
-    (void)state;
+TEST(the_way_with_the_highest_rate_is_taken) {
     thr_context *context = context_with(NULL);
     static const uint32_t shapes[][4] = {{200, 3, 4, 1}, {200, 3, 4, 64}, {64, 1, 1, 2}, {1, 8, 8, 5}, {5000, 2, 5, 7}};
-    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+    for (size_t i = 0; i < COUNT_OF(shapes); i++) {
         const uint32_t *s = shapes[i];
         thr_way_choice choice;
-        thr_error err;
-        assert_ok(thr_way_choose(context, s[0], s[1], s[2], s[3], &choice, &err), &err);
+        expect_ok(thr_way_choose(context, s[0], s[1], s[2], s[3], &choice, &err));
         assert_int_equal(choice.n_dims, s[0]);
         assert_int_equal(choice.item_bits, s[1]);
         assert_int_equal(choice.query_bits, s[2]);
@@ -38,15 +34,13 @@ static void the_way_with_the_highest_rate_is_taken(void **state) {
     thr_context_free(context);
 }
 
-static void thr_kernel_takes_the_choice(void **state) {
-    (void)state;
+TEST(thr_kernel_takes_the_choice) {
     for (int way = 0; way < THR_N_WAYS; way++) {
         thr_context *context = context_with(thr_way_name((thr_way)way));
         for (uint32_t n = 1; n < 40; n += 13) {
             assert_int_equal(thr_scan_way_choose(context, 96, 3, 4, n), way);
             thr_way_choice choice;
-            thr_error err;
-            assert_ok(thr_way_choose(context, 96, 3, 4, n, &choice, &err), &err);
+            expect_ok(thr_way_choose(context, 96, 3, 4, n, &choice, &err));
             assert_int_equal(choice.way, way);
             assert_true(choice.forced);
             assert_true(choice.rates[THR_WAY_TILE] > 0);
@@ -55,15 +49,13 @@ static void thr_kernel_takes_the_choice(void **state) {
     }
 }
 
-static void a_context_measures_a_shape_once(void **state) {
-    (void)state;
+TEST(a_context_measures_a_shape_once) {
     thr_way_choice first, again;
-    thr_error err;
     test_memory memory = {0};
     thr_context *context = test_context(1, THR_ISA_BEST, &memory);
-    assert_ok(thr_way_choose(context, 77, 3, 4, 5, &first, &err), &err);
+    expect_ok(thr_way_choose(context, 77, 3, 4, 5, &first, &err));
     const size_t calls = memory.calls;
-    assert_ok(thr_way_choose(context, 77, 3, 4, 7, &again, &err), &err); /* fours of queries: the same rates */
+    expect_ok(thr_way_choose(context, 77, 3, 4, 7, &again, &err)); /* fours of queries: the same rates */
     assert_int_equal(thr_scan_way_choose(context, 77, 3, 4, 5), again.way);
     assert_int_equal(memory.calls, calls);
     assert_memory_equal(first.rates, again.rates, sizeof first.rates);
@@ -75,8 +67,7 @@ static void a_context_measures_a_shape_once(void **state) {
 }
 
 /* More shapes than are kept: the oldest is measured again, and nothing else is forgotten. */
-static void shapes_may_be_more_than_are_kept(void **state) {
-    (void)state;
+TEST(shapes_may_be_more_than_are_kept) {
     test_memory memory = {0};
     thr_context *context = test_context(1, THR_ISA_BEST, &memory);
     for (uint32_t n_dims = 300; n_dims < 364; n_dims++)
@@ -93,27 +84,24 @@ static void shapes_may_be_more_than_are_kept(void **state) {
     thr_context_free(context);
 }
 
-static void without_memory_a_search_takes_the_table_and_measures_later(void **state) {
-    (void)state;
+TEST(without_memory_a_search_takes_the_table_and_measures_later) {
     test_memory memory = {0};
     thr_context *context = test_context(1, THR_ISA_BEST, &memory);
     memory.fail_at = memory.calls + 1;
     memory.fail_on = true;
     thr_way_choice choice;
-    thr_error err;
     assert_int_equal(thr_scan_way_choose(context, 501, 8, 8, 16), THR_WAY_TABLE);
-    assert_error(thr_way_choose(context, 501, 8, 8, 16, &choice, &err), THR_ENOMEM, &err, "probe");
+    expect_error(thr_way_choose(context, 501, 8, 8, 16, &choice, &err), THR_ENOMEM, "probe");
     memory.fail_at = 0;
     memory.fail_on = false;
     const size_t calls = memory.calls;
-    assert_ok(thr_way_choose(context, 501, 8, 8, 16, &choice, &err), &err);
+    expect_ok(thr_way_choose(context, 501, 8, 8, 16, &choice, &err));
     assert_true(memory.calls > calls);
     thr_context_free(context);
     assert_int_equal(memory.live, 0);
 }
 
-static void shapes_out_of_range_are_refused(void **state) {
-    (void)state;
+TEST(shapes_out_of_range_are_refused) {
     static const struct {
         uint32_t shape[4];
         thr_status status;
@@ -125,12 +113,10 @@ static void shapes_out_of_range_are_refused(void **state) {
         {{8, 3, 4, 0}, THR_EINVAL, "one query"},
     };
     thr_context *context = context_with(NULL);
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
         const uint32_t *s = wrong[i].shape;
         thr_way_choice choice;
-        thr_error err;
-        assert_error(thr_way_choose(context, s[0], s[1], s[2], s[3], &choice, &err), wrong[i].status, &err,
-                     wrong[i].part);
+        expect_error(thr_way_choose(context, s[0], s[1], s[2], s[3], &choice, &err), wrong[i].status, wrong[i].part);
     }
     thr_context_free(context);
 }
@@ -147,8 +133,7 @@ static void race(void *arg, size_t piece, uint32_t worker) {
         r->choices[piece].n_dims = 0;
 }
 
-static void threads_that_measure_at_once_agree(void **state) {
-    (void)state;
+TEST(threads_that_measure_at_once_agree) {
     racers r = {.context = test_context(4, THR_ISA_BEST, NULL)};
     thr_parallel_for(r.context, 16, race, &r);
     for (size_t i = 0; i < 16; i++) {
@@ -157,17 +142,4 @@ static void threads_that_measure_at_once_agree(void **state) {
         assert_int_equal(r.choices[i].way, r.choices[0].way);
     }
     thr_context_free(r.context);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_way_with_the_highest_rate_is_taken),
-        cmocka_unit_test(thr_kernel_takes_the_choice),
-        cmocka_unit_test(a_context_measures_a_shape_once),
-        cmocka_unit_test(shapes_may_be_more_than_are_kept),
-        cmocka_unit_test(without_memory_a_search_takes_the_table_and_measures_later),
-        cmocka_unit_test(shapes_out_of_range_are_refused),
-        cmocka_unit_test(threads_that_measure_at_once_agree),
-    };
-    return test_run_group(tests);
 }

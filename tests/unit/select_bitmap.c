@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* select_bitmap.c - counting in bitmaps and going through them, against one bit at a time. */
+#include "test.h"
+
 #include "select/bitmap.h"
-
-#include "support.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 enum { N_WORDS = 200, N_BITS = 64 * N_WORDS };
 
@@ -33,9 +30,8 @@ static void fill(uint64_t *words, int kind, uint64_t *rng) {
             thr_bitmap_set(words, row + i);
 }
 
-static void counts_are_those_of_single_bits(void **state) {
-    (void)state;
-    uint64_t rng = test_seed(), *words = test_array(N_WORDS, sizeof *words);
+TEST(counts_are_those_of_single_bits) {
+    uint64_t rng = test_seed(), *words = test_new(N_WORDS, sizeof *words);
     for (int kind = 0; kind < KINDS; kind++) {
         fill(words, kind, &rng);
         for (size_t n = 0; n <= N_WORDS; n++)
@@ -53,12 +49,10 @@ static void counts_are_those_of_single_bits(void **state) {
         }
         assert_int_equal(thr_bitmap_count(words, N_BITS - 7), naive_count(words, 0, N_BITS - 7));
     }
-    free(words);
 }
 
-static void the_next_word_is_the_first_that_is_not_zero(void **state) {
-    (void)state;
-    uint64_t *words = test_array(N_WORDS, sizeof *words);
+TEST(the_next_word_is_the_first_that_is_not_zero) {
+    uint64_t *words = test_new(N_WORDS, sizeof *words);
     for (size_t from = 0; from <= N_WORDS; from++)
         assert_int_equal(thr_select_bitmap_next_word(words, from, N_WORDS), N_WORDS);
     for (size_t at = 0; at < N_WORDS; at++) {
@@ -70,13 +64,11 @@ static void the_next_word_is_the_first_that_is_not_zero(void **state) {
         }
         words[at] = 0;
     }
-    free(words);
 }
 
-static void rows_come_in_order_and_none_is_missed(void **state) {
-    (void)state;
-    uint64_t rng = test_seed(), *words = test_array(N_WORDS, sizeof *words);
-    uint64_t *rows = test_array(N_BITS + 1, sizeof *rows);
+TEST(rows_come_in_order_and_none_is_missed) {
+    uint64_t rng = test_seed(), *words = test_new(N_WORDS, sizeof *words);
+    uint64_t *rows = test_new(N_BITS + 1, sizeof *rows);
     for (int kind = 0; kind < KINDS; kind++)
         for (int trial = 0; trial < 50; trial++) {
             fill(words, kind, &rng);
@@ -95,13 +87,10 @@ static void rows_come_in_order_and_none_is_missed(void **state) {
             assert_int_equal(naive_count(words, wanted, end), 0);
             assert_int_equal(thr_select_bitmap_next_rows(words, &from, end, rows, room), 0); /* the end stays the end */
         }
-    free(words);
-    free(rows);
 }
 
-static void the_next_row_is_the_first_that_is_set(void **state) {
-    (void)state;
-    uint64_t rng = test_seed(), *words = test_array(N_WORDS, sizeof *words);
+TEST(the_next_row_is_the_first_that_is_set) {
+    uint64_t rng = test_seed(), *words = test_new(N_WORDS, sizeof *words);
     for (int kind = 0; kind < KINDS; kind++) {
         fill(words, kind, &rng);
         for (uint64_t from = 0, wanted = 0; from <= N_BITS; from++) {
@@ -111,14 +100,12 @@ static void the_next_row_is_the_first_that_is_set(void **state) {
             assert_int_equal(thr_select_bitmap_next_row(words, from, N_BITS), wanted);
         }
     }
-    free(words);
 }
 
 /* The words after the last requested one are not ours; under AddressSanitizer, reading it ends the test. */
-static void no_word_past_the_end_is_read(void **state) {
-    (void)state;
+TEST(no_word_past_the_end_is_read) {
     for (size_t n = 1; n < 20; n++) {
-        uint64_t *words = test_array(n, sizeof *words), from = 0, row;
+        uint64_t *words = test_new(n, sizeof *words), from = 0, row;
         assert_int_equal(thr_select_bitmap_count_words(words, n), 0);
         assert_int_equal(thr_select_bitmap_next_word(words, 0, n), n);
         assert_int_equal(thr_select_bitmap_next_row(words, 0, 64 * n), 64 * n);
@@ -127,48 +114,30 @@ static void no_word_past_the_end_is_read(void **state) {
         assert_int_equal(thr_bitmap_count(words, 64 * n - 63), 64 * n - 63);
         assert_int_equal(thr_select_bitmap_next_row(words, 64 * n - 1, 64 * n), 64 * n - 1);
         assert_int_equal(thr_select_bitmap_next_row(words, 64 * n, 64 * n), 64 * n);
-        free(words);
     }
     assert_int_equal(thr_bitmap_count(NULL, 0), 0);
 }
 
-static void a_bitmap_holds_the_rows_it_is_made_from(void **state) {
-    (void)state;
-    thr_error err;
+TEST(a_bitmap_holds_the_rows_it_is_made_from) {
     uint64_t words[3];
     const uint64_t rows[] = {129, 3, 64, 3, 0, 63};
     memset(words, 0xff, sizeof words);
-    assert_ok(thr_bitmap_from_rows(rows, 6, 130, words, &err), &err);
+    expect_ok(thr_bitmap_from_rows(rows, 6, 130, words, &err));
     assert_true(words[0] == (UINT64_C(1) << 63 | 9) && words[1] == 1 && words[2] == 2);
     assert_int_equal(thr_bitmap_count(words, 130), 5);
-    assert_ok(thr_bitmap_from_rows(NULL, 0, 130, words, &err), &err);
+    expect_ok(thr_bitmap_from_rows(NULL, 0, 130, words, &err));
     assert_int_equal(thr_bitmap_count(words, 130), 0);
-    assert_ok(thr_bitmap_from_rows(NULL, 0, 0, NULL, &err), &err);
+    expect_ok(thr_bitmap_from_rows(NULL, 0, 0, NULL, &err));
 }
 
-static void a_row_beyond_the_end_is_refused(void **state) {
-    (void)state;
-    thr_error err;
+TEST(a_row_beyond_the_end_is_refused) {
     uint64_t words[3] = {1, 2, 3};
     const uint64_t rows[] = {5, 130, 999, 7};
-    assert_error(thr_bitmap_from_rows(rows, 4, 130, words, &err), THR_EINVAL, &err, "999");
+    expect_error(thr_bitmap_from_rows(rows, 4, 130, words, &err), THR_EINVAL, "999");
     assert_true(words[0] == 0 && words[1] == 0 && words[2] == 0);
-    assert_error(thr_bitmap_from_rows(rows, 2, 130, words, &err), THR_EINVAL, &err, "130");
-    assert_error(thr_bitmap_from_rows(rows, 1, 0, NULL, &err), THR_EINVAL, &err, "0 rows");
-    assert_error(thr_bitmap_from_rows(NULL, 1, 130, words, &err), THR_EINVAL, &err, "numbers");
-    assert_error(thr_bitmap_from_rows(rows, 1, 130, NULL, &err), THR_EINVAL, &err, "words");
+    expect_error(thr_bitmap_from_rows(rows, 2, 130, words, &err), THR_EINVAL, "130");
+    expect_error(thr_bitmap_from_rows(rows, 1, 0, NULL, &err), THR_EINVAL, "0 rows");
+    expect_error(thr_bitmap_from_rows(NULL, 1, 130, words, &err), THR_EINVAL, "numbers");
+    expect_error(thr_bitmap_from_rows(rows, 1, 130, NULL, &err), THR_EINVAL, "words");
     assert_int_equal(thr_bitmap_from_rows(rows, 4, 130, words, NULL), THR_EINVAL);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(counts_are_those_of_single_bits),
-        cmocka_unit_test(the_next_word_is_the_first_that_is_not_zero),
-        cmocka_unit_test(rows_come_in_order_and_none_is_missed),
-        cmocka_unit_test(the_next_row_is_the_first_that_is_set),
-        cmocka_unit_test(no_word_past_the_end_is_read),
-        cmocka_unit_test(a_bitmap_holds_the_rows_it_is_made_from),
-        cmocka_unit_test(a_row_beyond_the_end_is_refused),
-    };
-    return test_run_group(tests);
 }

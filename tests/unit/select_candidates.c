@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* select_candidates.c - sorting, splitting and collecting against qsort, ties by the smaller row above all. */
-#include "naive.h"
+#include "test.h"
 
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
+#include "naive.h"
 
 static unsigned long long seed(void) {
     return (unsigned long long)test_seed();
@@ -63,12 +61,12 @@ static float infinite_score(size_t i, size_t n, uint64_t *rng) {
 
 static float (*const scores[])(size_t, size_t, uint64_t *) = {random_score, few_score,  equal_score, falling_score,
                                                               rising_score, pipe_score, saw_score,   infinite_score};
-enum { N_SCORES = sizeof scores / sizeof *scores };
+enum { N_SCORES = COUNT_OF(scores) };
 
 static void check_sort_and_split(size_t pattern, bool shuffled, size_t n, uint64_t *rng) {
     const size_t bytes = n * sizeof(thr_candidate);
-    thr_candidate *items = test_array(n, sizeof *items), *wanted = test_array(n, sizeof *items);
-    thr_candidate *work = test_array(n, sizeof *items);
+    thr_candidate *items = test_new(n, sizeof *items), *wanted = test_new(n, sizeof *items);
+    thr_candidate *work = test_new(n, sizeof *items);
     fill(items, n, scores[pattern], rng);
     if (shuffled)
         shuffle(items, n, rng);
@@ -89,13 +87,9 @@ static void check_sort_and_split(size_t pattern, bool shuffled, size_t n, uint64
             assert_case(work[i].row == wanted[i].row, "seed %llu: split of pattern %zu, %zu items at %zu: place %zu",
                         seed(), pattern, n, first, i);
     }
-    free(items);
-    free(wanted);
-    free(work);
 }
 
-static void sort_and_split_agree_with_qsort_for_all_patterns(void **state) {
-    (void)state;
+TEST(sort_and_split_agree_with_qsort_for_all_patterns) {
     uint64_t rng = test_seed();
     for (size_t pattern = 0; pattern < N_SCORES; pattern++)
         for (int shuffled = 0; shuffled < 2; shuffled++) {
@@ -107,11 +101,10 @@ static void sort_and_split_agree_with_qsort_for_all_patterns(void **state) {
 }
 
 /* Quadratic behaviour would take minutes here. */
-static void large_hostile_inputs_stay_fast(void **state) {
-    (void)state;
+TEST(large_hostile_inputs_stay_fast) {
     uint64_t rng = test_seed();
     enum { N = 300000 };
-    thr_candidate *items = test_array(N, sizeof *items);
+    thr_candidate *items = test_new(N, sizeof *items);
     for (size_t pattern = 0; pattern < N_SCORES; pattern++) {
         fill(items, N, scores[pattern], &rng);
         thr_select_candidates_split(items, N, N / 3);
@@ -120,7 +113,6 @@ static void large_hostile_inputs_stay_fast(void **state) {
         for (size_t i = 1; i < N; i++)
             assert_true(thr_candidate_before(items[i - 1], items[i]));
     }
-    free(items);
 }
 
 /* ---------------------------------------------------------------------------------------- collector */
@@ -143,8 +135,8 @@ typedef struct stream {
 } stream;
 
 static stream make_stream(uint64_t *rng, size_t n_blocks, size_t pattern) {
-    stream s = {n_blocks, test_array(n_blocks * 64, sizeof(float)), test_array(n_blocks, sizeof(uint64_t)),
-                test_array(n_blocks, sizeof(size_t))};
+    stream s = {n_blocks, test_new(n_blocks * 64, sizeof(float)), test_new(n_blocks, sizeof(uint64_t)),
+                test_new(n_blocks, sizeof(size_t))};
     for (size_t i = 0; i < n_blocks * 64; i++)
         s.scores[i] = scores[pattern](i, n_blocks * 64, rng);
     for (size_t b = 0; b < n_blocks; b++) {
@@ -159,12 +151,6 @@ static stream make_stream(uint64_t *rng, size_t n_blocks, size_t pattern) {
     return s;
 }
 
-static void free_stream(stream *s) {
-    free(s->scores);
-    free(s->masks);
-    free(s->order);
-}
-
 static size_t stream_rows(const stream *s, thr_candidate *items) {
     size_t n = 0;
     for (size_t i = 0; i < s->n_blocks * 64; i++)
@@ -176,11 +162,10 @@ static size_t stream_rows(const stream *s, thr_candidate *items) {
 /* Blocks are dealt to several collectors, which are merged: one of them is an ordinary stream. */
 static void check_collector(thr_context *context, thr_collector collectors[], size_t n_collectors, const stream *s,
                             size_t wanted, float threshold, uint64_t *rng) {
-    thr_candidate *items = test_array(s->n_blocks * 64, sizeof *items);
-    thr_error err;
+    thr_candidate *items = test_new(s->n_blocks * 64, sizeof *items);
     const size_t n = model(items, stream_rows(s, items), wanted, threshold);
     for (size_t c = 0; c < n_collectors; c++)
-        assert_ok(thr_select_collector_start(&collectors[c], context, wanted, threshold, &err), &err);
+        expect_ok(thr_select_collector_start(&collectors[c], context, wanted, threshold, &err));
     for (size_t i = 0; i < s->n_blocks; i++) {
         const size_t block = s->order[i];
         thr_collector *collector = &collectors[thr_rng_below(rng, n_collectors)];
@@ -197,11 +182,9 @@ static void check_collector(thr_context *context, thr_collector collectors[], si
                     "seed %llu: %zu blocks, wanted %zu, threshold %g: place %zu is row %llu, not %llu", seed(),
                     s->n_blocks, wanted, (double)threshold, i, (unsigned long long)collectors[0].items[i].row,
                     (unsigned long long)items[i].row);
-    free(items);
 }
 
-static void a_collector_keeps_what_the_model_keeps(void **state) {
-    (void)state;
+TEST(a_collector_keeps_what_the_model_keeps) {
     uint64_t rng = test_seed();
     test_memory memory = {0};
     thr_context *context = test_context(1, THR_ISA_SCALAR, &memory);
@@ -209,16 +192,15 @@ static void a_collector_keeps_what_the_model_keeps(void **state) {
     const size_t sizes[] = {1, 2, 5, 40};
     thr_collector collectors[3] = {{0}};
     for (size_t pattern = 0; pattern < N_SCORES; pattern++)
-        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        for (size_t i = 0; i < COUNT_OF(sizes); i++) {
             const size_t n = sizes[i] * 64;
             const size_t wanteds[] = {1, 2, 10, 63, 64, 65, 100, n / 2, n - 1, n, n + 1, 10 * n};
-            for (size_t w = 0; w < sizeof wanteds / sizeof *wanteds; w++) {
+            for (size_t w = 0; w < COUNT_OF(wanteds); w++) {
                 stream s = make_stream(&rng, sizes[i], pattern);
                 for (size_t n_collectors = 1; n_collectors <= 3; n_collectors += 2) {
                     check_collector(context, collectors, n_collectors, &s, wanteds[w], -INFINITY, &rng);
                     check_collector(context, collectors, n_collectors, &s, wanteds[w], 1, &rng);
                 }
-                free_stream(&s);
             }
         }
     for (size_t c = 0; c < 3; c++)
@@ -228,27 +210,23 @@ static void a_collector_keeps_what_the_model_keeps(void **state) {
 }
 
 /* Every number of wanted rows among many ties, in any order of arrival: the smaller rows win. */
-static void ties_go_to_the_smaller_rows_in_any_order_of_arrival(void **state) {
-    (void)state;
+TEST(ties_go_to_the_smaller_rows_in_any_order_of_arrival) {
     uint64_t rng = test_seed();
     thr_context *context = test_context(1, THR_ISA_SCALAR, NULL);
     thr_collector collector = {0};
     for (size_t wanted = 1; wanted <= 640; wanted++) {
         stream s = make_stream(&rng, 10, wanted % 2 == 0 ? 1 : 2);
         check_collector(context, &collector, 1, &s, wanted, -INFINITY, &rng);
-        free_stream(&s);
     }
     thr_select_collector_free(&collector);
     thr_context_free(context);
 }
 
-static void a_threshold_rises_but_never_loses_an_equal_score(void **state) {
-    (void)state;
+TEST(a_threshold_rises_but_never_loses_an_equal_score) {
     thr_context *context = test_context(1, THR_ISA_SCALAR, NULL);
     thr_collector collector = {0};
-    thr_error err;
     float block[64];
-    assert_ok(thr_select_collector_start(&collector, context, 3, -INFINITY, &err), &err);
+    expect_ok(thr_select_collector_start(&collector, context, 3, -INFINITY, &err));
     for (uint64_t b = 100; b-- > 0;) {
         for (size_t i = 0; i < 64; i++)
             block[i] = 7;
@@ -265,17 +243,15 @@ static void a_threshold_rises_but_never_loses_an_equal_score(void **state) {
     thr_context_free(context);
 }
 
-static void of_equal_rows_that_ascend_only_the_first_are_collected(void **state) {
-    (void)state;
+TEST(of_equal_rows_that_ascend_only_the_first_are_collected) {
     enum { WANTED = 100, BLOCKS = 20000 };
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     thr_collector collector = {.context = NULL};
     float block_scores[64];
     size_t n_pushed = 0;
-    thr_error err;
     for (size_t i = 0; i < 64; i++)
         block_scores[i] = 0.5f;
-    assert_ok(thr_select_collector_start(&collector, context, WANTED, -INFINITY, &err), &err);
+    expect_ok(thr_select_collector_start(&collector, context, WANTED, -INFINITY, &err));
     collector.ascending = true;
     for (uint64_t block = 0; block < BLOCKS; block++) {
         const size_t n = collector.n;
@@ -293,8 +269,7 @@ static void of_equal_rows_that_ascend_only_the_first_are_collected(void **state)
     thr_context_free(context);
 }
 
-static void a_second_stream_of_the_same_size_allocates_nothing(void **state) {
-    (void)state;
+TEST(a_second_stream_of_the_same_size_allocates_nothing) {
     uint64_t rng = test_seed();
     test_memory memory = {0};
     thr_context *context = test_context(1, THR_ISA_SCALAR, &memory);
@@ -305,38 +280,20 @@ static void a_second_stream_of_the_same_size_allocates_nothing(void **state) {
     check_collector(context, &collector, 1, &s, 100, -INFINITY, &rng);
     check_collector(context, &collector, 1, &s, 7, -INFINITY, &rng);
     assert_int_equal(memory.calls, calls);
-    free_stream(&s);
     thr_select_collector_free(&collector);
     thr_select_collector_free(&collector);
     thr_context_free(context);
     assert_int_equal(memory.live, 0);
 }
 
-static void without_memory_a_stream_does_not_begin(void **state) {
-    (void)state;
+TEST(without_memory_a_stream_does_not_begin) {
     test_memory memory = {0};
     thr_context *context = test_context(1, THR_ISA_SCALAR, &memory);
     thr_collector collector = {0};
-    thr_error err;
     memory.fail_at = memory.calls + 1;
-    assert_error(thr_select_collector_start(&collector, context, 10, -INFINITY, &err), THR_ENOMEM, &err, "candidates");
-    assert_error(thr_select_collector_start(&collector, context, SIZE_MAX, -INFINITY, &err), THR_ENOMEM, &err,
-                 "candidates");
+    expect_error(thr_select_collector_start(&collector, context, 10, -INFINITY, &err), THR_ENOMEM, "candidates");
+    expect_error(thr_select_collector_start(&collector, context, SIZE_MAX, -INFINITY, &err), THR_ENOMEM, "candidates");
     thr_select_collector_free(&collector);
     thr_context_free(context);
     assert_int_equal(memory.live, 0);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sort_and_split_agree_with_qsort_for_all_patterns),
-        cmocka_unit_test(large_hostile_inputs_stay_fast),
-        cmocka_unit_test(a_collector_keeps_what_the_model_keeps),
-        cmocka_unit_test(ties_go_to_the_smaller_rows_in_any_order_of_arrival),
-        cmocka_unit_test(a_threshold_rises_but_never_loses_an_equal_score),
-        cmocka_unit_test(of_equal_rows_that_ascend_only_the_first_are_collected),
-        cmocka_unit_test(a_second_stream_of_the_same_size_allocates_nothing),
-        cmocka_unit_test(without_memory_a_stream_does_not_begin),
-    };
-    return test_run_group(tests);
 }

@@ -3,14 +3,12 @@
  * select_roaring.c - Roaring bitmaps as CRoaring writes them (where the tests have it) and as a naive writer does, and
  * every kind of damage.
  */
+#include "test.h"
+
 #include "select/bitmap.h"
 #include "select/roaring.h"
 
 #include "roaring_writer.h"
-#include "support.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 #ifdef TEST_WITH_CROARING
 #include <roaring/roaring.h>
@@ -34,7 +32,7 @@ static size_t make_values(uint64_t *values, uint64_t *rng) {
 }
 
 static uint64_t *naive_words(const uint64_t *values, size_t n) {
-    uint64_t *words = test_array(thr_bitmap_words(N_BITS), sizeof *words);
+    uint64_t *words = test_new(thr_bitmap_words(N_BITS), sizeof *words);
     for (size_t i = 0; i < n; i++)
         words[values[i] / 64] |= UINT64_C(1) << values[i] % 64;
     return words;
@@ -42,64 +40,52 @@ static uint64_t *naive_words(const uint64_t *values, size_t n) {
 
 /* The bytes, at the end of memory of their own, give exactly these values. */
 static void expect_values(const uint8_t *bytes, size_t size, const uint64_t *values, size_t n) {
-    thr_error err;
-    uint64_t *wanted = naive_words(values, n), *words = test_array(thr_bitmap_words(N_BITS), sizeof *words);
+    uint64_t *wanted = naive_words(values, n), *words = test_new(thr_bitmap_words(N_BITS), sizeof *words);
     memset(words, 0xff, thr_bitmap_words(N_BITS) * sizeof *words);
-    assert_ok(thr_bitmap_from_roaring(bytes, size, N_BITS, words, &err), &err);
+    expect_ok(thr_bitmap_from_roaring(bytes, size, N_BITS, words, &err));
     assert_memory_equal(words, wanted, thr_bitmap_words(N_BITS) * sizeof *words);
     assert_int_equal(thr_bitmap_count(words, N_BITS), n);
-    free(wanted);
-    free(words);
 }
 
 static const test_roaring_form FORMS[] = {{false, 0}, {false, 1}, {false, 2}, {true, 0}, {true, 1}, {true, 3}};
-enum { N_FORMS = sizeof FORMS / sizeof *FORMS };
+enum { N_FORMS = COUNT_OF(FORMS) };
 
 /* ------------------------------------------------------------------------------------------------ good bytes */
 
-static void every_kind_of_container_is_read(void **state) {
-    (void)state;
-    uint64_t rng = test_seed(), *values = test_array(MAX_VALUES, sizeof *values);
+TEST(every_kind_of_container_is_read) {
+    uint64_t rng = test_seed(), *values = test_new(MAX_VALUES, sizeof *values);
     for (int trial = 0; trial < 20; trial++) {
         const size_t n = make_values(values, &rng);
         for (size_t f = 0; f < N_FORMS; f++) {
             size_t size;
             uint8_t *bytes = test_roaring_write(values, n, FORMS[f], &size);
             expect_values(bytes, size, values, n);
-            free(bytes);
         }
     }
-    free(values);
 }
 
-static void nothing_one_and_all_are_read(void **state) {
-    (void)state;
-    uint64_t *values = test_array(N_BITS, sizeof *values);
+TEST(nothing_one_and_all_are_read) {
+    uint64_t *values = test_new(N_BITS, sizeof *values);
     for (size_t f = 0; f < N_FORMS; f++) {
         size_t size;
         uint8_t *bytes = test_roaring_write(values, 0, FORMS[f], &size);
         assert_int_equal(size, 8);
         expect_values(bytes, size, values, 0);
         assert_int_equal(thr_bitmap_from_roaring(bytes, size, 0, NULL, NULL), THR_OK);
-        free(bytes);
         const uint64_t ones[] = {0, 1, 63, 64, 65535, 65536, N_BITS - 1};
-        for (size_t i = 0; i < sizeof ones / sizeof *ones; i++) {
+        for (size_t i = 0; i < COUNT_OF(ones); i++) {
             bytes = test_roaring_write(&ones[i], 1, FORMS[f], &size);
             expect_values(bytes, size, &ones[i], 1);
-            free(bytes);
         }
         for (uint64_t value = 0; value < N_BITS; value++)
             values[value] = value;
         bytes = test_roaring_write(values, N_BITS, FORMS[f], &size);
         expect_values(bytes, size, values, N_BITS);
-        free(bytes);
     }
-    free(values);
 }
 
 /* No bitmap of 2^64 bits: container by container. */
-static void values_beyond_32_bits_have_their_high_bits(void **state) {
-    (void)state;
+TEST(values_beyond_32_bits_have_their_high_bits) {
     const uint64_t values[] = {7, UINT64_C(1) << 32, (UINT64_C(1) << 32) + 1, (UINT64_C(9) << 32) + 70000, UINT64_MAX};
     const struct {
         uint64_t first;
@@ -107,43 +93,37 @@ static void values_beyond_32_bits_have_their_high_bits(void **state) {
     } wanted[] = {
         {0, 7, 1}, {UINT64_C(1) << 32, 1, 2}, {(UINT64_C(9) << 32) + 65536, 4464, 1}, {UINT64_MAX - 65535, 65535, 1}};
     for (unsigned runs = 0; runs < 2; runs++) {
-        thr_error err;
         size_t size;
         uint8_t *bytes = test_roaring_write(values, 5, (test_roaring_form){true, runs}, &size);
         thr_roaring roaring;
         thr_roaring_container c;
-        assert_ok(thr_select_roaring_open(&roaring, bytes, size, &err), &err);
+        expect_ok(thr_select_roaring_open(&roaring, bytes, size, &err));
         for (size_t i = 0; i < 4; i++) {
-            assert_ok(thr_select_roaring_next(&roaring, &c, &err), &err);
+            expect_ok(thr_select_roaring_next(&roaring, &c, &err));
             assert_true(c.first == wanted[i].first && c.last == wanted[i].last && c.n_bits == wanted[i].n_bits);
         }
-        assert_ok(thr_select_roaring_next(&roaring, &c, &err), &err);
+        expect_ok(thr_select_roaring_next(&roaring, &c, &err));
         assert_int_equal(c.n_bits, 0);
-        free(bytes);
     }
 }
 
-static void a_value_that_is_no_row_is_refused_by_name(void **state) {
-    (void)state;
+TEST(a_value_that_is_no_row_is_refused_by_name) {
     const uint64_t values[] = {3, 1000, 70000}, wide[] = {3, 1000, (UINT64_C(5) << 32) + 17};
     uint64_t words[1100];
     for (size_t f = 0; f < N_FORMS; f++) {
-        thr_error err;
         size_t size;
         uint8_t *bytes = test_roaring_write(values, 3, FORMS[f], &size);
-        assert_ok(thr_bitmap_from_roaring(bytes, size, 70001, words, &err), &err);
+        expect_ok(thr_bitmap_from_roaring(bytes, size, 70001, words, &err));
         words[0] = 1;
-        assert_error(thr_bitmap_from_roaring(bytes, size, 70000, words, &err), THR_EINVAL, &err, "70000, its largest");
+        expect_error(thr_bitmap_from_roaring(bytes, size, 70000, words, &err), THR_EINVAL, "70000, its largest");
         for (size_t i = 0; i < thr_bitmap_words(70000); i++)
             assert_true(words[i] == 0);
-        assert_error(thr_bitmap_from_roaring(bytes, size, 2, words, &err), THR_EINVAL, &err, "70000, its largest");
-        assert_error(thr_bitmap_from_roaring(bytes, size, 0, NULL, &err), THR_EINVAL, &err, "0 rows");
-        free(bytes);
+        expect_error(thr_bitmap_from_roaring(bytes, size, 2, words, &err), THR_EINVAL, "70000, its largest");
+        expect_error(thr_bitmap_from_roaring(bytes, size, 0, NULL, &err), THR_EINVAL, "0 rows");
         if (!FORMS[f].wide)
             continue;
         bytes = test_roaring_write(wide, 3, FORMS[f], &size);
-        assert_error(thr_bitmap_from_roaring(bytes, size, 1100 * 64, words, &err), THR_EINVAL, &err, "21474836497");
-        free(bytes);
+        expect_error(thr_bitmap_from_roaring(bytes, size, 1100 * 64, words, &err), THR_EINVAL, "21474836497");
     }
 }
 
@@ -160,17 +140,14 @@ typedef struct damage {
 } damage;
 
 static void expect_damage(const uint8_t *good, size_t size, const damage *d) {
-    thr_error err;
-    uint64_t *words = test_array(thr_bitmap_words(N_BITS), sizeof *words);
-    uint8_t *bytes = test_array(size, 1);
+    uint64_t *words = test_new(thr_bitmap_words(N_BITS), sizeof *words);
+    uint8_t *bytes = test_new(size, 1);
     memcpy(bytes, good, size);
     assert_true(d->at + d->n_bytes <= size);
     memcpy(bytes + d->at, d->bytes, d->n_bytes);
     print_message("%s\n", d->what);
-    assert_error(thr_bitmap_from_roaring(bytes, size, N_BITS, words, &err), d->status, &err, d->said);
+    expect_error(thr_bitmap_from_roaring(bytes, size, N_BITS, words, &err), d->status, d->said);
     assert_int_equal(thr_bitmap_count(words, N_BITS), 0);
-    free(bytes);
-    free(words);
 }
 
 /* Values 10 11 12 20, 65536 + 10 11 12 20, 131072 + all but the first 60,000. */
@@ -185,8 +162,7 @@ static size_t few_values(uint64_t *values) {
     return n;
 }
 
-static void damage_is_named(void **state) {
-    (void)state;
+TEST(damage_is_named) {
     /* No runs: cookie 0, count 4, keys 8 12 16, offsets 20 24 28, lists 32 40, bitmap 48. All runs: cookie 0, flags 4,
      * keys 5 9 13, runs 17 27 37. Wide: 12 more before, for count and high bits. */
     static const damage DAMAGES[] = {
@@ -215,74 +191,61 @@ static void damage_is_named(void **state) {
         {"no cookie in the first bucket", "are not a Roaring bitmap", THR_EFORMAT, {true, 0}, 12, {0x39, 0x30}, 2},
         {"an offset in a bucket", "not at its offset", THR_ECORRUPT, {true, 0}, 36, {36}, 1},
     };
-    uint64_t *values = test_array(70000, sizeof *values);
+    uint64_t *values = test_new(70000, sizeof *values);
     const size_t n = few_values(values);
-    for (size_t i = 0; i < sizeof DAMAGES / sizeof *DAMAGES; i++) {
+    for (size_t i = 0; i < COUNT_OF(DAMAGES); i++) {
         size_t size;
         uint8_t *bytes = test_roaring_write(values, n, DAMAGES[i].form, &size);
         expect_values(bytes, size, values, n);
         expect_damage(bytes, size, &DAMAGES[i]);
-        free(bytes);
     }
-    free(values);
 }
 
-static void buckets_out_of_order_are_refused(void **state) {
-    (void)state;
+TEST(buckets_out_of_order_are_refused) {
     const uint64_t values[] = {1, UINT64_C(3) << 32, UINT64_C(4) << 32};
     uint64_t words[1];
-    thr_error err;
     size_t size;
     uint8_t *bytes = test_roaring_write(values, 3, (test_roaring_form){true, 0}, &size);
     /* Buckets of one value: high bits 4, cookie 4, count 4, key 4, offset 4, value 2. */
     bytes[8 + 22] = 4;
-    assert_error(thr_bitmap_from_roaring(bytes, size, 64, words, &err), THR_ECORRUPT, &err, "high bits 4");
+    expect_error(thr_bitmap_from_roaring(bytes, size, 64, words, &err), THR_ECORRUPT, "high bits 4");
     bytes[8 + 22] = 0;
-    assert_error(thr_bitmap_from_roaring(bytes, size, 64, words, &err), THR_ECORRUPT, &err, "high bits 0");
+    expect_error(thr_bitmap_from_roaring(bytes, size, 64, words, &err), THR_ECORRUPT, "high bits 0");
     bytes[8 + 22] = 3;
-    assert_error(thr_bitmap_from_roaring(bytes, size, 64, words, &err), THR_EINVAL, &err, "17179869184, its largest");
+    expect_error(thr_bitmap_from_roaring(bytes, size, 64, words, &err), THR_EINVAL, "17179869184, its largest");
     bytes[8 + 22 + 4] = 0;
-    assert_error(thr_bitmap_from_roaring(bytes, size, 64, words, &err), THR_ECORRUPT, &err, "is not a cookie");
-    free(bytes);
+    expect_error(thr_bitmap_from_roaring(bytes, size, 64, words, &err), THR_ECORRUPT, "is not a cookie");
 }
 
-static void cut_and_lengthened_bytes_are_refused(void **state) {
-    (void)state;
-    uint64_t *values = test_array(70000, sizeof *values);
+TEST(cut_and_lengthened_bytes_are_refused) {
+    uint64_t *values = test_new(70000, sizeof *values);
     const size_t n = few_values(values);
     for (size_t f = 0; f < N_FORMS; f++) {
-        thr_error err;
         size_t size;
         uint64_t words[(N_BITS + 63) / 64];
         uint8_t *good = test_roaring_write(values, n, FORMS[f], &size);
         for (size_t cut = 0; cut < size; cut++) {
-            uint8_t *bytes = test_array(cut, 1); /* exactly as long, so that a sanitizer sees one byte too many */
+            uint8_t *bytes = test_new(cut, 1); /* exactly as long, so that a sanitizer sees one byte too many */
             memcpy(bytes, good, cut);
-            assert_error(thr_bitmap_from_roaring(bytes, cut, N_BITS, words, &err), THR_ECORRUPT, &err, NULL);
-            free(bytes);
+            expect_error(thr_bitmap_from_roaring(bytes, cut, N_BITS, words, &err), THR_ECORRUPT, NULL);
         }
-        uint8_t *bytes = test_array(size + 1, 1);
+        uint8_t *bytes = test_new(size + 1, 1);
         memcpy(bytes, good, size);
-        assert_error(thr_bitmap_from_roaring(bytes, size + 1, N_BITS, words, &err), THR_ECORRUPT, &err, "follows");
-        assert_error(thr_bitmap_from_roaring(NULL, size, N_BITS, words, &err), THR_EINVAL, &err, "bytes");
-        assert_error(thr_bitmap_from_roaring(good, size, N_BITS, NULL, &err), THR_EINVAL, &err, "words");
+        expect_error(thr_bitmap_from_roaring(bytes, size + 1, N_BITS, words, &err), THR_ECORRUPT, "follows");
+        expect_error(thr_bitmap_from_roaring(NULL, size, N_BITS, words, &err), THR_EINVAL, "bytes");
+        expect_error(thr_bitmap_from_roaring(good, size, N_BITS, NULL, &err), THR_EINVAL, "words");
         assert_int_equal(thr_bitmap_from_roaring(bytes, size + 1, N_BITS, words, NULL), THR_ECORRUPT);
-        free(bytes);
-        free(good);
     }
-    free(values);
 }
 
-static void other_files_are_refused(void **state) {
-    (void)state;
+TEST(other_files_are_refused) {
     const char *const others[] = {"\x93NUMPY\x01\x00v\x00{'descr'", "12\n13\n14\n15\n",
                                   "\x01\x03\x00\x00\x00\x07\x00\x00\x00",
                                   "\x00\x00\x00\x00\x01\x00\x00\x00\x00;0\x00\x00"};
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        thr_error err;
+    for (size_t i = 0; i < COUNT_OF(others); i++) {
         uint64_t words[10];
         const size_t sizes[] = {18, 12, 9, 13};
-        assert_error(thr_bitmap_from_roaring(others[i], sizes[i], 640, words, &err), THR_EFORMAT, &err, "portable");
+        expect_error(thr_bitmap_from_roaring(others[i], sizes[i], 640, words, &err), THR_EFORMAT, "portable");
     }
 }
 
@@ -297,30 +260,26 @@ static uint8_t *croaring_write(const uint64_t *values, size_t n, bool optimise, 
     if (optimise)
         (void)roaring_bitmap_run_optimize(bitmap);
     *size = roaring_bitmap_portable_size_in_bytes(bitmap);
-    uint8_t *bytes = test_array(*size, 1);
+    uint8_t *bytes = test_new(*size, 1);
     assert_int_equal(roaring_bitmap_portable_serialize(bitmap, (char *)bytes), *size);
     roaring_bitmap_free(bitmap);
     return bytes;
 }
 
-static void what_croaring_writes_is_read(void **state) {
-    (void)state;
-    uint64_t rng = test_seed(), *values = test_array(MAX_VALUES, sizeof *values);
+TEST(what_croaring_writes_is_read) {
+    uint64_t rng = test_seed(), *values = test_new(MAX_VALUES, sizeof *values);
     for (int trial = 0; trial < 40; trial++) {
         size_t size;
         const size_t n = make_values(values, &rng);
         uint8_t *bytes = croaring_write(values, n, trial % 2 == 0, &size);
         expect_values(bytes, size, values, n);
-        free(bytes);
     }
-    free(values);
 }
 
 /* A check on the naive writer. */
-static void croaring_reads_what_we_read(void **state) {
-    (void)state;
-    uint64_t rng = test_seed(), *values = test_array(MAX_VALUES, sizeof *values);
-    uint32_t *read = test_array(MAX_VALUES, sizeof *read);
+TEST(croaring_reads_what_we_read) {
+    uint64_t rng = test_seed(), *values = test_new(MAX_VALUES, sizeof *values);
+    uint32_t *read = test_new(MAX_VALUES, sizeof *read);
     for (int trial = 0; trial < 10; trial++)
         for (size_t f = 0; f < N_FORMS; f++) {
             size_t size;
@@ -336,38 +295,17 @@ static void croaring_reads_what_we_read(void **state) {
             for (size_t i = 0; i < n; i++)
                 assert_int_equal(read[i], values[i]);
             roaring_bitmap_free(bitmap);
-            free(bytes);
         }
-    free(values);
-    free(read);
 }
 
 #else
 
-static void what_croaring_writes_is_read(void **state) {
-    (void)state;
+TEST(what_croaring_writes_is_read) {
     skip(); /* the tests were built without CRoaring (libroaring-dev) */
 }
 
-static void croaring_reads_what_we_read(void **state) {
-    (void)state;
+TEST(croaring_reads_what_we_read) {
     skip();
 }
 
 #endif
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_kind_of_container_is_read),
-        cmocka_unit_test(nothing_one_and_all_are_read),
-        cmocka_unit_test(values_beyond_32_bits_have_their_high_bits),
-        cmocka_unit_test(a_value_that_is_no_row_is_refused_by_name),
-        cmocka_unit_test(damage_is_named),
-        cmocka_unit_test(buckets_out_of_order_are_refused),
-        cmocka_unit_test(cut_and_lengthened_bytes_are_refused),
-        cmocka_unit_test(other_files_are_refused),
-        cmocka_unit_test(what_croaring_writes_is_read),
-        cmocka_unit_test(croaring_reads_what_we_read),
-    };
-    return test_run_group(tests);
-}

@@ -2,12 +2,9 @@
 /*
  * select_sampled_threshold.c - a sampled threshold is reached by the wanted number nearly always, and not by many more.
  */
+#include "test.h"
+
 #include "select/sampled_threshold.h"
-
-#include "support.h"
-
-#include <math.h>
-#include <stdlib.h>
 
 enum { N_ALL = 100000, N_SAMPLE = 8192, TRIALS = 200 };
 
@@ -18,13 +15,12 @@ static size_t count_reaching(const float *scores, size_t n, float threshold) {
     return count;
 }
 
-static void the_wanted_number_reaches_it_in_nearly_all_trials(void **state) {
-    (void)state;
+TEST(the_wanted_number_reaches_it_in_nearly_all_trials) {
     const uint64_t wanteds[] = {1, 10, 100, 1000, 10000, 40000};
     uint64_t rng = test_seed();
-    float *scores = test_array(N_ALL, sizeof *scores), *sample = test_array(N_SAMPLE, sizeof *sample);
+    float *scores = test_new(N_ALL, sizeof *scores), *sample = test_new(N_SAMPLE, sizeof *sample);
     test_gaussian(&rng, scores, N_ALL);
-    for (size_t w = 0; w < sizeof wanteds / sizeof *wanteds; w++) {
+    for (size_t w = 0; w < COUNT_OF(wanteds); w++) {
         size_t failures = 0, survivors = 0;
         for (int trial = 0; trial < TRIALS; trial++) {
             for (size_t i = 0; i < N_SAMPLE; i++)
@@ -45,13 +41,10 @@ static void the_wanted_number_reaches_it_in_nearly_all_trials(void **state) {
         assert_case((double)survivors / TRIALS <= most, "seed %llu: %llu wanted: %.0f survive on average, over %.0f",
                     (unsigned long long)test_seed(), (unsigned long long)wanteds[w], (double)survivors / TRIALS, most);
     }
-    free(scores);
-    free(sample);
 }
 
 /* Whatever the scores are, at least the raised rank of the sample itself reaches the threshold. */
-static void the_rank_of_the_sample_reaches_it_for_any_distribution(void **state) {
-    (void)state;
+TEST(the_rank_of_the_sample_reaches_it_for_any_distribution) {
     uint64_t rng = test_seed();
     float sample[500];
     for (int shape = 0; shape < 8; shape++)
@@ -79,10 +72,9 @@ static void the_rank_of_the_sample_reaches_it_for_any_distribution(void **state)
         }
 }
 
-static void places_are_in_the_middle_of_their_parts(void **state) {
-    (void)state;
+TEST(places_are_in_the_middle_of_their_parts) {
     const uint64_t ns[] = {1, 2, 31, 625, UINT64_C(1) << 40};
-    for (size_t j = 0; j < sizeof ns / sizeof *ns; j++)
+    for (size_t j = 0; j < COUNT_OF(ns); j++)
         for (uint64_t n_sampled = 1; n_sampled <= 256 && n_sampled <= ns[j]; n_sampled++)
             for (uint64_t i = 0; i < n_sampled; i++) {
                 const uint64_t place = thr_select_sample_place(i, n_sampled, ns[j]);
@@ -95,11 +87,10 @@ static void places_are_in_the_middle_of_their_parts(void **state) {
 }
 
 /* Words in order of frequency: the first block has scores that no other has. */
-static void the_wanted_number_reaches_it_where_the_first_are_the_best(void **state) {
-    (void)state;
+TEST(the_wanted_number_reaches_it_where_the_first_are_the_best) {
     enum { BLOCK = 64, N_BLOCKS = 625, N_SAMPLED = 19, WANTED = 292 };
     uint64_t rng = test_seed();
-    float *scores = test_array((size_t)N_BLOCKS * BLOCK, sizeof *scores), sample[N_SAMPLED * BLOCK];
+    float *scores = test_new((size_t)N_BLOCKS * BLOCK, sizeof *scores), sample[N_SAMPLED * BLOCK];
     size_t failures = 0;
     for (int trial = 0; trial < TRIALS; trial++) {
         test_gaussian(&rng, scores, (size_t)N_BLOCKS * BLOCK);
@@ -112,11 +103,9 @@ static void the_wanted_number_reaches_it_where_the_first_are_the_best(void **sta
     }
     assert_case(failures <= 1, "seed %llu: too few in %zu of %d trials", (unsigned long long)test_seed(), failures,
                 TRIALS);
-    free(scores);
 }
 
-static void a_sample_too_small_to_tell_gives_minus_infinity(void **state) {
-    (void)state;
+TEST(a_sample_too_small_to_tell_gives_minus_infinity) {
     float sample[100];
     for (size_t i = 0; i < 100; i++)
         sample[i] = (float)i;
@@ -128,8 +117,7 @@ static void a_sample_too_small_to_tell_gives_minus_infinity(void **state) {
     assert_true(thr_select_sampled_threshold(sample, 100, 1000, 100) > 0);
 }
 
-static void equal_and_infinite_scores_are_no_trouble(void **state) {
-    (void)state;
+TEST(equal_and_infinite_scores_are_no_trouble) {
     float sample[1000];
     for (size_t i = 0; i < 1000; i++)
         sample[i] = -3.5f;
@@ -141,16 +129,4 @@ static void equal_and_infinite_scores_are_no_trouble(void **state) {
     for (size_t i = 0; i < 1000; i++)
         sample[i] = i % 2 == 0 ? 3e38f : -3e38f; /* the difference overflows */
     assert_true(thr_select_sampled_threshold(sample, 1000, 100000, 100) <= -3e38f);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_wanted_number_reaches_it_in_nearly_all_trials),
-        cmocka_unit_test(the_rank_of_the_sample_reaches_it_for_any_distribution),
-        cmocka_unit_test(places_are_in_the_middle_of_their_parts),
-        cmocka_unit_test(the_wanted_number_reaches_it_where_the_first_are_the_best),
-        cmocka_unit_test(a_sample_too_small_to_tell_gives_minus_infinity),
-        cmocka_unit_test(equal_and_infinite_scores_are_no_trouble),
-    };
-    return test_run_group(tests);
 }

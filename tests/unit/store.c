@@ -3,14 +3,11 @@
  * store.c - searches whose screen runs on GPUs, against the search by the book in every bit. The GPUs are the
  * emulator of tests/simt, three of them; the backend is the real one, compiled for it.
  */
+#include "test.h"
+
 #include "kinds.h"
 #include "naive.h"
 #include "scan/job.h"
-
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum {
     N_CONTEXTS = 4,
@@ -33,19 +30,19 @@ static int set_up(void **state) {
     /* Whatever the batch by either way to distances, too. */
     static const char *const ways[N_CONTEXTS + 1] = {"", "", "xor", "tile", NULL};
     *state = test_gpus_make(ways);
-    return test_say_seed(state);
+    return 0;
 }
 
 /* ------------------------------------------------------------------------------------------ all kinds */
 
 /* Flat and nested codes of all numbers of planes, with and without centre, of sizes around blocks and tiles. */
-static void all_kinds_of_codes_equal_the_naive_answer(void **state) {
+TEST(all_kinds_of_codes_equal_the_naive_answer) {
     const test_gpus *f = *state;
     const uint32_t sizes[] = {1, 63, 64, 65, 128, 129, 500};
     uint64_t rng = test_seed();
     for (uint32_t bits = 1; bits <= 8; bits++)
         for (uint32_t turn = 0; turn < TURNS; turn++) {
-            const uint32_t n_items = sizes[thr_rng_below(&rng, sizeof sizes / sizeof *sizes)];
+            const uint32_t n_items = sizes[thr_rng_below(&rng, COUNT_OF(sizes))];
             const test_shape shape = test_any_shape(&rng, bits, n_items);
             const uint64_t n_queries = 2 + thr_rng_below(&rng, thr_rng_below(&rng, 2) == 0 ? 8 : MOST_QUERIES - 2);
             float *rows = test_tied_rows(&rng, n_items, shape.n_dims, shape.centre);
@@ -55,12 +52,11 @@ static void all_kinds_of_codes_equal_the_naive_answer(void **state) {
             test_all_searches(f->contexts[thr_rng_below(&rng, N_CONTEXTS)], &corpus, n_queries, &rng);
             assert_true(f->emulator.launches() > before);
             test_target_take(&corpus);
-            free(rows);
         }
 }
 
 /* Codes of so many dimensions and bits that they do not travel with the operations. */
-static void long_queries_equal_the_naive_answer(void **state) {
+TEST(long_queries_equal_the_naive_answer) {
     const test_gpus *f = *state;
     enum { ITEMS = 200, DIMS = 3333 };
     uint64_t rng = test_seed();
@@ -75,8 +71,6 @@ static void long_queries_equal_the_naive_answer(void **state) {
             test_search_equals_naive(f->contexts[0], &corpus, queries, n_queries, 5, &options, "long queries");
         }
     test_target_take(&corpus);
-    free(queries);
-    free(rows);
 }
 
 /* ---------------------------------------------------------------------------- samples, and what they misjudge */
@@ -94,7 +88,7 @@ static void check_many(const test_gpus *f, const test_shape *shape, const float 
     test_target_take(&corpus);
 }
 
-static void large_collections_equal_the_naive_answer(void **state) {
+TEST(large_collections_equal_the_naive_answer) {
     const test_gpus *f = *state;
     uint64_t rng = test_seed();
     float *rows = test_tied_rows(&rng, MANY, FEW_DIMS, false), *queries = test_queries(&rng, GROUP, FEW_DIMS);
@@ -107,12 +101,10 @@ static void large_collections_equal_the_naive_answer(void **state) {
                                   .lead = m == 1};
         check_many(f, &shape, rows, queries, "many");
     }
-    free(queries);
-    free(rows);
 }
 
 /* Every row has the same score: far more reach any threshold than there is room for, and row numbers decide. */
-static void rows_that_are_all_equal_come_in_their_order(void **state) {
+TEST(rows_that_are_all_equal_come_in_their_order) {
     const test_gpus *f = *state;
     uint64_t rng = test_seed();
     float *rows = test_equal_rows(&rng, MANY, FEW_DIMS), *queries = test_queries(&rng, GROUP, FEW_DIMS);
@@ -121,22 +113,20 @@ static void rows_that_are_all_equal_come_in_their_order(void **state) {
             .n_items = MANY, .n_dims = FEW_DIMS, .bits = 3, .metric = TEST_METRICS[m], .lead = m == 2};
         check_many(f, &shape, rows, queries, "all equal");
     }
-    free(queries);
-    free(rows);
 }
 
 /* The sampled tiles hold the rows nearest to the queries, or those farthest away. */
-static void samples_that_mislead_do_not_change_answers(void **state) {
+TEST(samples_that_mislead_do_not_change_answers) {
     const test_gpus *f = *state;
     enum { TILE = 128 };
     const uint32_t n_tiles = (MANY + TILE - 1) / TILE, n_samples = n_tiles / 32;
     uint64_t rng = test_seed();
-    float *queries = test_array((size_t)GROUP * FEW_DIMS, sizeof *queries), *rows = NULL;
+    float *queries = test_new((size_t)GROUP * FEW_DIMS, sizeof *queries), *rows = NULL;
     for (size_t i = 0; i < (size_t)GROUP * FEW_DIMS; i++)
         queries[i] = 1 + test_normal(&rng) / 10;
     assert_true(n_samples >= 8);
     for (int sign = -1; sign <= 1; sign += 2) {
-        rows = test_array((size_t)MANY * FEW_DIMS, sizeof *rows);
+        rows = test_new((size_t)MANY * FEW_DIMS, sizeof *rows);
         test_gaussian(&rng, rows, (size_t)MANY * FEW_DIMS);
         for (uint32_t s = 0; s < n_samples; s++) {
             const uint32_t tile = (uint32_t)thr_select_sample_place(s, n_samples, n_tiles);
@@ -148,9 +138,7 @@ static void samples_that_mislead_do_not_change_answers(void **state) {
             const test_shape shape = {.n_items = MANY, .n_dims = FEW_DIMS, .bits = 3, .metric = TEST_METRICS[m]};
             check_many(f, &shape, rows, queries, "misleading sample");
         }
-        free(rows);
     }
-    free(queries);
 }
 
 /* --------------------------------------------------------------------------------------------- failures */
@@ -175,15 +163,12 @@ static void make_small(small *s) {
 
 static void free_small(small *s) {
     test_target_take(&s->corpus);
-    free(s->rows);
-    free(s->queries);
 }
 
-static void every_allocation_on_a_device_may_fail(void **state) {
+TEST(every_allocation_on_a_device_may_fail) {
     const test_gpus *f = *state;
     const thr_devices *devices = ALL_DEVICES ? f->three : f->one;
     small s = {.rows = NULL};
-    thr_error err;
     make_small(&s);
     const size_t before = f->emulator.allocated();
     unsigned n_failed = 0, n_left_out = 0, n_streamed = 0;
@@ -203,10 +188,10 @@ static void every_allocation_on_a_device_may_fail(void **state) {
             n_streamed += size.host_code_bytes > 0;
         } else {
             n_failed++;
-            assert_error(status, THR_ENOMEM, &err, "cuda:");
+            expect_error(status, THR_ENOMEM, "cuda:");
         }
         if (s.corpus.scan.store != NULL) { /* the failed copy is tried again */
-            assert_ok(test_search_once(f->contexts[0], &s.corpus, s.queries, GROUP, &err), &err);
+            expect_ok(test_search_once(f->contexts[0], &s.corpus, s.queries, GROUP, &err));
             test_search_equals_naive(f->contexts[0], &s.corpus, s.queries, GROUP, 5, &s.options, "after a failure");
         }
         thr_store_free(s.corpus.scan.store);
@@ -217,11 +202,10 @@ static void every_allocation_on_a_device_may_fail(void **state) {
     free_small(&s);
 }
 
-static void a_lost_device_is_an_error_and_leaks_nothing(void **state) {
+TEST(a_lost_device_is_an_error_and_leaks_nothing) {
     const test_gpus *f = *state;
     static const char *const kinds[] = {"launch", "copy"};
     small s = {.rows = NULL};
-    thr_error err;
     make_small(&s);
     const size_t before = f->emulator.allocated(), pinned = f->emulator.pinned();
     for (size_t kind = 0; kind < 2; kind++)
@@ -234,7 +218,7 @@ static void a_lost_device_is_an_error_and_leaks_nothing(void **state) {
                 status = test_search_once(f->contexts[0], &s.corpus, s.queries, GROUP, &err);
             const bool was_lost = status != THR_OK;
             if (was_lost)
-                assert_error(status, THR_EDEVICE, &err, "illegal");
+                expect_error(status, THR_EDEVICE, "illegal");
             thr_store_free(s.corpus.scan.store);
             s.corpus.scan.store = NULL;
             assert_int_equal(f->emulator.allocated(), before);
@@ -249,7 +233,7 @@ static void a_lost_device_is_an_error_and_leaks_nothing(void **state) {
 }
 
 /* Device memory for codes is what they take on disk, but for the last tile. */
-static void codes_take_no_more_memory_than_on_disk(void **state) {
+TEST(codes_take_no_more_memory_than_on_disk) {
     const test_gpus *f = *state;
     enum { ITEMS = 12800, DIMS = 100 };
     uint64_t rng = test_seed();
@@ -262,40 +246,23 @@ static void codes_take_no_more_memory_than_on_disk(void **state) {
     assert_int_equal(f->emulator.allocated() - before, size.code_bytes + size.row_bytes + size.workspace_bytes);
     assert_int_equal(size.code_bytes, ITEMS * (3 * 13 + 2 * sizeof(float)));
     test_target_take(&corpus);
-    free(rows);
 }
 
-static void words_for_devices_are_read_or_refused(void **state) {
-    (void)state;
+TEST(words_for_devices_are_read_or_refused) {
     static const char *const bad[] = {"",        "gpu",      "CPU",     "cuda:",      "cuda:x", "cuda:1,",
                                       "cuda:,1", "cuda:1,1", "cuda:-1", "cuda:99999", "cuda 0", "auto:1"};
     thr_device_choice choice;
-    thr_error err;
-    assert_ok(thr_device_choice_read(NULL, &choice, &err), &err);
+    expect_ok(thr_device_choice_read(NULL, &choice, &err));
     assert_int_equal(choice.kind, THR_DEVICE_CPU);
-    assert_ok(thr_device_choice_read("auto", &choice, &err), &err);
+    expect_ok(thr_device_choice_read("auto", &choice, &err));
     assert_int_equal(choice.kind, THR_DEVICE_AUTO);
-    assert_ok(thr_device_choice_read("cuda:2,0,11", &choice, &err), &err);
+    expect_ok(thr_device_choice_read("cuda:2,0,11", &choice, &err));
     assert_int_equal(choice.kind, THR_DEVICE_CUDA);
     assert_int_equal(choice.n, 3);
     assert_int_equal(choice.numbers[2], 11);
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        assert_error(thr_device_choice_read(bad[i], &choice, &err), THR_EINVAL, &err, NULL);
+    for (size_t i = 0; i < COUNT_OF(bad); i++)
+        expect_error(thr_device_choice_read(bad[i], &choice, &err), THR_EINVAL, NULL);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(words_for_devices_are_read_or_refused),
-        cmocka_unit_test(all_kinds_of_codes_equal_the_naive_answer),
-        cmocka_unit_test(long_queries_equal_the_naive_answer),
-        cmocka_unit_test(large_collections_equal_the_naive_answer),
-        cmocka_unit_test(rows_that_are_all_equal_come_in_their_order),
-        cmocka_unit_test(samples_that_mislead_do_not_change_answers),
-        cmocka_unit_test(every_allocation_on_a_device_may_fail),
-        cmocka_unit_test(a_lost_device_is_an_error_and_leaks_nothing),
-        cmocka_unit_test(codes_take_no_more_memory_than_on_disk),
-    };
-    if (test_emulator_path() == NULL)
-        return 77;
-    return cmocka_run_group_tests(tests, set_up, test_gpus_free);
-}
+TEST_NEEDS(test_emulator_path() != NULL)
+TEST_GROUP(set_up, test_gpus_free)

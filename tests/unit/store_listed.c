@@ -3,16 +3,13 @@
  * store_listed.c - screens of blocks that each query lists, on emulated GPUs, against the CPU's screen of the same
  * blocks.
  */
+#include "test.h"
+
 #include "kinds.h"
 #include "little.h"
 #include "naive.h"
 #include "scan/job.h"
 #include "store/listed.h"
-
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum {
     QUERIES = 9,
@@ -27,7 +24,7 @@ static int set_up(void **state) {
     static const char *const ways[] = {"", "", NULL};
     test_give_memory(TEST_PLENTY);
     *state = test_gpus_make(ways);
-    return test_say_seed(state);
+    return 0;
 }
 
 /* Queries with their lists, prepared on the lanes of a scan. */
@@ -68,11 +65,11 @@ static uint32_t some_starts(uint64_t *rng, uint32_t n_items, uint32_t *starts) {
 static void give_origins(test_corpus *corpus, uint64_t *rng, item_origins *o) {
     const uint32_t n_items = corpus->shape.n_items, n_dims = corpus->shape.n_dims;
     const size_t n_segments = corpus->scan.n_segments;
-    *o = (item_origins){.segments = test_array(n_segments, sizeof *o->segments),
-                        .starts = test_array(n_items, sizeof *o->starts),
-                        .of_block = test_array(n_items / THR_BLOCK_ITEMS + n_segments, sizeof *o->of_block),
-                        .points = test_array((size_t)n_items * n_dims, sizeof *o->points),
-                        .lengths = test_array(n_items, sizeof *o->lengths)};
+    *o = (item_origins){.segments = test_new(n_segments, sizeof *o->segments),
+                        .starts = test_new(n_items, sizeof *o->starts),
+                        .of_block = test_new(n_items / THR_BLOCK_ITEMS + n_segments, sizeof *o->of_block),
+                        .points = test_new((size_t)n_items * n_dims, sizeof *o->points),
+                        .lengths = test_new(n_items, sizeof *o->lengths)};
     test_gaussian(rng, o->points, (size_t)n_items * n_dims);
     uint32_t n = 0, *of_block = o->of_block;
     for (size_t s = 0; s < n_segments; s++) {
@@ -91,14 +88,6 @@ static void give_origins(test_corpus *corpus, uint64_t *rng, item_origins *o) {
         o->lengths[i] = (float)sqrt(corpus->context->kernels->sum_squares(o->points + (size_t)i * n_dims, n_dims));
     o->of = (thr_corpus_origins){.segments = o->segments, .n_segments = n_segments, .n = n};
     corpus->scan.origins = &o->of;
-}
-
-static void free_origins(item_origins *o) {
-    free(o->segments);
-    free(o->starts);
-    free(o->of_block);
-    free(o->points);
-    free(o->lengths);
 }
 
 /* Margins that differ between origins, as thr_scan_margin_screen sets them. */
@@ -124,7 +113,6 @@ static size_t some_runs(uint64_t *rng, uint64_t n_blocks, thr_block_range *runs)
 static void make_setting(thr_context *context, const test_corpus *corpus, bool filtered, uint64_t *rng, setting *s) {
     const uint32_t n_items = corpus->shape.n_items, n_dims = corpus->shape.n_dims;
     const uint64_t n_blocks = (n_items + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS;
-    thr_error err;
     *s = (setting){.options = test_counts(10, 10), .answers = {.k = 5}};
     s->options.query_bits = 1 + (uint32_t)thr_rng_below(rng, 8);
     s->filter = test_filter(rng, n_items, 3);
@@ -132,9 +120,9 @@ static void make_setting(thr_context *context, const test_corpus *corpus, bool f
     s->options.filter_bits = n_items;
     s->job = thr_scan_job_make(context, &corpus->scan, &s->options, &s->answers);
     s->vectors = test_queries(rng, QUERIES, n_dims);
-    assert_ok(thr_scan_create(context, &s->scan, &err), &err);
+    expect_ok(thr_scan_create(context, &s->scan, &err));
     assert_true(s->scan->n_lanes >= QUERIES);
-    assert_ok(thr_scan_make_room(s->scan, &corpus->scan, QUERIES, 1, n_items, &err), &err);
+    expect_ok(thr_scan_make_room(s->scan, &corpus->scan, QUERIES, 1, n_items, &err));
     const thr_matrix matrix = thr_matrix_f32(s->vectors, QUERIES, n_dims);
     for (uint64_t q = 0; q < QUERIES; q++) {
         thr_lane *lane = &s->scan->lanes[s->n];
@@ -144,7 +132,7 @@ static void make_setting(thr_context *context, const test_corpus *corpus, bool f
             continue;
         if (corpus->scan.origins != NULL)
             give_margins(rng, &s->queries[s->n]);
-        s->runs[s->n] = test_array(n_blocks, sizeof **s->runs);
+        s->runs[s->n] = test_new(n_blocks, sizeof **s->runs);
         s->pointers[s->n] = &s->lists[s->n];
         s->lists[s->n] = (thr_store_list){.query = &s->queries[s->n],
                                           .runs = s->runs[s->n],
@@ -158,17 +146,12 @@ static void make_setting(thr_context *context, const test_corpus *corpus, bool f
 }
 
 static void free_setting(setting *s) {
-    for (size_t i = 0; i < s->n; i++)
-        free(s->runs[i]);
     thr_scan_free(s->scan);
-    free(s->vectors);
-    free(s->filter);
 }
 
 static void start(const setting *s, size_t i) {
-    thr_error err;
-    assert_ok(thr_select_collector_start(s->lists[i].collector, s->job.context, s->job.corpus->n_rows, -INFINITY, &err),
-              &err);
+    expect_ok(
+        thr_select_collector_start(s->lists[i].collector, s->job.context, s->job.corpus->n_rows, -INFINITY, &err));
 }
 
 /* The rows that the CPU finds, sorted; to be freed. */
@@ -180,7 +163,7 @@ static thr_candidate *on_cpu(setting *s, size_t i, float threshold, size_t *n) {
     for (size_t r = 0; r < s->lists[i].n_runs; r++)
         thr_scan_screen_blocks(&alone, &s->scan->lanes[i], s->runs[i][r]);
     *n = collector->n;
-    thr_candidate *rows = test_array(*n + 1, sizeof *rows);
+    thr_candidate *rows = test_new(*n + 1, sizeof *rows);
     memcpy(rows, collector->items, *n * sizeof *rows);
     thr_select_candidates_sort(rows, *n);
     return rows;
@@ -200,20 +183,18 @@ static void check_lists(thr_store *store, setting *s, uint64_t *rng) {
     thr_candidate *rows[QUERIES];
     size_t n[QUERIES];
     for (int turn = 0; turn < 3; turn++) {
-        thr_error err;
         bool done = false;
         for (size_t i = 0; i < s->n; i++) {
             thr_store_list *list = &s->lists[i];
             rows[i] = on_cpu(s, i, list->threshold, &n[i]);
             if (turn == 0 && n[i] > 0 && thr_rng_below(rng, 4) > 0) {
                 list->threshold = rows[i][thr_rng_below(rng, n[i])].score;
-                free(rows[i]);
                 rows[i] = on_cpu(s, i, list->threshold, &n[i]);
             }
             list->most = turn == 2 ? 1 + thr_rng_below(rng, 40) : list->most;
             start(s, i);
         }
-        assert_ok(thr_store_screen_lists(store, &s->job, s->pointers, s->n, &done, &err), &err);
+        expect_ok(thr_store_screen_lists(store, &s->job, s->pointers, s->n, &done, &err));
         assert_true(done);
         for (size_t i = 0; i < s->n; i++) {
             thr_collector *found = s->lists[i].collector;
@@ -223,7 +204,6 @@ static void check_lists(thr_store *store, setting *s, uint64_t *rng) {
             assert_true(found->n >= wanted && found->n <= n[i]);
             thr_select_candidates_sort(found->items, found->n);
             assert_same_rows(s, found->items, rows[i], wanted);
-            free(rows[i]);
         }
     }
 }
@@ -234,7 +214,7 @@ static void check_kinds(const test_gpus *f, bool with_origins) {
     uint64_t rng = test_seed();
     for (uint32_t bits = 1; bits <= 8; bits++)
         for (uint32_t turn = 0; turn < TURNS; turn++) {
-            const uint32_t n_items = sizes[thr_rng_below(&rng, sizeof sizes / sizeof *sizes)];
+            const uint32_t n_items = sizes[thr_rng_below(&rng, COUNT_OF(sizes))];
             const test_shape shape = test_any_shape(&rng, bits, n_items);
             float *rows = test_tied_rows(&rng, n_items, shape.n_dims, shape.centre);
             test_corpus corpus;
@@ -248,27 +228,24 @@ static void check_kinds(const test_gpus *f, bool with_origins) {
             if (s.n > 0)
                 check_lists(corpus.scan.store, &s, &rng);
             free_setting(&s);
-            free_origins(&origins);
             test_target_take(&corpus);
-            free(rows);
         }
 }
 
-static void listed_blocks_have_the_rows_of_the_cpu(void **state) {
+TEST(listed_blocks_have_the_rows_of_the_cpu) {
     check_kinds(*state, false);
 }
 
-static void codes_with_origins_have_the_rows_of_the_cpu(void **state) {
+TEST(codes_with_origins_have_the_rows_of_the_cpu) {
     check_kinds(*state, true);
 }
 
 enum { MANY = 33000, FEW_DIMS = 9 };
 
 /* More rows reach the threshold than a device has room for. */
-static void lost_rows_are_counted(void **state) {
+TEST(lost_rows_are_counted) {
     const test_gpus *f = *state;
     uint64_t rng = test_seed();
-    thr_error err;
     float *rows = test_equal_rows(&rng, MANY, FEW_DIMS);
     const test_shape shape = {.n_items = MANY, .n_dims = FEW_DIMS, .bits = 2, .metric = THR_METRIC_L2};
     test_corpus corpus;
@@ -282,7 +259,7 @@ static void lost_rows_are_counted(void **state) {
         s.lists[i].most = 10;
         start(&s, i);
     }
-    assert_ok(thr_store_screen_lists(corpus.scan.store, &s.job, s.pointers, s.n, &done, &err), &err);
+    expect_ok(thr_store_screen_lists(corpus.scan.store, &s.job, s.pointers, s.n, &done, &err));
     assert_true(done);
     for (size_t i = 0; i < s.n; i++) {
         assert_int_equal(s.lists[i].lost, i != 1);
@@ -290,7 +267,6 @@ static void lost_rows_are_counted(void **state) {
     }
     free_setting(&s);
     test_target_take(&corpus);
-    free(rows);
 }
 
 /* Every allocation for lists fails in turn, until none fails. */
@@ -298,7 +274,6 @@ static void fail_allocations(const test_gpus *f, bool with_origins, const test_s
                              uint64_t *rng) {
     bool done = false;
     for (unsigned i = 1; !done; i++) {
-        thr_error err;
         char what[32];
         test_corpus corpus;
         item_origins origins = {.segments = NULL};
@@ -311,21 +286,19 @@ static void fail_allocations(const test_gpus *f, bool with_origins, const test_s
         for (size_t q = 0; q < s.n; q++)
             start(&s, q);
         f->emulator.let_fail(what);
-        assert_ok(thr_store_screen_lists(corpus.scan.store, &s.job, s.pointers, s.n, &done, &err), &err);
+        expect_ok(thr_store_screen_lists(corpus.scan.store, &s.job, s.pointers, s.n, &done, &err));
         f->emulator.let_fail("none");
         assert_true(thr_store_is_resident(corpus.scan.store) && (!done || i > 20));
         check_lists(corpus.scan.store, &s, rng);
         free_setting(&s);
-        free_origins(&origins);
         test_target_take(&corpus);
     }
 }
 
 /* Codes in chunks, and failed allocations: nothing is done, which is no error, and no codes are moved. */
-static void a_lack_of_memory_is_no_error(void **state) {
+TEST(a_lack_of_memory_is_no_error) {
     const test_gpus *f = *state;
     uint64_t rng = test_seed();
-    thr_error err;
     const test_shape shape = {.n_items = 1700, .n_dims = 20, .bits = 3, .metric = THR_METRIC_IP, .keep = THR_DTYPE_F32};
     float *rows = test_tied_rows(&rng, shape.n_items, shape.n_dims, false);
     test_corpus corpus;
@@ -334,23 +307,21 @@ static void a_lack_of_memory_is_no_error(void **state) {
     test_target_put_in(f, f->one, &corpus, &shape, rows, TEST_ROOM_FOR_SOME);
     make_setting(f->contexts[0], &corpus, true, &rng, &s);
     assert_false(thr_store_is_resident(corpus.scan.store));
-    assert_ok(thr_store_screen_lists(corpus.scan.store, &s.job, s.pointers, s.n, &done, &err), &err);
+    expect_ok(thr_store_screen_lists(corpus.scan.store, &s.job, s.pointers, s.n, &done, &err));
     assert_false(done);
     free_setting(&s);
     test_target_take(&corpus);
     fail_allocations(f, false, &shape, rows, &rng);
     fail_allocations(f, true, &shape, rows, &rng);
-    free(rows);
 }
 
-static void a_lost_device_is_an_error(void **state) {
+TEST(a_lost_device_is_an_error) {
     const test_gpus *f = *state;
     static const char *const failures[] = {"launch 1", "launch 2", "copy 1", "copy 6"};
     uint64_t rng = test_seed();
-    thr_error err;
     const test_shape shape = {.n_items = 1700, .n_dims = 20, .bits = 3, .metric = THR_METRIC_IP, .keep = THR_DTYPE_F32};
     float *rows = test_tied_rows(&rng, shape.n_items, shape.n_dims, false);
-    for (size_t i = 0; i < sizeof failures / sizeof *failures; i++) {
+    for (size_t i = 0; i < COUNT_OF(failures); i++) {
         test_corpus corpus;
         setting s;
         bool done = true;
@@ -359,25 +330,14 @@ static void a_lost_device_is_an_error(void **state) {
         for (size_t q = 0; q < s.n; q++)
             start(&s, q);
         f->emulator.let_fail(failures[i]);
-        assert_error(thr_store_screen_lists(corpus.scan.store, &s.job, s.pointers, s.n, &done, &err), THR_EDEVICE, &err,
+        expect_error(thr_store_screen_lists(corpus.scan.store, &s.job, s.pointers, s.n, &done, &err), THR_EDEVICE,
                      "cuda:");
         f->emulator.let_fail("none");
         assert_false(done);
         free_setting(&s);
         test_target_take(&corpus);
     }
-    free(rows);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(listed_blocks_have_the_rows_of_the_cpu),
-        cmocka_unit_test(codes_with_origins_have_the_rows_of_the_cpu),
-        cmocka_unit_test(lost_rows_are_counted),
-        cmocka_unit_test(a_lack_of_memory_is_no_error),
-        cmocka_unit_test(a_lost_device_is_an_error),
-    };
-    if (test_emulator_path() == NULL)
-        return 77;
-    return cmocka_run_group_tests(tests, set_up, test_gpus_free);
-}
+TEST_NEEDS(test_emulator_path() != NULL)
+TEST_GROUP(set_up, test_gpus_free)

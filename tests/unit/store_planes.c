@@ -3,11 +3,10 @@
  * store_planes.c - distances on GPUs by XOR and popcount: every number of planes against queries of every number of
  * bits, of all numbers of words that are scored together, whole ones and not, against the search by the book.
  */
+#include "test.h"
+
 #include "gpus.h"
 #include "naive.h"
-
-#include <stdio.h>
-#include <stdlib.h>
 
 enum {
     ITEMS = 70,
@@ -22,7 +21,7 @@ enum {
 static int set_up(void **state) {
     static const char *const ways[] = {"xor", NULL};
     *state = test_gpus_make(ways);
-    return test_say_seed(state);
+    return 0;
 }
 
 /* All items in the order of their distances, so that none may be wrong. */
@@ -39,11 +38,9 @@ static void check(const test_gpus *f, uint64_t *rng, uint32_t planes, uint32_t q
     test_search_equals_naive(f->contexts[0], &corpus, queries, 1, ITEMS, &options, what);
     test_search_equals_naive(f->contexts[0], &corpus, queries, MOST_QUERIES, ITEMS, &options, what);
     test_target_take(&corpus);
-    free(queries);
-    free(rows);
 }
 
-static void all_planes_by_all_bits_equal_the_naive_answer(void **state) {
+TEST(all_planes_by_all_bits_equal_the_naive_answer) {
     static const uint32_t rests[] = {0, 1, 9, 31}; /* dimensions after whole words */
     uint64_t rng = test_seed();
     for (uint32_t planes = 1; planes <= 8; planes++)
@@ -54,18 +51,11 @@ static void all_planes_by_all_bits_equal_the_naive_answer(void **state) {
 }
 
 /* Queries whose words do not travel with the operation. */
-static void long_codes_of_all_planes_equal_the_naive_answer(void **state) {
+TEST(long_codes_of_all_planes_equal_the_naive_answer) {
     uint64_t rng = test_seed();
     for (uint32_t planes = 1; planes <= 8; planes++)
         check(*state, &rng, planes, 8, 3073 + (uint32_t)thr_rng_below(&rng, 128));
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_planes_by_all_bits_equal_the_naive_answer),
-        cmocka_unit_test(long_codes_of_all_planes_equal_the_naive_answer),
-    };
-    if (test_emulator_path() == NULL)
-        return 77;
-    return cmocka_run_group_tests(tests, set_up, test_gpus_free);
-}
+TEST_NEEDS(test_emulator_path() != NULL)
+TEST_GROUP(set_up, test_gpus_free)

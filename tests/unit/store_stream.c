@@ -6,17 +6,14 @@
  * The emulator's streams are synchronous, so it cannot show that copies and scores overlap. That it makes no
  * difference when they do, late.h shows.
  */
+#include "test.h"
+
 #include "kinds.h"
 #include "late.h"
 #include "little.h"
 #include "naive.h"
 #include "scan/job.h"
 #include "store/slices.h"
-
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum {
     N_CONTEXTS = 3,
@@ -32,13 +29,13 @@ static int set_up(void **state) {
     static const char *const ways[N_CONTEXTS + 1] = {"", "xor", "tile", NULL};
     test_give_memory(TEST_PLENTY);
     *state = test_gpus_make(ways);
-    return test_say_seed(state);
+    return 0;
 }
 
 /* ------------------------------------------------------------------------------------------ all kinds */
 
 /* Flat and nested codes of all numbers of planes, with and without centre, of sizes around blocks and tiles. */
-static void all_kinds_of_codes_in_chunks_equal_the_naive_answer(void **state) {
+TEST(all_kinds_of_codes_in_chunks_equal_the_naive_answer) {
     const test_gpus *f = *state;
     const uint32_t sizes[] = {513, 640, 705}; /* a device */
     uint64_t rng = test_seed();
@@ -52,7 +49,6 @@ static void all_kinds_of_codes_in_chunks_equal_the_naive_answer(void **state) {
                                turn % 2 == 0 ? TEST_ROOM_FOR_SOME : TEST_ROOM_FOR_CHUNKS);
             test_all_searches(f->contexts[thr_rng_below(&rng, N_CONTEXTS)], &corpus, 2 + thr_rng_below(&rng, 12), &rng);
             test_target_take(&corpus);
-            free(rows);
         }
 }
 
@@ -73,10 +69,9 @@ static void check_many(const test_gpus *f, const test_shape *shape, const float 
     options.filter_bits = MANY;
     test_search_equals_naive(f->contexts[1], &corpus, queries, 2, 8, &options, what);
     test_target_take(&corpus);
-    free(filter);
 }
 
-static void large_collections_in_chunks_equal_the_naive_answer(void **state) {
+TEST(large_collections_in_chunks_equal_the_naive_answer) {
     const test_gpus *f = *state;
     uint64_t rng = test_seed();
     float *rows = test_tied_rows(&rng, MANY, FEW_DIMS, false), *queries = test_queries(&rng, GROUP, FEW_DIMS);
@@ -89,23 +84,19 @@ static void large_collections_in_chunks_equal_the_naive_answer(void **state) {
                                   .lead = m == 1};
         check_many(f, &shape, rows, queries, m == 2 ? TEST_ROOM_FOR_CHUNKS : TEST_ROOM_FOR_SOME, "many");
     }
-    free(queries);
-    free(rows);
 }
 
 /* Every row has the same score: far more reach any threshold than there is room for, and row numbers decide. */
-static void rows_in_chunks_that_are_all_equal_come_in_their_order(void **state) {
+TEST(rows_in_chunks_that_are_all_equal_come_in_their_order) {
     const test_gpus *f = *state;
     uint64_t rng = test_seed();
     float *rows = test_equal_rows(&rng, MANY, FEW_DIMS), *queries = test_queries(&rng, GROUP, FEW_DIMS);
     const test_shape shape = {.n_items = MANY, .n_dims = FEW_DIMS, .bits = 3, .metric = THR_METRIC_L2};
     check_many(f, &shape, rows, queries, TEST_ROOM_FOR_SOME, "all equal");
-    free(queries);
-    free(rows);
 }
 
 /* The sample is of the same tiles, and gives the same thresholds, whether codes are resident or not. */
-static void a_sample_is_the_same_wherever_codes_are(void **state) {
+TEST(a_sample_is_the_same_wherever_codes_are) {
     const test_gpus *f = *state;
     uint64_t rng = test_seed(), launches[3];
     float *rows = test_tied_rows(&rng, MANY, FEW_DIMS, false);
@@ -124,7 +115,7 @@ static void a_sample_is_the_same_wherever_codes_are(void **state) {
         thr_store *store = corpus.scan.store;
         thr_store_slice *slice = store->slices;
         size = slice->n_samples * THR_DEVICE_TILE;
-        samples[i] = test_array(size, sizeof **samples);
+        samples[i] = test_new(size, sizeof **samples);
         assert_ok(store->backend->download(slice->stream, samples[i], slice->buffers[THR_STORE_BUFFER_SAMPLES].memory,
                                            size * sizeof **samples, NULL),
                   NULL);
@@ -134,10 +125,6 @@ static void a_sample_is_the_same_wherever_codes_are(void **state) {
     assert_memory_equal(samples[1], samples[0], size * sizeof **samples);
     assert_memory_equal(samples[2], samples[0], size * sizeof **samples);
     assert_true(launches[1] > launches[0] && launches[2] > launches[0]);
-    for (int i = 0; i < 3; i++)
-        free(samples[i]);
-    free(filter);
-    free(rows);
 }
 
 /* ------------------------------------------------------------------------------------ streams that are slow */
@@ -164,13 +151,10 @@ static void check_late(const test_gpus *f, const thr_devices *devices, uint64_t 
     test_search_equals_naive(f->contexts[0], &corpus, queries, GROUP, 5, &options, "late, filter");
     assert_true(test_late_overtakings() > 20);
     test_target_take(&corpus);
-    free(filter);
-    free(queries);
-    free(rows);
 }
 
 /* Copies of chunks and the passes over them, on one device or several, in any order that streams may take. */
-static void answers_do_not_depend_on_when_streams_do_their_work(void **state) {
+TEST(answers_do_not_depend_on_when_streams_do_their_work) {
     const test_gpus *f = *state;
     uint64_t rng = test_seed();
     for (int turn = 0; turn < TURNS; turn++)
@@ -178,15 +162,5 @@ static void answers_do_not_depend_on_when_streams_do_their_work(void **state) {
                    turn % 2 == 0 ? TEST_ROOM_FOR_SOME : TEST_ROOM_FOR_CHUNKS);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_kinds_of_codes_in_chunks_equal_the_naive_answer),
-        cmocka_unit_test(large_collections_in_chunks_equal_the_naive_answer),
-        cmocka_unit_test(rows_in_chunks_that_are_all_equal_come_in_their_order),
-        cmocka_unit_test(a_sample_is_the_same_wherever_codes_are),
-        cmocka_unit_test(answers_do_not_depend_on_when_streams_do_their_work),
-    };
-    if (test_emulator_path() == NULL)
-        return 77;
-    return cmocka_run_group_tests(tests, set_up, test_gpus_free);
-}
+TEST_NEEDS(test_emulator_path() != NULL)
+TEST_GROUP(set_up, test_gpus_free)
