@@ -15,11 +15,8 @@ PARTS = {"softmax": "head", "expansion": "expansion", "all": "all"}
 
 def curve(results, model, screen, beam=BEAM):
     """The points of a screen: {unit: Figure}, with the parameters under "setting"."""
-    rows = results.rows(
-        TRANSLATIONS, case=model, system=screen, setting=lambda text: text.split("; ")[-1] == f"beam {beam}"
-    )
     points = {}
-    for found in rows:
+    for found in results.rows(TRANSLATIONS, case=model, system=screen, setting=lambda s: s.split("; ")[-1] == f"beam {beam}"):
         point = points.setdefault(found["setting"], {"setting": found["setting"].rpartition("; ")[0]})
         point[found["unit"]] = Figure(float(found["value"]), 0, found)
     if not points:
@@ -40,25 +37,23 @@ def fastest(points, loss):
 
 def better(points, than):
     """Whether one of the points is faster and not worse."""
-    return any(
-        value(p, "speed-up") > value(than, "speed-up") and value(p, "BLEU") >= value(than, "BLEU") for p in points
-    )
+    speed, bleu = value(than, "speed-up"), value(than, "BLEU")
+    return any(value(p, "speed-up") > speed and value(p, "BLEU") >= bleu for p in points)
 
 
 def beaten(name, points, by):
     """A claim for each point, that one of another curve is faster and not worse."""
-    return [
-        reaches(f"{name}, {p['setting'] or 'all words'}", Figure(better(by, p), 0, p["BLEU"].row), 1, unit="beaten")
-        for p in points
-    ]
+    for p in points:
+        found = Figure(better(by, p), 0, p["BLEU"].row)
+        yield reaches(f"{name}, {p['setting'] or 'all words'}", found, 1, unit="beaten")
 
 
 def by_model(judge, models=MODELS):
-    """{model: judge(model)} of the models whose figures are there."""
+    """{model: the claims that judge(model) makes} of the models whose figures are there."""
     out = {}
     for model in models:
         try:
-            out[model] = judge(model)
+            out[model] = list(judge(model))
         except Missing:
             continue
     if not out:
@@ -68,12 +63,15 @@ def by_model(judge, models=MODELS):
 
 @row("Table 1")
 def table_1(results, paper):
+    def get(screen, unit, **wanted):
+        return results.get(RUNS, case="en-de: translate --times, beam 12", system=screen, unit=unit, **wanted)
+
     def ms(screen, part):
-        return results.get(RUNS, case="en-de: translate --times, beam 12", system=screen, setting=part, unit="ms")
+        return get(screen, "ms", setting=part)
 
     numbers = paper["numbers"]
     claims = [gain(name, over(ms("full", part), ms("wta", part)), numbers[name]) for name, part in PARTS.items()]
-    lost = results.get(RUNS, case="en-de: translate --times, beam 12", system="wta", unit="BLEU less than full")
+    lost = get("wta", "BLEU less than full")
     claims.append(most("BLEU lost", lost, numbers["BLEU lost"], numbers["BLEU lost"], "BLEU"))
     share = over(ms("full", "head"), ms("full", "all")).value
     return Judged({"en-de": claims}, note=f"the softmax takes {share:.0%} of the time with all words, the paper's 43 %")
@@ -81,49 +79,28 @@ def table_1(results, paper):
 
 @row("Table 3")
 def table_3(results, paper):
-    one, many = (
-        results.get(
-            "head",
-            case="each state with its own words",
-            system="full",
-            setting=f"128,000 x 1024; states {n}",
-            unit="ms",
-        )
-        for n in (1, 16)
-    )
-    together = Figure(16 * one.value / many.value, 0, many.row)
-    numbers = paper["numbers"]
+    wanted = {"case": "each state with its own words", "system": "full", "unit": "ms"}
+    one, many = (results.get("head", setting=f"128,000 x 1024; states {n}", **wanted) for n in (1, 16))
+    together, numbers = Figure(16 * one.value / many.value, 0, many.row), paper["numbers"]
     claim = gain("states together over one by one", together, numbers["states"] / numbers["time"])
     return Judged({"synthetic": [claim]}, note=f"16 states take {over(many, one).value:.1f} times as long as one")
 
 
 @row("Table 4")
 def table_4(results, paper):
-    def ms(system, unit):
-        return results.get(
-            "head", case="where the time goes, a beam of 12", system=system, setting="40,000 x 1000", unit=unit
-        )
+    def get(case, system, unit):
+        return results.get("head", case=f"{case}, a beam of 12", system=system, setting="40,000 x 1000", unit=unit)
 
-    full, wta = ms("full", "ms"), ms("wta, shared", "ms")
-    shares = {
-        name: 100 * ms("wta, shared", f"{name}, ms").value / wta.value
-        for name in ("product", "look-up, list", "hash or scan", "normalise")
-    }
-    product = Figure(shares.pop("product"), 0, wta.row)
+    case, parts = "where the time goes", ("product", "look-up, list", "hash or scan", "normalise")
+    full, wta = get(case, "full", "ms"), get(case, "wta, shared", "ms")
+    shares = {name: 100 * get(case, "wta, shared", f"{name}, ms").value / wta.value for name in parts}
+    others = max(share for name, share in shares.items() if name != "product")
     claims = [
         gain("softmax over hashed", over(full, wta), paper["numbers"]["speed-up"]),
-        order(
-            "product over other steps", Figure(product.value - max(shares.values()), 0, wta.row), unit="% of the time"
-        ),
+        order("product over other steps", Figure(shares["product"] - others, 0, wta.row), unit="% of the time"),
     ]
-    recall = results.get(
-        "head",
-        case="speed and recall, a beam of 12",
-        system="wta, t = 2, T = 1000",
-        setting="40,000 x 1000",
-        unit="recall@12",
-    )
-    words = ", ".join(f"{name} {share:.0f} %" for name, share in {"product": product.value, **shares}.items())
+    recall = get("speed and recall", "wta, t = 2, T = 1000", "recall@12")
+    words = ", ".join(f"{name} {share:.0f} %" for name, share in shares.items())
     return Judged({"synthetic": claims}, note=f"{words}; recall@12 only {recall.value:.2f}")
 
 
@@ -152,11 +129,8 @@ def table_8(results, paper):
         return (fastest(points, 0.3) if beam == BEAM else points[0])["speed-up"]
 
     numbers, one = paper["numbers"], speed(BEAM)
-    claims = [
-        gain(f"beam of {beam} over {BEAM}", over(speed(beam), one), numbers[beam] / numbers[BEAM])
-        for beam in numbers
-        if beam != BEAM
-    ]
+    others = [beam for beam in numbers if beam != BEAM]
+    claims = [gain(f"beam of {b} over {BEAM}", over(speed(b), one), numbers[b] / numbers[BEAM]) for b in others]
     return Judged({"large": claims}, note=", ".join(f"{beam}: {speed(beam).value:.2f}" for beam in numbers))
 
 
@@ -189,27 +163,23 @@ def figure_6(results, paper):
 
 @row("Figure 6, WA")
 def figure_6_alignments(results, paper):
-    return by_model(
-        lambda model: beaten("hashes by an alignment", curve(results, model, "wta"), curve(results, model, "align")),
-        ("alignment", *MODELS[1:]),
-    )
+    def judge(model):
+        return beaten("hashes by an alignment", curve(results, model, "wta"), curve(results, model, "align"))
+
+    return by_model(judge, ("alignment", *MODELS[1:]))
 
 
 def smaller(results, screen, model):
     """The curve of beams of 12 and fewer; speeds over all words with a beam of 12."""
     whole = curve(results, model, "full")[0]
     points = [{**curve(results, model, screen, beam)[0], "setting": f"beam {beam}"} for beam in ("1", "3", "6")]
-    points.append(
-        {**(whole if screen == "full" else fastest(curve(results, model, screen), 0.3)), "setting": f"beam {BEAM}"}
-    )
-    return [{**p, "speed-up": over(whole["all, s"], p["all, s"])} for p in points]
+    largest = whole if screen == "full" else fastest(curve(results, model, screen), 0.3)
+    return [{**p, "speed-up": over(whole["all, s"], p["all, s"])} for p in [*points, {**largest, "setting": f"beam {BEAM}"}]]
 
 
 @row("Figure 7")
 def figure_7(results, paper):
-    return by_model(
-        lambda model: beaten("all words by hashes", smaller(results, "full", model), smaller(results, "wta", model))
-    )
+    return by_model(lambda m: beaten("all words by hashes", smaller(results, "full", m), smaller(results, "wta", m)))
 
 
 @row("Figure 8")
@@ -221,16 +191,17 @@ def figure_8(results, paper):
         for point in curve(results, model, "wta"):
             count, threshold = point["setting"].split(", ")
             by_count.setdefault(int(count.removeprefix("T ")), {})[threshold] = point
-        few, many = by_count[min(by_count)], by_count[max(by_count)]
-        both = sorted(set(few) & set(many)) if few is not many else ()
+        fewest, largest = min(by_count), max(by_count)
+        both = sorted(set(by_count[fewest]) & set(by_count[largest])) if fewest != largest else ()
         if not both:
             raise Missing("two numbers of frequent words at one threshold")
-        fast = [max((some[t]["speed-up"] for t in both), key=lambda figure: figure.value) for some in (few, many)]
-        worst = [min((some[t]["BLEU"] for t in both), key=lambda figure: figure.value) for some in (few, many)]
-        names = min(by_count), max(by_count)
-        return [
-            gain(f"fastest, T {names[0]} over {names[1]}", over(*fast), None),
-            order(f"worst BLEU, T {names[1]} over {names[0]}", less(*reversed(worst)), unit="BLEU"),
-        ]
+
+        def extreme(choose, count, unit):
+            return choose((by_count[count][t][unit] for t in both), key=lambda figure: figure.value)
+
+        fast = [extreme(max, count, "speed-up") for count in (fewest, largest)]
+        worst = [extreme(min, count, "BLEU") for count in (fewest, largest)]
+        yield gain(f"fastest, T {fewest} over {largest}", over(*fast), None)
+        yield order(f"worst BLEU, T {largest} over {fewest}", less(*reversed(worst)), unit="BLEU")
 
     return by_model(judge)

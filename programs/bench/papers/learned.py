@@ -30,11 +30,13 @@ def data_sets(results, ending):
     return [case.removesuffix(ending) for case in dict.fromkeys(cases)]
 
 
+def measured(results, data, table, unit, models):
+    return {model: results.get("tower", case=f"{data}: {table}", system=model, unit=unit) for model in models}
+
+
 def losses(results, paper, table, data):
     """Claims that a model's log loss is below another's."""
-    found = {
-        model: results.get("tower", case=f"{data}: {table}", system=model, unit="log loss") for model in paper["loss"]
-    }
+    found = measured(results, data, table, "log loss", paper["loss"])
     for fewer, more in chain(paper["loss"]):
         difference = less(found[more], found[fewer], n_trainings(data))
         yield order(f"loss of {fewer} below {more}", difference, paper["loss"][more] - paper["loss"][fewer], "log loss")
@@ -42,20 +44,20 @@ def losses(results, paper, table, data):
 
 @rbe("Table 2")
 def rbe_table_2(results, paper):
-    out = {}
+    out, numbers = {}, paper["numbers"]
     for data in data_sets(results, ": table 2"):
-        found = {
-            model: results.get("tower", case=f"{data}: table 2", system=model, unit="AUC") for model in paper["numbers"]
-        }
-        numbers = paper["numbers"]
-        claims = [
-            order(f"{b} over {a}", less(found[b], found[a], n_trainings(data)), numbers[b] - numbers[a])
-            for a, b in chain(numbers)
-        ]
+        found = measured(results, data, "table 2", "AUC", numbers)
+        steps = {pair: less(found[pair[1]], found[pair[0]], n_trainings(data)) for pair in chain(numbers)}
+        claims = [order(f"{b} over {a}", step, numbers[b] - numbers[a]) for (a, b), step in steps.items()]
         lift = results.get("tower", case=f"{data}: table 2", system="rbe*", unit="lift %")
         claims.append(gain("lift of rbe*", lift, paper["effect"]["lift"], 0, "%"))
         out[data] = claims + list(losses(results, paper, "table 2", data))
     return out
+
+
+def own_name(model):
+    """Of a model in a paper's table, in results/tower.csv."""
+    return next((model.removesuffix(end) + name for end, name in OWN_NAMES.items() if model.endswith(end)), model)
 
 
 def trends(results, paper, number):
@@ -64,12 +66,8 @@ def trends(results, paper, number):
     for data in data_sets(results, ": trends"):
         claims = []
         for fewer, more in paper.get("pairs") or chain(numbers):
-            own = [
-                next((model.removesuffix(end) + name for end, name in OWN_NAMES.items() if model.endswith(end)), model)
-                for model in (more, fewer)
-            ]
-            setting = f"table {number}; less that of {own[1]}"
-            difference = results.get("tower", case=f"{data}: trends", system=own[0], setting=setting)
+            setting = f"table {number}; less that of {own_name(fewer)}"
+            difference = results.get("tower", case=f"{data}: trends", system=own_name(more), setting=setting)
             claims.append(order(f"{more} over {fewer}", difference, numbers[more] - numbers[fewer]))
         out[data] = trained(data, claims)
     return out
@@ -102,10 +100,8 @@ def rbe_memory(results, paper):
 
 @rbe("Table 7")
 def rbe_table_7(results, paper):
-    found = [
-        results.get(RUNS, case="the best of every bucket", setting=f"at most {n} of 1,000 in 10^9")
-        for n in paper["numbers"]
-    ]
+    settings = [f"at most {n} of 1,000 in 10^9" for n in paper["numbers"]]
+    found = [results.get(RUNS, case="the best of every bucket", setting=setting) for setting in settings]
     return Judged({}, note=", ".join(f"{figure.value:.3f}" for figure in found), verdict=verdict.EMPTY)
 
 
@@ -130,14 +126,10 @@ def rbe_third_bit(results, paper):
     """A third bit costs something, and less than its share of the work, 50 %."""
     more = over(scan(results, "codes, 3 query bits"), scan(results, "codes, 2 query bits"))
     more.value = 100 * (more.value - 1)
-    costs = (
-        verdict.HOLDS
-        if 0 < more.value <= paper["numbers"]["more"]
-        else verdict.SMALLER
-        if 0 < more.value < 50
-        else verdict.REVERSED
-    )
-    claim = verdict.Claim("time added", more.value, paper["numbers"]["more"], costs, "%", row=more.row)
+    small, costs = paper["numbers"]["more"], verdict.REVERSED
+    if 0 < more.value < 50:
+        costs = verdict.HOLDS if more.value <= small else verdict.SMALLER
+    claim = verdict.Claim("time added", more.value, small, costs, "%", row=more.row)
     return {"2 M normal rows": [claim]}
 
 
@@ -169,15 +161,8 @@ def hitmatch_table_1(results, paper):
                 for a, b in chain(numbers)
             ]
             first, last = found["DT"], found["DT-IPNN-HitMatch"]
-            claims.append(
-                gain(
-                    f"{unit}: last over DT",
-                    Figure(100 * (last.value / first.value - 1), 0, last.row),
-                    published,
-                    0,
-                    "%",
-                )
-            )
+            share = Figure(100 * (last.value / first.value - 1), 0, last.row)
+            claims.append(gain(f"{unit}: last over DT", share, published, 0, "%"))
         out[data] = claims
     return out
 
@@ -197,9 +182,8 @@ def over_products(results, paper, lists):
 
 @hitmatch("Table 2")
 def hitmatch_table_2(results, paper):
-    build = results.get(
-        "hits", case="posting lists", setting=lambda text: text.startswith("items as given"), unit="build, s"
-    )
+    given = {"case": "posting lists", "setting": lambda text: text.startswith("items as given")}
+    build = results.get("hits", unit="build, s", **given)
     claims = over_products(results, paper, "Thresher")
     return Judged({"synthetic": claims}, note=f"build {build.value:.2f} s, two threads")
 

@@ -14,19 +14,7 @@ from bench.shared import results
 from bench.shared.common import need_thresher, parser_of, published  # first: one thread
 
 from bench.papers import beams, codes, learned, solvers  # noqa: F401  # their functions are ROWS
-from bench.papers.verdict import (
-    EMPTY,
-    NOT,
-    NOT_RUN,
-    REPRODUCED,
-    REVERSED,
-    ROWS,
-    VERDICTS,
-    Judged,
-    Missing,
-    Results,
-    verdict,
-)
+from bench.papers.verdict import EMPTY, NOT, NOT_RUN, REPRODUCED, REVERSED, ROWS, VERDICTS, Judged, Missing, Results, verdict
 
 PAGE, SUBJECT = "docs/reproduction.md", "papers"
 FINE = ("AUC", "log loss", "GAUC", "Recall@5", "Recall@10", "precision", "KS distance")  # units of four digits
@@ -112,12 +100,9 @@ def paper_cell(row, about):
         return "in words"
     if not claims:
         return ", ".join(f"{x:g}" for x in about.get("numbers", {}).values() if not isinstance(x, list)) or "-"
-    sizes = [
-        ""
-        if claim.published is None or not published_alike(row)
-        else " " + number(claim.published, claim.unit, is_difference(claim))
-        for claim in claims
-    ]
+    if not published_alike(row):
+        return "; ".join(claim.name for claim in claims)
+    sizes = ["" if c.published is None else " " + number(c.published, c.unit, is_difference(c)) for c in claims]
     return "; ".join(claim.name + size for claim, size in zip(claims, sizes))
 
 
@@ -133,19 +118,21 @@ def verdict_cell(row):
     return "<br>".join([*parts, *([f"departs: {row.departs}"] if row.departs and row.was_run else [])])
 
 
+def items_of(papers):
+    """(paper, table or figure, what published.json has of it)"""
+    return [(paper, item, about) for paper, items in papers.items() for item, about in items.items() if isinstance(about, dict)]
+
+
 def gpu_lines(found, papers):
     """Rows of results/gpu.csv that measure the same on the paper's kind of machine."""
-    for paper, about in papers.items():
-        for item, row in about.items():
-            if isinstance(row, dict) and "gpu" in row:
-                case, system, setting = row["gpu"].split(" | ")
-                own = found.rows(
-                    "gpu", case=lambda text, case=case: text.startswith(case), system=system, setting=setting
-                )
-                if len(own) != 1:
-                    raise SystemExit(f"bench papers: results/gpu.csv has {len(own)} rows {row['gpu']}: 1 is wanted")
-                measured = f"{own[0]['value']} {own[0]['unit']}" if own[0]["value"] else "not yet measured"
-                yield [f"{paper}, {item}", f"{own[0]['case']}: {system}, {setting}", measured]
+    for paper, item, about in items_of(papers):
+        if "gpu" in about:
+            case, system, setting = about["gpu"].split(" | ")
+            own = found.rows("gpu", case=lambda text, case=case: text.startswith(case), system=system, setting=setting)
+            if len(own) != 1:
+                raise SystemExit(f"bench papers: results/gpu.csv has {len(own)} rows {about['gpu']}: 1 is wanted")
+            measured = f"{own[0]['value']} {own[0]['unit']}" if own[0]["value"] else "not yet measured"
+            yield [f"{paper}, {item}", f"{own[0]['case']}: {system}, {setting}", measured]
 
 
 # ---------------------------------------------------------------------------------------------------- page
@@ -160,55 +147,35 @@ def count(rows):
         f"{len(run)} rows were run and have empirical content: {whole} are reproduced, {in_order} have the paper's sign "
         f"in every comparison, {states.count(NOT)} are not reproduced.\n"
     )
-    return (
-        results.markdown(["verdict", f"of {len(rows)} rows"], [[state, states.count(state)] for state in VERDICTS])
-        + "\n"
-        + words
-    )
+    table = results.markdown(["verdict", f"of {len(rows)} rows"], [[state, states.count(state)] for state in VERDICTS])
+    return f"{table}\n{words}"
 
 
 def text(found, papers):
-    parts, all_rows = [], []
+    rows = {(name, item): judged(found, name, item, about) for name, item, about in items_of(papers)}
+    parts = []
     for name, paper in papers.items():
-        lines = []
-        for item, about in paper.items():
-            if isinstance(about, dict):
-                row = judged(found, name, item, about)
-                all_rows.append(row)
-                lines.append(
-                    [
-                        item,
-                        about["what"],
-                        paper_cell(row, about),
-                        ours_cell(row, about.get("points")),
-                        verdict_cell(row),
-                    ]
-                )
         parts += [f"## {name}\n", f"{paper['title']}.\n", *([f"{paper['note']}\n"] if "note" in paper else [])]
+        lines = []
+        for _, item, about in items_of({name: paper}):
+            row = rows[name, item]
+            ours = ours_cell(row, about.get("points"))
+            lines.append([item, about["what"], paper_cell(row, about), ours, verdict_cell(row)])
         parts.append(results.markdown(["no.", "what", "paper", "ours", "verdict"], lines))
     gpu = results.markdown(["paper", "row of [results/gpu.csv](../results/gpu.csv)", "ours"], gpu_lines(found, papers))
-    return "\n".join([HEAD, count(all_rows), *parts, "## On a GPU\n", "`tools/gpu-check` measures:\n", gpu])
+    return "\n".join([HEAD, count(list(rows.values())), *parts, "## On a GPU\n", "`tools/gpu-check` measures:\n", gpu])
 
 
 def rows_of(found, papers):
     """Rows of results/papers.csv: a comparison each, with the papers' number beside it and what ours must reach."""
-    for name, paper in papers.items():
-        for item, about in paper.items():
-            if isinstance(about, dict):
-                for data, claims in judged(found, name, item, about).data.items():
-                    for claim in claims:
-                        published = "" if claim.published is None else f"; paper {claim.published:.5g}"
-                        yield {
-                            **{column: claim.row.get(column, "") for column in ("machine", "date", "commit")},
-                            "subject": SUBJECT,
-                            "case": f"{name}, {item}",
-                            "system": data,
-                            "setting": claim.name + published,
-                            "unit": claim.unit,
-                            "value": f"{claim.ours:.5g}",
-                            "spread": f"{claim.error:.2g}" if 0 < claim.error < inf else "",
-                            "target": claim.bound,
-                        }
+    for name, item, about in items_of(papers):
+        for data, claims in judged(found, name, item, about).data.items():
+            for claim in claims:
+                published = "" if claim.published is None else f"; paper {claim.published:.5g}"
+                spread = f"{claim.error:.2g}" if 0 < claim.error < inf else ""
+                about_row = {column: claim.row.get(column, "") for column in ("machine", "date", "commit")}
+                own = [SUBJECT, f"{name}, {item}", data, claim.name + published, claim.unit, f"{claim.ours:.5g}", spread, claim.bound]
+                yield {**about_row, **dict(zip(results.COLUMNS[3:], own))}
 
 
 def main():

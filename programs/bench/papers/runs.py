@@ -13,6 +13,7 @@ import numpy as np
 from bench.search import xfbq
 from bench.head.decode import build_head
 from bench.papers import buckets as of_buckets
+from bench.shared.results import OURS, Table
 
 THRESHER, SUBJECT = "build/release/thresher", "papers-runs"
 MODEL, SOURCE, TARGET = (f"data/translate/{name}" for name in ("en-de.safetensors", "test.en", "test.de"))
@@ -22,18 +23,11 @@ LARGE = 1_200_000_000
 UNITS = {"s": 1e3, "ms": 1.0, "us": 1e-3}
 
 
-def figure(case, system, setting, unit, value, digits=".6g"):
-    return {
-        "machine": thresher.info().isa,
-        "subject": SUBJECT,
-        "case": case,
-        "system": system,
-        "setting": setting,
-        "unit": unit,
-        "value": f"{value:{digits}}",
-        "spread": "",
-        "target": "",
-    }
+def figures(case, unit, rows, digits=".6g"):
+    """Rows of results/: [system, setting, value]."""
+    cells = [[system, setting, f"{value:{digits}}"] for system, setting, value in rows]
+    for figure in Table(case, ["system", "setting"], [unit], cells).figures():
+        yield {"machine": thresher.info().isa, "subject": SUBJECT, **figure}
 
 
 def scans():
@@ -46,32 +40,25 @@ def scans():
         "codes, 3 query bits": {"query_bits": 3},
         "floats": {"exact": True},
     }
-    best, options = {}, {"bits": 2, "lead_bits": 2, "calibration_queries": 0, "threads": 1}
+    best, options = {}, {"bits": 2, "lead_bits": 2, "threads": 1}
     with tempfile.TemporaryDirectory(prefix="thresher-bench-") as scratch:
-        codes, floats = (
-            thresher.Index.build(os.path.join(scratch, f"{keep}"), rows, keep=keep, **options)
-            for keep in (None, "float32")
-        )
+        keeps = {"codes": None, "floats": "float32"}
+        indexes = {n: thresher.Index.build(os.path.join(scratch, n), rows, keep=keep, **options) for n, keep in keeps.items()}
         for _ in range(FASTEST_OF):  # in turns
             for name, ask in ways.items():
-                index = floats if name == "floats" else codes
-                speed = xfbq.rate(
-                    queries, lambda some, index=index, ask=ask: index.search(some, N_WANTED, **ask), SCAN_S
-                )
-                best[name] = max(best.get(name, 0), speed)
-        ids, _ = codes.search(queries.queries, N_WANTED, query_bits=3)
-    for name, speed in best.items():
-        yield figure("2 M items of 64 d, best 1,000", name, "one query", "ms", 1e3 / speed, ".3f")
+                index = indexes[name.split(",")[0]]
+                search = lambda some, index=index, ask=ask: index.search(some, N_WANTED, **ask)  # noqa: E731
+                best[name] = max(best.get(name, 0), xfbq.rate(queries, search, SCAN_S))
+        ids, _ = indexes["codes"].search(queries.queries, N_WANTED, query_bits=3)
+    ms = [[name, "one query", 1e3 / speed] for name, speed in best.items()]
+    yield from figures("2 M items of 64 d, best 1,000", "ms", ms, ".3f")
     found = np.mean([len(np.unique(own % (N_ITEMS // BUCKET_ITEMS))) for own in ids]) / N_WANTED
-    buckets = "the best of every bucket"
-    yield figure(buckets, "Thresher", "2 M items, counted", "recall, %", 100 * found, ".2f")
-    for words, n in (("2 M items, computed", N_ITEMS), ("1.2 G items, computed", LARGE)):
-        yield figure(
-            buckets, "Thresher", words, "recall, %", 100 * of_buckets.recall(n, N_WANTED, BUCKET_ITEMS), ".3f"
-        )
-    for missed in range(3):
-        chance = 100 * of_buckets.miss(10**9, N_WANTED, BUCKET_ITEMS, missed)
-        yield figure(buckets, "Thresher", f"at most {missed} of 1,000 in 10^9", "probability, %", chance, ".4f")
+    computed = {"2 M items, computed": N_ITEMS, "1.2 G items, computed": LARGE}
+    recalls = [[OURS, "2 M items, counted", 100 * found]]
+    recalls += [[OURS, words, 100 * of_buckets.recall(n, N_WANTED, BUCKET_ITEMS)] for words, n in computed.items()]
+    yield from figures("the best of every bucket", "recall, %", recalls, ".3f")
+    chances = [[OURS, f"at most {n} of 1,000 in 10^9", 100 * of_buckets.miss(10**9, N_WANTED, BUCKET_ITEMS, n)] for n in range(3)]
+    yield from figures("the best of every bucket", "probability, %", chances, ".4f")
 
 
 def bleu_of(path):
@@ -105,11 +92,10 @@ def translations(head):
         found.append((times, bleu - own, f"T {frequent}, t {threshold}"))
     wta, lost, parameters = max(found, key=lambda way: (way[1] <= MOST_LOSS, -way[0]["all"]))
     case = f"en-de: translate --times, beam {BEAM}"
-    for screen, times in (("full", full), ("wta", wta)):
-        for part, ms in times.items():
-            yield figure(case, screen, part, "ms", ms, ".3f")
-    yield figure(case, "full", "", "BLEU", bleu, ".2f")
-    yield figure(case, "wta", parameters, "BLEU less than full", lost, ".2f")
+    ms = [[screen, part, ms] for screen, times in (("full", full), ("wta", wta)) for part, ms in times.items()]
+    yield from figures(case, "ms", ms, ".3f")
+    yield from figures(case, "BLEU", [["full", "", bleu]], ".2f")
+    yield from figures(case, "BLEU less than full", [["wta", parameters, lost]], ".2f")
 
 
 NORMALISERS = ((), ("--normaliser", "sampled"), ("--normaliser", "exact"))
@@ -117,6 +103,7 @@ NORMALISERS = ((), ("--normaliser", "sampled"), ("--normaliser", "exact"))
 
 def options():
     """BLEU of the test set in data/translate by options of thresher translate."""
+    case, found, changed = "en-de: options of translate", [], []
     with tempfile.TemporaryDirectory() as directory:
         for beam in ((), ("--beam", str(BEAM))):
             first = None
@@ -124,17 +111,11 @@ def options():
                 out = os.path.join(directory, "out")
                 called(THRESHER, "translate", MODEL, SOURCE, "-o", out, *words, *beam, "--quiet")
                 bleu, texts = bleu_of(out)
-                first = first or texts
-                changed = sum(a != b for a, b in zip(texts, first))
-                setting = " ".join((*words, *beam)) or "a beam of 5"
-                yield figure("en-de: options of translate", "Thresher", setting, "BLEU", bleu, ".2f")
-                yield figure(
-                    "en-de: options of translate",
-                    "Thresher",
-                    setting,
-                    "other translations than with all words, of 200",
-                    changed,
-                )
+                first, setting = first or texts, " ".join((*words, *beam)) or "a beam of 5"
+                found.append([OURS, setting, bleu])
+                changed.append([OURS, setting, sum(a != b for a, b in zip(texts, first))])
+    yield from figures(case, "BLEU", found, ".2f")
+    yield from figures(case, "other translations than with all words, of 200", changed)
 
 
 def measure():

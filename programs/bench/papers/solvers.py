@@ -24,16 +24,8 @@ def table_2(results, paper):
     def seconds(data, system):
         return results.get("rank", case=f"{data}: the classic way", system=system, unit="solve, s")
 
-    return {
-        data: [
-            gain(
-                "OST's time over ours",
-                over(seconds(data, "classic"), seconds(data, "Thresher")),
-                paper["numbers"][data],
-            )
-        ]
-        for data in ("MQ2007-list", "MSLR-WEB30K")
-    }
+    ratios = {data: over(seconds(data, "classic"), seconds(data, "Thresher")) for data in ("MQ2007-list", "MSLR-WEB30K")}
+    return {data: [gain("OST's time over ours", ratio, paper["numbers"][data])] for data, ratio in ratios.items()}
 
 
 @row("Table 3")
@@ -52,24 +44,16 @@ def table_3(results, paper):
 def figure_1(results, paper):
     """The trust region, as the paper's. On the set where the paper's way is later, ours has to be, too."""
     out = {}
-    if not results.rows("rank-convergence", unit="s to 1e-2"):
+    cases = [row["case"] for row in results.rows("rank-convergence", case=lambda case: case.endswith(": seconds"))]
+    if not cases:
         raise Missing("results/rank-convergence.csv: seconds")
-    for case in dict.fromkeys(
-        row["case"] for row in results.rows("rank-convergence", case=lambda case: case.endswith(": seconds"))
-    ):
+    for case in dict.fromkeys(cases):
         data = case.removesuffix(": seconds")
-        claims = []
-        for unit in DISTANCES:
-            ours, classic = (
-                results.get("rank-convergence", case=case, system=way, unit=unit) for way in ("trust region", "classic")
-            )
-            slower, faster = (ours, classic) if data in paper["later"] else (classic, ours)
-            claims.append(
-                gain(
-                    f"{'ours over OST' if data in paper['later'] else 'OST over ours'}, {unit}",
-                    over(slower, faster),
-                    None,
-                )
-            )
-        out[data] = claims
+        later, words = data in paper["later"], "ours over OST" if data in paper["later"] else "OST over ours"
+
+        def seconds(way, unit, case=case):
+            return results.get("rank-convergence", case=case, system=way, unit=unit)
+
+        both = [(unit, (seconds("trust region", unit), seconds("classic", unit))) for unit in DISTANCES]
+        out[data] = [gain(f"{words}, {unit}", over(*(pair if later else pair[::-1])), None) for unit, pair in both]
     return out
