@@ -259,38 +259,23 @@ class Pictures(unittest.TestCase):
 
 
 class TowerCodes(unittest.TestCase):
-    def test_auc_is_that_of_all_pairs_compared(self):
-        rng = np.random.default_rng(2)
-        scores, good = rng.integers(0, 9, 60).astype(float), rng.random(60) < 0.4
-        wins = [(a > b) + 0.5 * (a == b) for a in scores[good] for b in scores[~good]]
-        self.assertAlmostEqual(tower_codes.auc(scores, good), sum(wins) / len(wins))
-
-    def test_negatives_are_ten_other_rows(self):
-        pairs = tower_codes.scored_pairs(120, labelled=False)
-        self.assertEqual(len(pairs), 11)
-        self.assertEqual([own for _, own in pairs], [True] + [False] * 10)
-        rows = np.stack([row for row, _ in pairs])
-        self.assertTrue((rows[0] == np.arange(120)).all())
-        self.assertTrue(all(len(set(column)) == 11 for column in rows.T))
-        self.assertEqual(len(tower_codes.scored_pairs(120, labelled=True)), 1)
-
     def test_vectors_are_found_by_name_and_read(self):
         made = tower_codes.Vectors(np.eye(3, 2), np.ones((2, 2)), np.array([2, 0]), np.array([3, 1.33]))
         with tempfile.TemporaryDirectory() as keep:
             for quick, model in ((False, "m_1"), (True, "m_1"), (False, "rbe*")):
-                made.save(tower_codes.vectors_path(keep, quick, "own", "tldr", model, 7))
+                made.save(tower_codes.vectors_path(keep, quick, "tldr", model, 7))
             found = tower_codes.found(keep, quick=False)
-            self.assertEqual(list(found), [("own", "tldr", 7)])
-            vectors = tower_codes.Vectors.load(found["own", "tldr", 7])
+            self.assertEqual(list(found), [("tldr", 7)])
+            vectors = tower_codes.Vectors.load(found["tldr", 7])
         self.assertEqual(vectors.items.shape, (3, 2))
         self.assertEqual(vectors.item_of.tolist(), [2, 0])
         self.assertEqual(vectors.good.tolist(), [True, False])
 
     def test_rows_are_of_all_seeds_and_end_with_learned_codes(self):
-        measured = {f"own tldr {seed} itq": {"recall": 0.5 + seed / 100, "auc": 0.8, "bytes": 8} for seed in (1, 3)}
-        ours = {("own", "tldr"): [{"recall": 0.6, "auc": 0.85, "bytes": 16.1}]}
+        measured = {f"tldr {seed} itq": {"recall": 0.5 + seed / 100, "bytes": 8} for seed in (1, 3)}
+        ours = {"tldr": [{"recall": 0.6, "bytes": 16.1}]}
         rows = list(tower_codes.rows_of(measured, ours))
-        self.assertEqual(rows[0], ["tldr", "Faiss ITQ", 8, "0.5200 ± 0.0141", "0.8000 ± 0.0000"])
+        self.assertEqual(rows[0], ["tldr", "Faiss ITQ", 8, "0.5200 ± 0.0141"])
         self.assertEqual(rows[1][1:3], ["rbe*", 16])
 
 
@@ -347,8 +332,8 @@ class TowerTables(unittest.TestCase):
                 words = f"{('red', 'green', 'blue', 'white')[i % 4]} {('lamp', 'chair', 'table')[i % 3]}"
                 file.write(f"p{i}\t{words} number {i}\tsell --{words} {i}\n")
 
-    def run_bench(self, *words, part="own", tables="2,codes", seeds=2):
-        command = [sys.executable, os.path.abspath(tower.__file__), "--parts", part, "--tables", tables]
+    def run_bench(self, *words, tables="2,codes", seeds=2):
+        command = [sys.executable, os.path.abspath(tower.__file__), "--parts", "tables", "--tables", tables]
         command += ["--data", f"{self.at}/data", "--keep", f"{self.at}/kept", "--epochs", "2", "--batch", "64"]
         return subprocess.run([*command, "--seeds", str(seeds), *words], capture_output=True, text=True)
 
@@ -370,8 +355,8 @@ class TowerTables(unittest.TestCase):
         self.assertEqual(again.stderr.count("AUC"), 1)
         self.assertEqual(self.run_bench("--trends", "debian", tables="2,6").stderr.count("AUC"), 0)
 
-    def test_trends_of_all_data_sets_together(self):
-        made = self.run_bench(part="together", tables="4,5,6", seeds=1)
+    def test_trends(self):
+        made = self.run_bench(tables="4,5,6", seeds=1)
         for words in (": table 4", ": table 5", ": table 6", "| rbe_3 | 6 | rbe_3 plain |"):
             self.assertIn(words, made.stdout)
 
@@ -533,7 +518,7 @@ class TowerTexts(unittest.TestCase):
 
     def test_parts_are_known_by_name_and_kept_in_order(self):
         parts_of = common.names_of(tower.PARTS, "part")
-        self.assertEqual(parts_of("torch,own"), ["own", "torch"])
+        self.assertEqual(parts_of("torch,tables"), ["tables", "torch"])
         with self.assertRaisesRegex(argparse.ArgumentTypeError, "there is no part all"):
             parts_of("all")
 

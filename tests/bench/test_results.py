@@ -193,6 +193,14 @@ class Merging(unittest.TestCase):
             )
             self.assertIn("AVX-512", row["machine"])
 
+    def test_rows_of_tables_in_c_are_figures(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = f"{folder}/rows.csv"
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("avx2\ts\tc\t2\tdata | system | ms | MB/s\td | Faiss | 1,250 | \t\navx2\ts\ttargets\t0\tspeed\t2\t>= 3\n")
+            rows = [tuple(row[name] for name in ("case", "system", "unit", "value", "target")) for row in results.read_measured(path)]
+        self.assertEqual(rows, [("d: c", "Faiss", "ms", "1250", ""), ("targets", "Thresher", "speed", "2", ">= 3")])
+
     def test_cores_have_their_names(self):
         for fields, name in (
             ((25, 1, 1), "Zen 3"),

@@ -43,7 +43,7 @@ refused 2 'demo takes no arguments: x' demo x
 if python=$(python3 -c 'import sys; print(sys.executable)' 2>/dev/null); then
     printf '#!/bin/sh\nexec "%s" -S "$@"\n' "$python" >bare-python
     chmod +x bare-python
-    for bench in search promise promise-kept cold bounded shards live xfbq papers tower tower-vectors rank-accuracy \
+    for bench in search promise promise-kept cold shards live xfbq papers tower tower-vectors rank-accuracy \
         head-peers head-translation ads ads-peers; do
         run env -i PATH="$scratch/bin" PYTHON="$scratch/bare-python" sh "$source_dir/run" bench $bench --help
         [ "$code" -eq 0 ] || die "exit $code: ./run bench $bench --help"

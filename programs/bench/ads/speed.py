@@ -2,17 +2,19 @@
 """Dual towers trained beside PyTorch: `./run bench ads-peers`.
 
 First both are shown to compute the same: from the same weights the loss of one batch, and the weights after one step.
-Then the requests per second of both, in one run, on one thread: Thresher before and after PyTorch.
+Then the requests per second of both, in one run, on one thread: Thresher before and after PyTorch. Batches have 4,000
+requests. *tied*: the best of 30 ads, the others as good as one another, as bench ads has them; *ranked*: 30 ads in an order,
+435 pairs per request, as the paper has them. Steps are apart by a share of their length at most in any tensor but
+item.output.bias, which adds the same to all ads of a request, so that its gradient is rounding alone.
 """
 
-import json
 import os
 import pickle
 import sys
 import tempfile
 from functools import partial
 
-from bench.shared.common import Kept, first_lines, page, publish, read_safetensors, run_main  # first: one thread
+from bench.shared.common import Kept, first_lines, heading, page, publish, read_safetensors, run_main  # first: one thread
 
 import numpy as np
 from bench.ads import table, torch_steps as dual_torch
@@ -25,11 +27,8 @@ STILL = 1e-20  # a rate at which weights stay as they were drawn
 LOSS_TOLERANCE = 1e-5  # relative; floats summed in another order
 # Of the length of a step. Adam's first step is each gradient's sign, which is random if the gradient is rounding alone.
 STEP_TOLERANCE = 5e-2
-NO_GRADIENT = ("item.output.bias",)  # adds the same to all ads of a request, so its gradient is rounding alone
-LOGS = {
-    "tied": "the best of 30 ads, the others as good as one another, as bench ads has them",
-    "ranked": "30 ads in an order, 435 pairs per request, as the paper has them",
-}
+NO_GRADIENT = ("item.output.bias",)
+LOGS = ("tied", "ranked")
 
 
 def write_log(arguments, log, kind):
@@ -97,12 +96,12 @@ def keep_log(requests, items, model, path):
         pickle.dump(log, file, protocol=5)
 
 
-def one_way(log_path, model, kind, setting):
-    """A process of its own: figures of one way, as JSON."""
+def one_way(log_path, model, kind, compiled, seconds):
+    """In a process of its own: figures of one way."""
     torch, tensors = way.one_thread(), read_safetensors(model)[0]
     with open(log_path, "rb") as file:
         log = pickle.load(file)
-    print(json.dumps(dual_torch.time_way(torch, tensors, log, BATCH, kind == "tied", **json.loads(setting))))
+    return dual_torch.time_way(torch, tensors, log, BATCH, kind == "tied", compiled, seconds)
 
 
 def measure(arguments, torch, log, kind):
@@ -114,7 +113,7 @@ def measure(arguments, torch, log, kind):
         first = ours(arguments, directory, requests, items)
         files = [os.path.join(directory, name) for name in ("log.pickle", "model")]
         keep_log(requests, items, files[1], files[0])
-        ways = way.run_all(kind, [__file__, "--one-way", *files, kind], arguments.quick)
+        ways = way.run_all(kind, __file__, [*files, kind], arguments.quick)
         rate = max(first, ours(arguments, directory, requests, items))  # before and after the others
     return {"version": torch.__version__, "ours": rate, "same": same, "ways": ways}
 
@@ -129,20 +128,10 @@ def text(name, kept):
         f"{kind}: losses {a['same']['loss']:.6f} and {a['same']['theirs']:.6f}, steps {a['same']['apart']:.1e} apart"
         for kind, a in kept.items()
     )
-    return page(
-        f"Training beside PyTorch {version}: {name}, batches of {BATCH}, one thread.\n",
-        "Logs: " + "; ".join(f"*{kind}*, {LOGS[kind]}" for kind in kept) + ".\n",
-        rates,
-        f"Both compute the same: from the same weights the loss of {CHECKED:,} requests, and one step's way, apart "
-        f"by a share of its length at most in any tensor but {NO_GRADIENT[0]}, which has no gradient. {same}.\n",
-        targets,
-    )
+    return page(f"PyTorch {version}. From the same weights {same}.\n", rates, targets)
 
 
 def main():
-    if "--one-way" in sys.argv:
-        one_way(*sys.argv[2:])
-        return
     arguments = table.parse("bench ads-peers", __doc__)
     try:
         torch = way.one_thread()
@@ -154,7 +143,7 @@ def main():
     among = kept.results.setdefault("logs", {}).setdefault(name, {})
     for kind in LOGS:
         kept.measure(among, kind, partial(measure, arguments, torch, log, kind), way.rate_of)
-    made = page("## ads-peers\n", *(text(*pair) for pair in kept.results["logs"].items()))
+    made = page(*heading("ads-peers", __doc__), *(text(*pair) for pair in kept.results["logs"].items()))
     publish(made, "ads-peers", arguments.docs)
 
 

@@ -5,7 +5,11 @@ usage: ./run bench ads [--sets Beauty,...] [--seeds N] [--docs] [--again]
 
 Makes a log of each data set (make_log.py, whose head lists what is made up), trains the paper's four models and the
 losses of eq. 6 with `thresher tower train --kind dual` at its defaults, and evaluates them with `tower eval` on the test
-requests. Each result is saved once measured. A later run reuses saved results unless --again is given.
+requests. 30 ads per request; the test is every user's last purchase. Adam is (0.9, 0.999, 1e-8), where the paper's is (0.5,
+0.999, 1e-8). Each result is saved once measured. A later run reuses saved results unless --again is given.
+
+Histories, categories and brands are real; other ads of a request are sampled, half by how often they were bought, and tied;
+bids, which are the values, are drawn from the histograms of prices of another log and do not depend on users.
 """
 
 import json
@@ -15,7 +19,7 @@ import subprocess
 import sys
 from functools import partial
 
-from bench.shared.common import Kept, called, page, parser_of, publish, run_main, spread
+from bench.shared.common import Kept, called, heading, page, parser_of, publish, run_main, spread
 from bench.shared.results import Table
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -69,20 +73,17 @@ def seeds_of(results, name, model):
     return [results["measured"][key] for key in sorted(keys)]
 
 
-def spreads(runs):
-    return [spread([run[figure] for run in runs]) for figure in FIGURES]
-
-
 def gains_of(runs, plain, figures):
     """Differences of means."""
-    return [statistics.fmean(r[f] for r in runs) - statistics.fmean(r[f] for r in plain) for f in figures]
+    gains = (statistics.fmean(r[f] for r in runs) - statistics.fmean(r[f] for r in plain) for f in figures)
+    return [f"{gain:+.4f}" for gain in gains]
 
 
 def set_text(results, name):
     rows = []
     for model in MODELS:
         runs = seeds_of(results, name, model)
-        rows += [[model, *spreads(runs)]] if runs else []
+        rows += [[model, *(spread([run[figure] for run in runs]) for figure in FIGURES)]] if runs else []
     requests = seeds_of(results, name, "DT")
     about = f"{name}: {requests[0]['n']:,} requests to learn from, {len(requests)} seeds.\n" if requests else ""
     return page(about, Table(name, ["system"], COLUMNS, rows))
@@ -94,25 +95,18 @@ def order_rows(results, name):
     for less, more in pairs:
         a, b = seeds_of(results, name, less), seeds_of(results, name, more)
         if a and b:
-            gains = gains_of(b, a, FIGURES[:3])
-            yield [name, f"{less} < {more}", *(f"{gain:+.4f}" for gain in gains)]
+            yield [name, f"{less} < {more}", *gains_of(b, a, FIGURES[:3])]
     plain = seeds_of(results, name, "DT-IPNN-HitMatch")
     for loss in ("product", "sum"):
         runs = seeds_of(results, name, f"DT-IPNN-HitMatch, {loss}")
         if plain and runs:
-            gains = gains_of(runs, plain, FIGURES[3:])
-            yield [name, f"eq. 6, {loss}, over eq. 2, of value", "", *(f"{gain:+.4f}" for gain in gains)]
+            yield [name, f"eq. 6, {loss}, over eq. 2, of value", "", *gains_of(runs, plain, FIGURES[3:])]
 
 
 def text(arguments, results):
     rows = [row for name in arguments.sets for row in order_rows(results, name)]
     return page(
-        "## ads\n",
-        "Logs made of public data: histories, categories and brands are real; other ads of a request are sampled, half "
-        "by how often they were bought, and tied; bids, which are the values, are drawn from the histograms of prices of "
-        "another log and do not depend on users (programs/bench/ads/make_log.py). 30 ads per request; defaults of "
-        "`thresher tower train --kind dual`; the test is every user's last purchase. Adam is (0.9, 0.999, 1e-8), where "
-        "the paper's is (0.5, 0.999, 1e-8).\n",
+        *heading("ads", __doc__),
         *(set_text(results, name) for name in arguments.sets),
         Table("orders", ["data", "what"], [f"gain in {name}" for name in COLUMNS[:3]], rows),
     )

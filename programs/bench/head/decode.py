@@ -7,6 +7,10 @@ usage: ./run bench head-translation --model MODEL --source TEXTS --target TEXTS 
 Figures 6 and 7, tables 7 and 8 of the WTA-LSH paper. With a table of word translations (thresher head align) candidates
 by word alignment are among the screens, for Figure 6's WA, and other beams than 12 are left out. --pair has fewer settings
 of each screen and smaller beams, for a long test set. One thread, one head's file for all ways.
+
+Sentences come one by one. Log-probabilities are over the candidates, those of planes over all words by a sample; BLEU is of
+small letters. Ways take turns every 20 sentences. Hashes are 256 bands of 5, of 4 places each. A sentence's beams share
+their candidates. Speed-ups are over the full head with the same beam.
 """
 
 import os
@@ -17,7 +21,7 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 
 from bench.shared.common import (  # first: one thread
-    Timer, figure, need_thresher, page, parser_of, publish, read_safetensors, thresher, whole_machine,
+    Timer, figure, heading, need_thresher, page, parser_of, publish, read_safetensors, thresher,
 )  # fmt: skip
 
 from bench.head import head
@@ -110,33 +114,18 @@ class Course:
         return thresher.Translator(self.model, head=self.head, batch=1, threads=1, **asked)
 
     def run(self, *ways):
-        """Translate in turns, and judge; the full head, if among them, is the first. After Ctrl-C the sentences that all have translated are judged."""
+        """Translate in turns, and judge; the full head, if among them, is the first."""
         texts, seconds, head_seconds = ([[] for _ in ways], [0.0] * len(ways), [0.0] * len(ways))
         with ExitStack() as stack:
             opened = [stack.enter_context(self.translator(way)) for way in ways]
             for first in range(0, len(self.sources), TURN):
-                stopped = self.turn(first, opened, (texts, seconds, head_seconds))
-                if stopped:
-                    self.sources, self.references = self.sources[:first], self.references[:first]
-                    break
+                for i, translator in enumerate(opened):
+                    with Timer() as timer:
+                        texts[i] += translator.translate(self.sources[first : first + TURN])
+                    seconds[i] += timer.seconds
+                    head_seconds[i] += translator.times.head
         for outcome in zip(ways, texts, seconds, head_seconds):
             self.judge(*outcome)
-
-    def turn(self, first, opened, results):
-        """Some sentences by all ways. Whether it was interrupted; then results are those of the turns before."""
-        found = []
-        try:
-            for translator in opened:
-                with Timer() as timer:
-                    texts = translator.translate(self.sources[first : first + TURN])
-                found.append((texts, timer.seconds, translator.times.head))
-        except (KeyboardInterrupt, thresher.CanceledError):
-            if first == 0:
-                raise
-            return True
-        for result, own in zip(results, zip(*found)):
-            result[:] = [a + b for a, b in zip(result, own)]
-        return False
 
     def judge(self, way, texts, seconds, head_seconds):
         bleu = thresher.bleu(texts, self.references, lower_case=True).bleu  # as the model's words are
@@ -217,14 +206,12 @@ def figure_rows(course):
 
 def text(course, arguments, shape):
     units = ["head, s", "all, s", "head's speed-up", "speed-up", "BLEU", "BLEU less than full", "same as full, %", "recall@12"]
-    return page(
-        "## head-translation\n",
-        whole_machine(1),
+    about = (
         f"A model of {shape[0]:,} target words, states of {shape[1]} dimensions, {shape[2]} LSTM units"
-        f"{', without attention' * arguments.plain}; {len(course.sources)} sentences one by one; log-probabilities over the "
-        "candidates, those of planes over all words by a sample; BLEU of small letters. Ways take turns every "
-        f"{TURN} sentences. Hashes: {BANDS} bands of {HASHES}, of {PLACES} places each. A sentence's beams share their "
-        "candidates. Speed-ups are over the full head with the same beam.\n",
+        f"{', without attention' * arguments.plain}; {len(course.sources)} sentences."
+    )
+    return page(
+        *heading("head-translation", __doc__, more=about),
         Table(arguments.case, ["system", "what", "beam"], units, rows(course)),
         Figures(figure_rows(course), f"{arguments.case}: targets"),
     )

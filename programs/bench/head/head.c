@@ -184,15 +184,26 @@ static void measure_drawn(head_bench *b, uint32_t n_words, uint32_t n_dims, bool
     bench_release(mark);
 }
 
+/* The file's first states. */
+static void read_states(bench_head *head, const char *path) {
+    thr_reader *reader = NULL;
+    thr_matrix rows;
+    bench_check(thr_reader_open(bench.context, path, &reader, &bench.err));
+    bench_check(thr_reader_next(reader, BEAM * BATCHES, &rows, &bench.err));
+    head->n_states = (uint32_t)rows.n_rows;
+    head->n_dims = rows.n_dims;
+    head->states = bench_alloc(rows.n_rows * rows.n_dims * sizeof *head->states);
+    bench_check(thr_matrix_to_f32(&rows, 0, rows.n_rows, head->states));
+    thr_reader_free(reader);
+}
+
 static void measure_given(head_bench *b) {
     bench_head head = {.head = NULL};
-    uint64_t n_states = 0;
     const bench_values *v = bench.values;
     bench_check(thr_head_create_file(bench.context, v->weights, v->tensor, NULL, &head.head, &bench.err));
-    bench_check(bench_load(v->states, &head.states, &n_states, &head.n_dims));
+    read_states(&head, v->states);
     const thr_head_info info = thr_head_get_info(head.head);
     head.n_words = info.n_words;
-    head.n_states = (uint32_t)(n_states < BEAM * BATCHES ? n_states : BEAM * BATCHES);
     if (head.n_dims != info.n_dims)
         bench_fail("%s: states of %" PRIu32 " dimensions for a head of %" PRIu32, v->states, head.n_dims, info.n_dims);
     if (head.n_states < BEAM)

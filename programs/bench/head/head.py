@@ -3,25 +3,25 @@
 
 usage: ./run bench head-peers [--docs] [--model MODEL.safetensors... --source TEXTS...]
 
-A model translates some texts with a beam of 12; its decoder's states are the queries, 12 at once, and its output
-layer has the items: the best 12 words and their logits are found, on one thread. Approximate methods are tried at
-several settings; the fastest one that finds 99.9 % of the words is shown, or else the one that finds most. With --docs the
-tables are written into results/.
+A model translates some texts with a beam of 12; 600 of its decoder's states are the queries, 12 at once, and its output
+layer has the items: the best 12 words and their logits are found, on one thread. Milliseconds are for 12 states; recall is
+against logits in double. Approximate methods are tried at several settings; the fastest one that finds 99.9 % of the words
+is shown, or else the one that finds most. To Faiss the bias is a component, and for L2 another one makes all rows as long,
+so that its order is that of the logits; its index keeps float32 rows beside the codes.
 """
 
 import os
 import subprocess
 import sys
 import tempfile
-from functools import partial
 
 from bench.shared.common import (  # first: one thread
-    Timer, first_lines, left_out, machine, need_thresher, page, parser_of, publish, read_safetensors, thresher, versions,
+    Timer, first_lines, heading, left_out, need_thresher, page, parser_of, publish, read_safetensors, thresher, versions,
 )  # fmt: skip
 
 import numpy as np
 from bench.search import datasets
-from bench.search.faiss_peers import OPQ_TRAIN_ROWS, faiss_module, opq_rotation, rotated
+from bench.search.faiss_peers import OPQ_TRAIN_ROWS, faiss_module, opq_rotation
 from bench.search.measure import TIE_TOLERANCE, time_passes
 from bench.shared.results import Table
 from bench.shared.way import one_thread
@@ -93,12 +93,8 @@ def problem_of(model, source):
 # Each yields (settings in words, answer), where answer(first, end) finds the words of some states.
 
 
-def searching(index, states, **ask):
-    return lambda first, end: index.search(states[first:end], K, **ask)[1]
-
-
-def full(problem, dtype=None):
-    head = thresher.Head.build(problem.weights, bias=problem.bias, dtype=dtype, n_bands=0, n_planes=0, threads=1)
+def full(problem):
+    head = thresher.Head.build(problem.weights, bias=problem.bias, n_bands=0, n_planes=0, threads=1)
     yield "", lambda first, end: head.query(problem.states[first:end], K, normaliser=None)[0]
 
 
@@ -121,91 +117,46 @@ def numpy_blas(problem):
     yield "columns", lambda first, end: best_of(problem.states[first:end] @ turned + problem.bias)
 
 
-def torch_linear(problem, dtype="float32"):
+def torch_linear(problem):
     torch = one_thread()
-    rows, bias, states = (torch.from_numpy(a.copy()).to(getattr(torch, dtype))
-                          for a in (problem.rows, problem.bias, problem.states))  # fmt: skip
+    rows, bias, states = (torch.from_numpy(a.copy()) for a in (problem.rows, problem.bias, problem.states))
 
     @torch.inference_mode()
     def answer(first, end):
-        return torch.nn.functional.linear(states[first:end], rows, bias).float().topk(K).indices.numpy()
+        return torch.nn.functional.linear(states[first:end], rows, bias).topk(K).indices.numpy()
 
     yield "", answer
 
 
-def faiss_flat(problem):
+def faiss_pq(problem):
+    """A code index, and exact products for the best by code."""
     faiss = faiss_module()
-    rows, states = problem.with_bias(False)
-    index = faiss.IndexFlatIP(rows.shape[1])
-    index.add(rows)
-    for name, threshold in (("one by one", 1 << 20), ("as a product", 1)):
-
-        def answer(first, end, threshold=threshold):
-            faiss.cvar.distance_compute_blas_threshold = threshold
-            return index.search(states[first:end], K)[1]
-
-        yield name, answer
-
-
-def refined(problem, make):
-    """A code index, and exact products for the best by code; make(faiss, n_dims, metric) gives words and indexes."""
-    faiss = faiss_module()
-    for metric in (faiss.METRIC_INNER_PRODUCT, faiss.METRIC_L2):
+    for metric, name in ((faiss.METRIC_INNER_PRODUCT, "IP"), (faiss.METRIC_L2, "L2")):
         rows, states = problem.with_bias(metric == faiss.METRIC_L2)
-        flat = faiss.IndexFlat(rows.shape[1], metric)
+        n_dims, flat = rows.shape[1], faiss.IndexFlat(rows.shape[1], metric)
         flat.add(rows)
-        for words, index in make(faiss, rows.shape[1], metric):
+        for part, rotate in ((8, False), (4, False), (2, False), *(((8, True), (4, True)) if name == "L2" else ())):
+            m = n_dims // part
+            index = codes = faiss.IndexPQFastScan(n_dims, m, 4, metric)
+            if rotate:
+                rotation = opq_rotation(n_dims, m)
+                rotation.max_train_points = OPQ_TRAIN_ROWS
+                index = faiss.IndexPreTransform(rotation, codes)
             index.train(rows)
             index.add(rows)
             both = faiss.IndexRefine(index, flat)
             for factor in FACTORS:
-                answer = searching(both, states, params=faiss.IndexRefineSearchParameters(k_factor=factor))
-                yield f"{words}, {'L2' if metric == faiss.METRIC_L2 else 'IP'}, {K * factor} words", answer
+                ask = faiss.IndexRefineSearchParameters(k_factor=factor)
+                words = f"M {m}{', rotated' * rotate}, {name}, {K * factor} words"
+                yield words, lambda first, end, both=both, ask=ask: both.search(states[first:end], K, params=ask)[1]
 
 
-def faiss_pq(problem):
-    def make(faiss, n_dims, metric):
-        sizes = [n_dims // part for part in (8, 4, 2)]
-        for m in sizes:
-            yield f"M {m}", faiss.IndexPQFastScan(n_dims, m, 4, metric)
-        for m in sizes[:2] if metric == faiss.METRIC_L2 else []:
-            rotation = opq_rotation(n_dims, m)
-            rotation.max_train_points = OPQ_TRAIN_ROWS
-            yield f"M {m}, rotated", faiss.IndexPreTransform(rotation, faiss.IndexPQFastScan(n_dims, m, 4, metric))
-
-    return refined(problem, make)
-
-
-def faiss_rabitq(problem):
-    def make(faiss, n_dims, metric):
-        for bits in (1, 2, 4):
-            yield f"{bits} bits", rotated(n_dims, faiss.IndexRaBitQFastScan(n_dims, metric, 32, bits))
-
-    return refined(problem, make)
-
-
-def faiss_hnsw(problem):
-    """By inner product: with rows made one length it finds less."""
-    faiss = faiss_module()
-    rows, states = problem.with_bias(False)
-    index = faiss.IndexHNSWFlat(rows.shape[1], 32, faiss.METRIC_INNER_PRODUCT)
-    index.hnsw.efConstruction = 200
-    index.add(rows)
-    for ef in (16, 64, 128, 192, 256, 512, 1024):
-        yield f"M 32, ef {ef}", searching(index, states, params=faiss.SearchParametersHNSW(efSearch=ef))
-
-
-WAYS = {
+WAYS = {  # name: (what yields its settings, whether it is exact)
     "Thresher, full, as kept": (full, True),
-    "Thresher, full, float32": (partial(full, dtype="float32"), True),
     "Thresher, planes": (planes, False),
     "NumPy, product and argpartition": (numpy_blas, True),
     "PyTorch, linear and topk": (torch_linear, True),
-    "PyTorch, bfloat16": (partial(torch_linear, dtype="bfloat16"), False),
-    "Faiss IndexFlatIP": (faiss_flat, True),
     "Faiss PQFastScan + refine": (faiss_pq, False),
-    "Faiss RaBitQFastScan + refine": (faiss_rabitq, False),
-    "Faiss HNSW": (faiss_hnsw, False),
 }
 
 
@@ -256,19 +207,6 @@ def about(problem, model, found, missing):
     )
 
 
-def text(parts):
-    return page(
-        "## head-peers\n",
-        f"{versions({'numpy': 'NumPy', 'torch': 'PyTorch', 'faiss': 'Faiss'})}; {machine()}.\n",
-        f"Models translate; {N_STATES} states of the decoder, {BEAM} at once, are asked for the best {K} words "
-        f"each and their logits. Milliseconds for {BEAM} states; recall against logits in double. What approximates is "
-        f"shown at the fastest setting that finds {RECALL:.1%} of the words, or at the one that finds most. To "
-        "Faiss the bias is a component, and for L2 another one makes all rows as long, so that its order is that "
-        "of the logits; its refined indexes and HNSW keep float32 rows beside their codes.\n",
-        *parts,
-    )
-
-
 def main():
     parser = parser_of("bench head-peers", __doc__, "docs")
     parser.add_argument("--model", nargs="+", default=[MODEL], help=f"models of translations; {MODEL}")
@@ -282,7 +220,8 @@ def main():
             sys.exit(f"bench head-peers: {path} is not there")
     given = [(model, problem_of(model, source)) for model, source in zip(arguments.model, arguments.source)]
     parts = [about(problem, model, *measure(problem)) for model, problem in given]
-    publish(text(parts), "head-peers", arguments.docs)
+    names = versions({"numpy": "NumPy", "torch": "PyTorch", "faiss": "Faiss"})
+    publish(page(*heading("head-peers", __doc__, more=f"{names}."), *parts), "head-peers", arguments.docs)
 
 
 if __name__ == "__main__":

@@ -60,9 +60,6 @@ typedef struct bench_ways {
     const bench_catalogue *catalogue;
     uint64_t *starts; /* of features: CSC */
     uint32_t *items;
-    uint64_t *window_starts; /* n_windows + 1 a feature: where its items of a window begin */
-    uint16_t *local;         /* items within their window of 65,536 */
-    uint32_t n_windows;
     bench_blocks groups[BENCH_GROUPS];
     double block_bytes;
     float *dense; /* a weight for every feature, 0 but in a query */
@@ -70,14 +67,11 @@ typedef struct bench_ways {
 
 void bench_ways_make(bench_ways *ways, const bench_catalogue *c);
 
-/* sums has a place for every item, and for those to the end of the last window. */
+/* sums has a place for every item. */
 typedef void bench_way(bench_ways *ways, const bench_hits_query *query, float *sums);
 
 /* Rows of CSR times a dense vector of weights; the touched columns of CSC, one after the other, into all sums. */
 bench_way bench_way_csr, bench_way_columns;
-
-/* Window by window, which the cache holds, with 16-bit numbers of items (as SINDI has it, without stored values). */
-bench_way bench_way_windows;
 
 /* ------------------------------------------------------------------------------------------------ blocks.c */
 
@@ -87,11 +81,7 @@ void bench_blocks_make(bench_ways *ways);
 /* Group by group, the touched features' blocks of 256 items (HitMatch, algorithms 1 and 2). */
 bench_way bench_way_blocks;
 
-/* ------------------------------------------------------------------------------ -------- updates.c, fused.c */
-
-/* Updates of a file of the catalogue, and searches for some queries with them and without. */
-void bench_hits_updates(thr_hits *hits, const bench_catalogue *c, const bench_hits_query *const *queries,
-                        int n_queries);
+/* ------------------------------------------------------------------------------------------------- fused.c */
 
 /* The catalogue's items with vectors: both in one pass. */
 void bench_hits_fused(const bench_catalogue *c);

@@ -1,25 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Items that come and go: adds, searches beside a writer, turnovers, removal; other libraries on the same turnover.
+"""Items that come and go: searches beside a writer, turnovers, removal; other libraries on the same turnover.
 
 usage: ./run bench live [--parts NAME,...] [--quick] [--again] [--docs] [--out FILE]
 
-Real vectors: books100d. Each part is measured in a process of its own and saved in FILE; a later run reuses it, unless
---again is given. Then the report is printed, or with --docs its figures are written into results/.
+books100d, 117,614 word vectors, cosine; files on a disk. Every change is durable before the next one begins. A turnover
+replaces every item in random order, 1,000 a commit; the vectors change places, so that a fresh build has the same ones. The
+shift is synthetic: a third of the items is moved by a random direction as long as they are. The writer beside searches is a
+process of its own and replaces items, so that their number stays. Seconds at first are those of the build.
+
+Each part is measured in a process of its own and saved in FILE; a later run reuses it, unless --again is given.
 """
 
-import argparse
-import json
 import os
-import subprocess
-import sys
 import tempfile
 import time
-from dataclasses import replace
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from bench.shared.common import (  # first: one thread, and numpy is there
-    Kept, Timer, child_part, figure, left_out, names_of, need_thresher, page, parser_of, publish, seconds_of,
-    thresher, whole_machine,
+    Kept, Timer, figure, heading, in_process, left_out, names_of, need_thresher, page, parser_of, publish, seconds_of,
+    thresher,
 )  # fmt: skip
 
 from bench.search import datasets, measure
@@ -31,32 +31,23 @@ K, BATCH, TURNOVERS, SEED = measure.K, 1000, 10, 1
 BUDGET_S = 1.0
 PEER_ITEMS = 10_000  # of the comparison with other libraries, of which hnswlib replaces some hundred per second
 QUICK_ITEMS, QUICK_TURNOVERS = 4000, 2
-WRITER_RATE, WRITER_S = 10_000, 8.0  # items per second of the writer process, and how long
+WRITER_RATE, WRITER_S, WRITER_START_S = 10_000, 8.0, 4.0  # items per second of the writer process, how long, and its start
 FORMAT = 1
 
 
-def of_rows(data, base, queries):
-    """Other items and queries, with their own exact answers."""
-    base = np.ascontiguousarray(base)
-    ids, scores = datasets.best_rows(data.metric, base, queries, K)
-    return replace(data, base=base, queries=queries, truth_ids=ids, truth_scores=scores)
-
-
 def subset(data, n):
-    return of_rows(data, data.base[:n], data.queries)
+    return datasets.of_rows(data, data.base[:n], data.queries, K)
 
 
-def build(data, base, scratch, **options):
-    """(a new index of base, seconds)"""
-    with Timer() as timer:
-        path, base = tempfile.mkdtemp(dir=scratch), np.ascontiguousarray(base)
-        index = thresher.Index.build(path, base, metric=data.metric, threads=1, **options)
-    return index, timer.seconds
+def build(data, base, scratch):
+    """A new index of base."""
+    path = tempfile.mkdtemp(dir=scratch)
+    return thresher.Index.build(path, np.ascontiguousarray(base), metric=data.metric, threads=1)
 
 
 def add(index, rows):
-    """Seconds of adding rows, a batch at a time."""
-    return seconds_of(lambda: [index.add(rows[first : first + BATCH]) for first in range(0, len(rows), BATCH)])
+    for first in range(0, len(rows), BATCH):
+        index.add(rows[first : first + BATCH])
 
 
 def point(data, search, budget):
@@ -111,16 +102,6 @@ def best(index, data, order, budget):
 # ---------------------------------------------------------------------------------------------------- parts
 
 
-def part_adds(data, scratch, quick):
-    """Batches of 1,000 into an index of the rest, beside a build of the same items."""
-    n = len(data.base) // 2 if quick else 100_000
-    base = np.ascontiguousarray(data.base[:n])
-    _, build_s = build(data, base, scratch)
-    _, uncalibrated_s = build(data, base, scratch, calibration_queries=0)
-    index, _ = build(data, data.base[n:], scratch)
-    return {"n": n, "adds_s": add(index, base), "build_s": build_s, "uncalibrated_s": uncalibrated_s}
-
-
 def part_turnover(data, scratch, quick, name="thresher"):
     return turnovers(name, data, QUICK_TURNOVERS if quick else TURNOVERS, scratch, BUDGET_S)
 
@@ -134,10 +115,10 @@ def part_shift(data, scratch, quick):
     moved = datasets.unit(data.base[:n] + u.astype(np.float32))
     half = len(data.queries) // 2
     queries = np.concatenate([data.queries[:half], datasets.unit(data.queries[half:] + u.astype(np.float32))])
-    both = of_rows(data, np.concatenate([data.base[n:], moved]), queries)
-    grown, _ = build(data, data.base[n:], scratch)
+    both = datasets.of_rows(data, np.concatenate([data.base[n:], moved]), queries, K)
+    grown = build(data, data.base[n:], scratch)
     add(grown, moved)
-    fresh, _ = build(data, both.base, scratch)
+    fresh = build(data, both.base, scratch)
 
     def measured(index):
         return point(both, lambda q, k: index.search(q, k)[0].astype(np.int64), BUDGET_S)
@@ -148,7 +129,7 @@ def part_shift(data, scratch, quick):
 
 
 def part_remove(data, scratch, quick):
-    index, _ = build(data, data.base, scratch)
+    index = build(data, data.base, scratch)
     before = index.info.file_bytes
     index.remove(np.random.default_rng(SEED).permutation(len(data.base))[: len(data.base) // 2])
     index.compact()
@@ -157,15 +138,13 @@ def part_remove(data, scratch, quick):
 
 def part_while(data, scratch, quick):
     """One query at a time, refreshed every 50: at rest, and while a process replaces WRITER_RATE items per second."""
-    index, _ = build(data, data.base, scratch)
+    index = build(data, data.base, scratch)
     seconds = WRITER_S / (8 if quick else 1)
     out = {"rest": latencies(index, data, seconds)}
-    words = [sys.executable, __file__, "--writer", index.path, str(seconds + 2)]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as writer:
-        assert writer.stdout is not None
-        writer.stdout.readline()  # it has begun
-        out["beside"] = latencies(index, data, seconds)
-        out["writer"] = json.loads(writer.stdout.readline())
+    with ThreadPoolExecutor(1) as pool:
+        writer = pool.submit(in_process, __file__, "write", index.path, seconds + WRITER_START_S)
+        time.sleep(WRITER_START_S / 2)  # it begins
+        out["beside"], out["writer"] = latencies(index, data, seconds), writer.result()
     return out
 
 
@@ -183,19 +162,18 @@ def latencies(index, data, seconds):
     return {"p50_us": float(p50), "p99_us": float(p99), "refresh_ms": refresh}
 
 
-def writer(path, seconds):
-    """The writer process: BATCH items replaced at a time, paced."""
+def write(path, seconds):
+    """In a process of its own: BATCH items replaced at a time, paced. Items per second."""
     rng = np.random.default_rng(SEED)
     with thresher.Index(path, threads=1) as index:
         ids = index.ids()
-        print("begun", flush=True)
         began, done = time.perf_counter(), 0
         while time.perf_counter() - began < seconds:
             some = rng.permutation(ids)[:BATCH]
             index.upsert(index.vectors(some), ids=some)
             done += len(some)
             time.sleep(max(0.0, began + done / WRITER_RATE - time.perf_counter()))
-        print(json.dumps({"items_per_s": done / (time.perf_counter() - began)}), flush=True)
+        return {"items_per_s": done / (time.perf_counter() - began)}
 
 
 def peer_part(name):
@@ -209,7 +187,6 @@ def peer_part(name):
 
 
 PARTS = {
-    "adds": part_adds,
     "while": part_while,
     "turnover": part_turnover,
     "shift": part_shift,
@@ -222,10 +199,6 @@ PARTS = {
 
 def rows_of(parts):
     """The figures and their targets."""
-    if p := parts.get("adds"):
-        yield figure("adds in batches of 1,000, items/s", p["n"] / p["adds_s"], 200_000)
-        yield figure("adds in batches, over a build", p["build_s"] / p["adds_s"], 0.5)
-        yield figure("adds in batches, over a build without calibration", p["uncalibrated_s"] / p["adds_s"])
     if p := parts.get("while"):
         rest, beside = p["rest"], p["beside"]
         yield figure("p50 of a search beside a writer, over at rest", beside["p50_us"] / rest["p50_us"], most=1.3)
@@ -267,56 +240,39 @@ def peers_table(parts):
 def report(results):
     parts = results["parts"]
     measured = {name: p for name, p in parts.items() if "left_out" not in p}
-    words = [
-        "## live\n",
-        whole_machine(1),
-        "books100d, 117,614 word vectors, cosine; files on a disk. Every change is durable before the next one begins. "
-        "A turnover replaces every item in random order, 1,000 a commit; the vectors change places, so that a fresh "
-        "build has the same ones. The shift is synthetic: a third of the items is moved by a random direction as long "
-        "as they are. The writer beside searches is a process of its own and replaces items, so that their number stays. Seconds at first are those of the build.\n",
-        Figures(rows_of(measured)),
-        *peers_table(measured),
-    ]
     gone = [f"{name}: {p['left_out']}" for name, p in parts.items() if "left_out" in p]
     gone += [f"{name}: not measured yet" for name in PARTS if name not in parts]
-    return page(*words, *left_out(gone))
+    return page(*heading("live", __doc__), Figures(rows_of(measured)), *peers_table(measured), *left_out(gone))
 
 
 # ---------------------------------------------------------------------------------------------------- driver
 
 
-def one(arguments):
-    data = datasets.load("books100d", arguments.cache)
-    if arguments.quick:
+def measure_part(name, cache, quick):
+    """In a process of its own."""
+    data = datasets.load("books100d", cache)
+    if quick:
         data = subset(data, 2 * QUICK_ITEMS)
-    with tempfile.TemporaryDirectory(dir=arguments.cache) as scratch:
-        print(json.dumps(PARTS[arguments.one](data, scratch, arguments.quick)))
+    with tempfile.TemporaryDirectory(dir=cache) as scratch:
+        return PARTS[name](data, scratch, quick)
 
 
-def run(arguments):
-    kept = Kept(arguments.out, {"format": FORMAT, "parts": {}}, arguments.again)
-    for name in arguments.parts:
-        words = [__file__, "--one", name, "--cache", arguments.cache] + ["--quick"] * arguments.quick
-        kept.measure(kept.results["parts"], name, partial(child_part, words), lambda part: part.get("left_out", "done"))
-    return kept.results
+def run_part(name, arguments):
+    result = in_process(__file__, "measure_part", name, arguments.cache, arguments.quick)
+    return {"left_out": f"failed: {result['failed']}"} if "failed" in result else result
 
 
 def main():
     parser = parser_of("bench live", __doc__, "again", "docs", "quick", "out", "cache")
-    parser.add_argument("--parts", type=names_of(list(PARTS), "part"), metavar="NAME,...")
-    parser.add_argument("--one", help=argparse.SUPPRESS)
-    parser.add_argument("--writer", nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--parts", type=names_of(list(PARTS), "part"), default=list(PARTS), metavar="NAME,...")
     arguments = parser.parse_args()
     need_thresher("bench live")
-    arguments.parts = arguments.parts or list(PARTS)
-    arguments.out = arguments.out or f"build/bench/live{'-quick' if arguments.quick else ''}.json"
-    if arguments.writer:
-        writer(arguments.writer[0], float(arguments.writer[1]))
-    elif arguments.one:
-        one(arguments)
-    else:
-        os.makedirs(arguments.cache, exist_ok=True)
-        publish(report(run(arguments)), "live", arguments.docs)
+    out = arguments.out or f"build/bench/live{'-quick' if arguments.quick else ''}.json"
+    kept = Kept(out, {"format": FORMAT, "parts": {}}, arguments.again)
+    os.makedirs(arguments.cache, exist_ok=True)
+    for name in arguments.parts:
+        kept.measure(kept.results["parts"], name, partial(run_part, name, arguments), lambda part: part.get("left_out", "done"))
+    publish(report(kept.results), "live", arguments.docs)
 
 
 if __name__ == "__main__":

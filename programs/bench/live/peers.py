@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Indexes whose items are replaced: Thresher, Faiss, hnswlib and usearch, by the same five methods, on one thread.
+"""Indexes whose items are replaced: Thresher, Faiss and hnswlib, by the same four methods, on one thread.
 
 Ids are 0 to n - 1. A setting of a search is a number; larger ones find more.
 """
@@ -70,29 +70,6 @@ class HnswLib(Turning):
         return saved_bytes(self.index.save_index, self.scratch)
 
 
-class USearch(Turning):
-    name, title, package = "usearch", "usearch HNSW, connectivity 16, remove + add", "usearch"
-    settings = (16, 32, 64, 128, 256)
-
-    def build(self, base):
-        from usearch.index import Index
-
-        self.index = Index(ndim=base.shape[1], metric="ip", dtype="f32", connectivity=16, expansion_add=128)
-        self.index.add(np.arange(len(base)), base, threads=1)
-
-    def replace(self, ids, vectors):
-        self.index.remove(ids)
-        self.index.add(ids, vectors, threads=1)
-
-    def search(self, queries, k, setting):
-        self.index.expansion_search = setting
-        keys = self.index.search(queries, k, threads=1).keys
-        return np.asarray(keys).astype(np.int64).reshape(len(queries), k)
-
-    def bytes(self):
-        return saved_bytes(self.index.save, self.scratch)
-
-
 class FaissIVFPQ(Turning):
     """IndexIVFPQ with ids of its own: IndexIDMap2 numbers its items anew after a removal, which an IVF index does not.
 
@@ -137,7 +114,7 @@ def saved_bytes(save, scratch):
     return os.path.getsize(path)
 
 
-PEERS = {peer.name: peer for peer in (Thresher, FaissIVFPQ, HnswLib, USearch)}
+PEERS = {peer.name: peer for peer in (Thresher, FaissIVFPQ, HnswLib)}
 
 
 def made(name, data, scratch):

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * writer.c - `thresher-bench writer`: durable changes over the disk's own flushes, adds in batches over a build, and a
- * refresh after 1,000 added items, look-ups by name, and additions with features. Vectors are synthetic.
+ * refresh after 1,000 added items. Vectors are synthetic.
  *
  * Checked: every acknowledged item is there when the index is opened again, and an added item is found after a refresh.
  */
@@ -13,16 +13,14 @@
 #include <unistd.h>
 
 #include "bench.h"
-#include "features.h"
 
 enum { SINGLE_DIMS = 384, BATCH_DIMS = 100, BATCH = 1000, THREADS = 16, REFRESHES = 20 };
-enum { NAMED = 400000, NAMED_DIMS = 8, LOOKUPS = 200000 };
 
 /* Measurements of single adds alternate, as disks change their rates. Shorter ones would mostly time learning codes. */
 static const double SECONDS = 2;
 enum { ROUNDS = 4 };
 static const double TARGET_ONE = 0.9, TARGET_MANY = 4, TARGET_BATCH_RATE = 200e3, TARGET_BATCH_SHARE = 0.5,
-                    TARGET_REFRESH_MS = 2, TARGET_NAMES_RATE = 100e3;
+                    TARGET_REFRESH_MS = 2;
 
 typedef struct writer_bench {
     thr_context *context; /* of any number of threads, unlike the run's */
@@ -123,34 +121,30 @@ static double median(double *values) {
     return (values[ROUNDS / 2 - 1] + values[ROUNDS / 2]) / 2;
 }
 
-/* What is measured in each round, and over appends and overwrites of that round. */
-typedef struct single_ways {
-    double rates[4][ROUNDS], over_appends[4][ROUNDS], over_writes[4][ROUNDS];
-} single_ways;
-
 static void measure_singles(writer_bench *b) {
-    static const char *const words[] = {"write and fdatasync of as many bytes at a file's end",
-                                        "the same to bytes that the file has already", "one thread", "16 threads"};
-    static single_ways w;
-    double medians[4];
+    enum { APPENDS, WRITES, ONE, MANY, N_WAYS };
+    static const char *const words[N_WAYS] = {"write and fdatasync of as many bytes at a file's end",
+                                              "the same to bytes that the file has already", "one thread",
+                                              "16 threads"};
+    double rates[N_WAYS][ROUNDS], over[N_WAYS][ROUNDS], medians[N_WAYS];
     for (int round = 0; round < ROUNDS; round++) {
-        const double before = disk_rate(true), one = add_rate(b, 1), overwrites = disk_rate(false);
-        const double many = add_rate(b, THREADS), rates[4] = {(before + disk_rate(true)) / 2, overwrites, one, many};
-        for (int i = 0; i < 4; i++) {
-            w.rates[i][round] = rates[i];
-            w.over_appends[i][round] = rates[i] / rates[0];
-            w.over_writes[i][round] = rates[i] / rates[1];
-        }
+        const double before = disk_rate(true);
+        rates[ONE][round] = add_rate(b, 1);
+        rates[WRITES][round] = disk_rate(false);
+        rates[MANY][round] = add_rate(b, THREADS);
+        rates[APPENDS][round] = (before + disk_rate(true)) / 2;
+        for (int i = 0; i < N_WAYS; i++)
+            over[i][round] = rates[i][round] / rates[APPENDS][round];
     }
-    bench_table *table = bench_table_begin(
-        "durable adds of one item", 1, "what | a second | over flushes at a file's end | over flushes inside a file");
-    for (int i = 0; i < 4; i++) {
-        medians[i] = median(w.over_appends[i]);
-        bench_row(table, "%s | %.0f | %.2f | %.2f", words[i], median(w.rates[i]), medians[i], median(w.over_writes[i]));
+    bench_table *table =
+        bench_table_begin("durable adds of one item", 1, "what | a second | over flushes at a file's end");
+    for (int i = 0; i < N_WAYS; i++) {
+        medians[i] = median(over[i]);
+        bench_row(table, "%s | %.0f | %.2f", words[i], median(rates[i]), medians[i]);
     }
     bench_print(table);
-    bench_at_least(medians[2], TARGET_ONE, "durable adds of one thread over flushes of the disk");
-    bench_at_least(medians[3], TARGET_MANY, "durable adds of %d threads over flushes of the disk", THREADS);
+    bench_at_least(medians[ONE], TARGET_ONE, "durable adds of one thread over flushes of the disk");
+    bench_at_least(medians[MANY], TARGET_MANY, "durable adds of %d threads over flushes of the disk", THREADS);
 }
 
 /* ------------------------------------------------------------------------------------------------ batches */
@@ -237,44 +231,6 @@ static void measure_refresh(writer_bench *b) {
     bench_at_most(ms[REFRESHES / 2], TARGET_REFRESH_MS, "ms of a refresh after %d added items", BATCH);
 }
 
-/* ------------------------------------------------------------------------------------------------ names */
-
-static thr_index *build_named(writer_bench *b) {
-    const char *path = bench_path("names.txt");
-    bench_normal normal = {.seed = 3, .n_dims = NAMED_DIMS};
-    FILE *names = fopen(path, "w");
-    for (int i = 0; names != NULL && i < NAMED; i++)
-        (void)fprintf(names, "item %d\n", i);
-    if (names == NULL || fclose(names) != 0)
-        bench_fail("%s: cannot be written", path);
-    BENCH_OPTIONS(thr_index_build, options);
-    options.replace = true;
-    options.ids_path = path;
-    thr_reader *reader = bench_reader(b->context, NAMED, NAMED_DIMS, bench_normal_rows, &normal);
-    return bench_build(b->context, reader, b->dir, &options);
-}
-
-static void measure_names(writer_bench *b) {
-    thr_index *index = build_named(b);
-    uint64_t state = 4, id;
-    char name[32];
-    double seconds;
-    for (BENCH_BEST(seconds, 1))
-        for (int i = 0; i < LOOKUPS; i++) {
-            const uint64_t wanted = bench_random(&state) % NAMED;
-            (void)snprintf(name, sizeof name, "item %" PRIu64, wanted);
-            bench_check(thr_index_find(index, name, &id, &bench.err));
-            if (id != wanted)
-                bench_fail("the name '%s' was found at the wrong item", name);
-        }
-    const double rate = LOOKUPS / seconds;
-    thr_index_free(index);
-    bench_table *table = bench_table_begin("found by name", 1, "items | us");
-    bench_row(table, "%d | %.2f", NAMED, 1e6 / rate);
-    bench_print(table);
-    bench_at_least(rate, TARGET_NAMES_RATE, "items found by name per second, one by one");
-}
-
 /* ------------------------------------------------------------------------------------------------ the command */
 
 static void sections(void) {
@@ -284,8 +240,6 @@ static void sections(void) {
     measure_singles(&b);
     measure_batches(&b);
     measure_refresh(&b);
-    measure_names(&b);
-    bench_live_features(b.context, b.dir);
     thr_context_free(b.context);
 }
 
@@ -302,6 +256,5 @@ BENCH_COMMAND(
     writer, bench_no_arguments, options, sections, .summary = "measure changes of an index on this machine",
     .text =
         "Prints durable adds per second of one thread and of sixteen over the disk's own flushes, adds in batches of a "
-        "thousand over a build, the time of a refresh, how many items are found by name per second, and what additions "
-        "with features cost in small and large indexes. The disk is that of the scratch directory.",
+        "thousand over a build, and the time of a refresh. The disk is that of the scratch directory.",
     .examples = PROG_EXAMPLES("thresher-bench writer", "thresher-bench writer --items 200000 --scratch ."));

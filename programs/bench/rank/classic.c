@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#define _POSIX_C_SOURCE 200809L /* getline */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "rank.h"
 
@@ -19,9 +17,9 @@ typedef struct placed {
 
 typedef struct classic {
     node *nodes;
-    size_t n_nodes, *starts; /* of rows */
-    double *labels;
-    long *queries;
+    size_t *starts; /* of rows */
+    const double *labels;
+    const uint64_t *queries;
     size_t n, *query_starts, n_queries;
     uint32_t n_features;
     double c;
@@ -33,48 +31,23 @@ typedef struct classic {
     double *counts, *sums; /* of the tree */
 } classic;
 
-/* ------------------------------------------------------------------------------------------------ reading */
+/* ------------------------------------------------------------------------------------------------ rows */
 
-static void read_line(classic *m, char *line) {
-    char *rest = NULL, *word = strtok_r(line, " \t\n", &rest);
-    if (word == NULL || word[0] == '#')
-        return;
-    m->starts[m->n] = m->n_nodes;
-    m->labels[m->n] = strtod(word, NULL);
-    while ((word = strtok_r(NULL, " \t\n", &rest)) != NULL && word[0] != '#') {
-        char *colon = strchr(word, ':');
-        if (colon == NULL)
-            bench_fail("%s: not a number and a value", word);
-        if (strncmp(word, "qid", 3) == 0) {
-            m->queries[m->n] = strtol(colon + 1, NULL, 10);
-            continue;
-        }
-        const int index = (int)strtol(word, NULL, 10);
-        m->n_features = (uint32_t)index > m->n_features ? (uint32_t)index : m->n_features;
-        m->nodes[m->n_nodes++] = (node){index, strtod(colon + 1, NULL)};
+/* The first queries' rows as pairs of an index and a double. */
+static void take_rows(classic *m, const bench_examples *e, uint64_t n_queries) {
+    const uint32_t d = e->shape.n_features;
+    m->n = e->offsets[n_queries];
+    m->n_features = d;
+    m->labels = e->labels;
+    m->queries = e->queries;
+    m->starts = bench_alloc(m->n * sizeof *m->starts);
+    m->nodes = bench_alloc(m->n * (d + 1) * sizeof *m->nodes);
+    for (size_t i = 0; i < m->n; i++) {
+        node *row = m->nodes + (m->starts[i] = i * (d + 1));
+        for (uint32_t f = 0; f < d; f++)
+            row[f] = (node){(int)f + 1, (double)e->values[i * d + f]};
+        row[d].index = -1;
     }
-    m->n++;
-    m->nodes[m->n_nodes++] = (node){.index = -1};
-}
-
-/* A file of bench_examples_write: a value has at least 11 letters, the rest of a row 20. */
-static void read_file(classic *m, const char *path) {
-    FILE *file = fopen(path, "r");
-    char *line = NULL;
-    size_t room = 0;
-    struct stat st;
-    if (file == NULL || fstat(fileno(file), &st) != 0)
-        bench_fail("%s: could not be read", path);
-    const size_t n_rows = (size_t)st.st_size / 20 + 1;
-    m->nodes = bench_alloc(((size_t)st.st_size / 10 + 1) * sizeof *m->nodes);
-    m->starts = bench_alloc(n_rows * sizeof *m->starts);
-    m->labels = bench_alloc(n_rows * sizeof *m->labels);
-    m->queries = bench_alloc(n_rows * sizeof *m->queries);
-    while (getline(&line, &room, file) >= 0)
-        read_line(m, line);
-    free(line);
-    if (fclose(file) != 0 || m->n == 0 || m->n_features == 0)
-        bench_fail("%s: could not be read", path);
 }
 
 /* ------------------------------------------------------------------------------------------------ queries */
@@ -84,7 +57,7 @@ static int by_key(const void *a, const void *b) {
     return x->key < y->key ? -1 : x->key > y->key;
 }
 
-/* The file has a query's rows together. */
+/* A query's rows are together. */
 static void prepare(classic *m) {
     m->query_starts = bench_alloc((m->n + 1) * sizeof *m->query_starts);
     m->levels = bench_alloc(m->n * sizeof *m->levels);
@@ -325,13 +298,12 @@ static void solve(classic *m, region *p, double epsilon, double start, bench_ran
 
 /* ------------------------------------------------------------------------------------------------ all */
 
-void bench_classic_train(const char *path, double c, double epsilon, bench_rank_trace *trace,
+void bench_classic_train(const bench_examples *e, uint64_t n_queries, double c, double epsilon, bench_rank_trace *trace,
                          bench_classic_result *result) {
     classic m = {.c = c};
     const size_t mark = bench_mark();
     *result = (bench_classic_result){.n_steps = 0};
-    for (BENCH_BEST(result->read_s, 1))
-        read_file(&m, path);
+    take_rows(&m, e, n_queries);
     const double start = bench_clock();
     prepare(&m);
     const size_t d = m.n_features;

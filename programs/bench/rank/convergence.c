@@ -5,7 +5,7 @@
  *
  * All solvers have the same examples and start at 0. Times include what a solver prepares. The objective after a step
  * is the same in every run, so the least time of some rounds is kept for each step. Each solver is compared with its
- * own minimum: values are float32 in ours and double in the classic one, and the two minima differ by 1e-8.
+ * own minimum: their sums round otherwise, and the minima differ by some 1e-8.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -47,13 +47,13 @@ static void run_ours(convergence_bench *b, const thr_ranking *ranking, thr_rank_
 }
 
 /* A round of one solver: of the steps that are there already the lesser time stays. */
-static void run_round(convergence_bench *b, const thr_ranking *ranking, const char *path, int solver) {
+static void run_round(convergence_bench *b, const thr_ranking *ranking, const bench_examples *e, int solver) {
     bench_rank_trace round = {.n = 0}, *kept = &b->traces[solver];
     bench_classic_result result;
     if (solver < 2)
         run_ours(b, ranking, (thr_rank_method)solver, &round);
     else
-        bench_classic_train(path, b->c, EPSILON, &round, &result);
+        bench_classic_train(e, e->shape.n_queries, b->c, EPSILON, &round, &result);
     for (int i = 0; i < round.n && kept->n != 0; i++) {
         if (i >= kept->n || round.objectives[i] != kept->objectives[i])
             bench_fail("%s, %s: step %d is not what it was in the round before", b->name, SOLVERS[solver], i);
@@ -62,10 +62,10 @@ static void run_round(convergence_bench *b, const thr_ranking *ranking, const ch
     *kept = round;
 }
 
-static void run_solvers(convergence_bench *b, const thr_ranking *ranking, const char *path) {
+static void run_solvers(convergence_bench *b, const thr_ranking *ranking, const bench_examples *e) {
     for (int round = 0; round < ROUNDS; round++)
         for (int solver = 0; solver < N_SOLVERS; solver++)
-            run_round(b, ranking, path, solver);
+            run_round(b, ranking, e, solver);
     for (int solver = 0; solver < N_SOLVERS; solver++) {
         const bench_rank_trace *trace = &b->traces[solver];
         double *least = &b->least[solver];
@@ -114,19 +114,16 @@ static uint32_t most_levels(const bench_examples *e) {
     return most;
 }
 
-/* Rows for both kinds of solver: those in memory, and a file for the one that reads no other. */
 static void measure(convergence_bench *b, const char *name, const bench_examples *e, double c) {
     const thr_matrix rows = thr_matrix_f32(e->values, e->offsets[e->shape.n_queries], e->shape.n_features);
-    const char *path = bench_path("trace.svm");
     thr_ranking *ranking = NULL;
     b->name = name;
     b->c = c;
     bench_row(b->shapes, "%s | %s | %s | %" PRIu32 " | %" PRIu32, name, e->shape.n_levels != 0 ? "synthetic" : "real",
               prog_exact(e->offsets[e->shape.n_queries]).text, e->shape.n_features, most_levels(e));
     memset(b->traces, 0, sizeof b->traces);
-    (void)bench_examples_write(e, e->shape.n_queries, path);
     bench_check(thr_ranking_from_matrix(bench.context, &rows, e->labels, e->queries, &ranking, &bench.err));
-    run_solvers(b, ranking, path);
+    run_solvers(b, ranking, e);
     thr_ranking_free(ranking);
     add_rows(b);
 }

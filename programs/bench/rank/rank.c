@@ -6,8 +6,6 @@
  */
 #include <inttypes.h>
 
-#include <thresher/device.h>
-
 #include "rank.h"
 #include "cli/messages.h"
 
@@ -34,13 +32,13 @@ typedef struct rank_bench {
 /* ------------------------------------------------------------------------------------------------ reading */
 
 /* Seconds of opening the file. */
-static double open_file(rank_bench *b, thr_context *context, bool cache, thr_ranking **ranking) {
+static double open_file(rank_bench *b, bool cache, thr_ranking **ranking) {
     double seconds;
     BENCH_OPTIONS(thr_ranking, options);
     options.without_comments = true;
     options.cache = cache;
     for (BENCH_BEST(seconds, 1))
-        bench_check(thr_ranking_open(context, b->path, &options, ranking, &bench.err));
+        bench_check(thr_ranking_open(bench.context, b->path, &options, ranking, &bench.err));
     return seconds;
 }
 
@@ -49,85 +47,44 @@ static double time_open(rank_bench *b, bool cache) {
     double seconds = INFINITY;
     for (int round = 0; round <= ROUNDS; round++) {
         thr_ranking *ranking = NULL;
-        const double took = open_file(b, bench.context, cache, &ranking);
+        const double took = open_file(b, cache, &ranking);
         thr_ranking_free(ranking);
         seconds = round == 0 ? INFINITY : fmin(seconds, took);
     }
     return seconds;
 }
 
-/* A context of one thread, on a device or NULL; its allocations are counted unless allocations is NULL. */
-static thr_context *make_context(const char *device, bench_allocations *allocations) {
-    thr_context *context = NULL;
-    BENCH_OPTIONS(thr_context, options);
-    options.n_threads = 1;
-    if (device != NULL)
-        options.device = device;
-    if (allocations != NULL)
-        options.allocator = bench_counting_allocator(allocations);
-    bench_check(thr_context_create(&options, &context, &bench.err));
-    return context;
-}
-
-/* The most memory that reading takes, the mapped file left out. */
-static size_t measure_memory(rank_bench *b) {
-    bench_allocations t = {.n = 0};
-    thr_ranking *ranking = NULL;
-    thr_context *context = make_context(NULL, &t);
-    const size_t before = t.live;
-    (void)open_file(b, context, false, &ranking);
-    thr_ranking_free(ranking);
-    thr_context_free(context);
-    return t.most - before;
-}
-
 static void measure_reading(rank_bench *b) {
     const double matrix = (double)b->n_written * b->shape.n_features * sizeof(float), text = (double)b->text_bytes;
-    const double parse = time_open(b, false), most = (double)measure_memory(b), load = time_open(b, true);
-    bench_row(b->reading, "%s | %s | %.0f | %.2f | %.0f | %.2f | %.1f | %.2f", b->shape.name,
-              prog_exact(b->n_written).text, text * 1e-6, parse, text / parse * 1e-6, load, matrix / load * 1e-9,
-              most / matrix);
+    const double parse = time_open(b, false), load = time_open(b, true);
+    bench_row(b->reading, "%s | %s | %.0f | %.2f | %.0f | %.2f | %.1f", b->shape.name, prog_exact(b->n_written).text,
+              text * 1e-6, parse, text / parse * 1e-6, load, matrix / load * 1e-9);
     bench_at_least(text / parse * 1e-6, 400, "text read, MB/s, %s", b->shape.name);
-    bench_at_most(most / matrix, 1.3, "memory of reading over the float32 matrix, %s", b->shape.name);
 }
 
 /* ------------------------------------------------------------------------------------------------ training */
 
-static void train(rank_bench *b, thr_context *context, const thr_ranking *ranking, thr_rank_report *report) {
+static void train(rank_bench *b, const thr_ranking *ranking, thr_rank_report *report) {
     thr_rank_model *model = NULL;
     BENCH_OPTIONS(thr_rank, options);
     options.c = C;
     options.epsilon = EPSILON;
-    bench_check(thr_rank_train(context, ranking, &options, &model, report, &bench.err));
+    bench_check(thr_rank_train(bench.context, ranking, &options, &model, report, &bench.err));
     thr_rank_model_free(model);
     if (!report->converged)
         bench_fail("%s: the gradient did not become small enough", b->shape.name);
 }
 
 /* The bytes of X per second in products with the Hessian over a plain read's. */
-static double report_training(rank_bench *b, const char *device, const thr_rank_report *report) {
+static double report_training(rank_bench *b, const thr_rank_report *report) {
     const double matrix = (double)b->shape.n_rows * b->shape.n_features * sizeof(float);
     const double rate = matrix * (double)report->n_products / report->product_seconds;
     bench_row(b->training,
-              "%s%s | %s | %" PRIu32 " | %" PRIu32 " | %.0f | %.2f | %" PRIu32 " | %" PRIu64 " | %.1f | %.2f | %.2f",
-              b->shape.name, device, prog_exact(b->shape.n_rows).text, b->shape.n_features, b->shape.n_levels,
+              "%s | %s | %" PRIu32 " | %" PRIu32 " | %.0f | %.2f | %" PRIu32 " | %" PRIu64 " | %.1f | %.2f | %.2f",
+              b->shape.name, prog_exact(b->shape.n_rows).text, b->shape.n_features, b->shape.n_levels,
               (double)report->n_pairs * 1e-6, report->seconds, report->n_steps, report->n_products, rate * 1e-9,
               rate / b->bandwidth, 100 * report->pairwise_accuracy);
     return rate / b->bandwidth;
-}
-
-/* The same on a GPU, where there is one: it must come to the same objective. */
-static void train_on_gpu(rank_bench *b, const thr_ranking *ranking, const thr_rank_report *wanted) {
-    thr_rank_report report;
-    uint32_t n_gpus = 0;
-    if (thr_device_count(&n_gpus, NULL) != THR_OK || n_gpus == 0)
-        return;
-    thr_context *context = make_context("cuda:0", NULL);
-    train(b, context, ranking, &report);
-    if (report.objective != wanted->objective)
-        bench_fail("%s: the objective is %.17g, on a GPU %.17g", b->shape.name, wanted->objective, report.objective);
-    (void)report_training(b, ", a GPU", &report);
-    thr_context_free(context);
 }
 
 /* All examples, from memory. */
@@ -137,40 +94,35 @@ static void measure_training(rank_bench *b) {
     thr_ranking *ranking = NULL;
     thr_rank_report report;
     bench_check(thr_ranking_from_matrix(bench.context, &rows, e->labels, e->queries, &ranking, &bench.err));
-    train(b, bench.context, ranking, &report);
-    bench_at_least(report_training(b, "", &report), 0.7,
+    train(b, ranking, &report);
+    bench_at_least(report_training(b, &report), 0.7,
                    "bytes of X per second in products with the Hessian over a plain read's, %s", b->shape.name);
-    train_on_gpu(b, ranking, &report);
     thr_ranking_free(ranking);
 }
 
 /* ------------------------------------------------------------------------------------------------ both ways */
 
-static void report_way(rank_bench *b, const char *name, const bench_classic_result *r, double solve, double whole) {
-    bench_row(b->classic, "%s | %s | %s | %.2f | %.2f | %" PRIu32 " | %" PRIu64 " | %.8g | %.1f | %.1f", b->shape.name,
-              name, prog_exact(b->n_written).text, r->read_s, r->solve_s, r->n_steps, r->n_products, r->objective,
-              solve, whole);
+static void report_way(rank_bench *b, const char *name, const bench_classic_result *r, double over) {
+    bench_row(b->classic, "%s | %s | %s | %.2f | %" PRIu32 " | %" PRIu64 " | %.8g | %.1f", b->shape.name, name,
+              prog_exact(b->n_written).text, r->solve_s, r->n_steps, r->n_products, r->objective, over);
 }
 
-/* The file's examples, read by each. */
-static void measure_both(rank_bench *b) {
+/* The file's examples. */
+static void measure_both(rank_bench *b, uint64_t n_queries) {
     bench_classic_result theirs;
     thr_rank_report report;
     thr_ranking *ranking = NULL;
-    const double read_s = open_file(b, bench.context, false, &ranking);
-    train(b, bench.context, ranking, &report);
+    (void)open_file(b, false, &ranking);
+    train(b, ranking, &report);
     thr_ranking_free(ranking);
-    bench_classic_train(b->path, C, EPSILON, NULL, &theirs);
+    bench_classic_train(&b->examples, n_queries, C, EPSILON, NULL, &theirs);
     if (fabs(theirs.objective - report.objective) > CLOSE * report.objective)
         bench_fail("%s: the objective is %.10g, by the classic way %.10g", b->shape.name, report.objective,
                    theirs.objective);
-    const bench_classic_result ours = {report.objective, read_s, report.seconds, report.n_products, report.n_steps};
-    const double solve = theirs.solve_s / ours.solve_s;
-    const double whole = (theirs.read_s + theirs.solve_s) / (ours.read_s + ours.solve_s);
-    report_way(b, "Thresher", &ours, 1, 1);
-    report_way(b, "classic", &theirs, solve, whole);
-    bench_at_least(solve, 20, "classic solving over ours, %s", b->shape.name);
-    bench_at_least(whole, 5, "classic reading and solving over ours, %s", b->shape.name);
+    const bench_classic_result ours = {report.objective, report.seconds, report.n_products, report.n_steps};
+    report_way(b, "Thresher", &ours, 1);
+    report_way(b, "classic", &theirs, theirs.solve_s / ours.solve_s);
+    bench_at_least(theirs.solve_s / ours.solve_s, 20, "classic solving over ours, %s", b->shape.name);
 }
 
 /* ------------------------------------------------------------------------------------------------ all */
@@ -188,7 +140,7 @@ static void run_shape(rank_bench *b, const bench_rank_shape *shape) {
     b->text_bytes = bench_examples_write(&b->examples, n_queries, b->path);
     measure_reading(b);
     measure_training(b);
-    measure_both(b);
+    measure_both(b, n_queries);
     bench_release(mark);
 }
 
@@ -199,17 +151,14 @@ static void sections(void) {
         return;
     }
     b->reading =
-        bench_table_begin("reading", 1,
-                          "data | rows | text, MB | read, s | MB/s | cache, s | GB/s of float32 | memory over the "
-                          "float32 matrix");
+        bench_table_begin("reading", 1, "data | rows | text, MB | read, s | MB/s | cache, s | GB/s of float32");
     b->training =
         bench_table_begin("training", 1,
                           "data | rows | features | levels | pairs, M | s | Newton steps | products | GB/s of X | "
                           "share of a plain read | pairs in order, %");
-    b->classic = bench_table_begin(
-        "the classic way", 2,
-        "data | system | rows | read, s | solve, s | Newton steps | products | objective | solve over ours | whole "
-        "over ours");
+    b->classic =
+        bench_table_begin("the classic way", 2,
+                          "data | system | rows | solve, s | Newton steps | products | objective | solve over ours");
     bench_table *memory = bench_table_begin("plain read of memory", 1, "system | GB/s");
     b->bandwidth = bench_memory_bandwidth();
     if (!(b->bandwidth > 0))

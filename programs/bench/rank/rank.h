@@ -36,12 +36,12 @@ uint64_t bench_examples_write(const bench_examples *e, uint64_t n_queries, const
 /* ------------------------------------------------------------------------------------------------- classic.c */
 
 /*
- * Linear RankSVM as it has long been done (Lee and Lin 2014): a file read by strtod, values as pairs of an index and a
- * double, one thread; a trust region Newton method whose products with the Hessian go through a tree over labels. The
- * tree is a Fenwick tree, which is faster than one of nodes.
+ * Linear RankSVM as it has long been done (Lee and Lin 2014): values as pairs of an index and a double, one thread; a
+ * trust region Newton method whose products with the Hessian go through a tree over labels. The tree is a Fenwick tree,
+ * which is faster than one of nodes.
  */
 typedef struct bench_classic_result {
-    double objective, read_s, solve_s;
+    double objective, solve_s;
     uint64_t n_products;
     uint32_t n_steps;
 } bench_classic_result;
@@ -54,8 +54,8 @@ typedef struct bench_rank_trace {
 } bench_rank_trace;
 void bench_rank_trace_add(bench_rank_trace *trace, double seconds, double objective);
 
-/* trace, without the time of reading, may be NULL. */
-void bench_classic_train(const char *path, double c, double epsilon, bench_rank_trace *trace,
+/* Learn from the first n_queries. trace, without the time of copying the rows, may be NULL. */
+void bench_classic_train(const bench_examples *e, uint64_t n_queries, double c, double epsilon, bench_rank_trace *trace,
                          bench_classic_result *result);
 
 /* -------------------------------------------------------------------------------------------------- convergence.c */

@@ -3,10 +3,15 @@
 
 usage: ./run bench rank-accuracy [--docs] [--data DIR] [--splits N]
 
-Queries are dealt at random, by a seed a split: a fifth of them are the test. Whatever is chosen, C, alpha, trees, is
-chosen on the rest: by cross-validation over its queries, or by a quarter of them where trees are to stop early. All
-scores are judged by thresher.rank_quality. With --docs the table is written into results/. Nothing is timed:
-a second run with the same versions writes the same.
+Queries are dealt at random, by a seed a split: a fifth of them are the test. Whatever is chosen, C and trees, is chosen on the
+rest: C by pairs in order, in cross-validation over its queries, 5 folds; LightGBM's leaves, rate and least rows per leaf by
+NDCG@10 of a quarter of them, where it also stops, and then it learns from all of them. Means and standard deviations are over
+splits, and differences are taken split by split.
+
+*Pairs in order* is the share of all pairs of the test; equal scores are wrong (RankSVM, eq. 16). NDCG is LETOR's: gain
+2^label - 1, discount log2(rank) from the second rank on, and 0 for queries without a relevant row. *All pairs* is
+scikit-learn's LinearSVC, which is LIBLINEAR, on the differences of all pairs, in double; its objective is that of ours to
+1e-6. Nothing is timed: a second run with the same versions writes the same.
 """
 
 import itertools
@@ -14,7 +19,7 @@ import os
 import sys
 
 from bench.shared.common import (  # first: one thread
-    left_out, machine, need_thresher, page, parser_of, publish, spread, thresher, versions,
+    heading, left_out, need_thresher, page, parser_of, publish, spread, thresher, versions,
 )
 from bench.shared.results import Table
 
@@ -24,7 +29,6 @@ SET, FILE = "MQ2007", os.path.join("letor", "mq2007.partial.svm.xz")
 CONVENTION, K = "letor", 10
 TEST_SHARE, VALID_SHARE, FOLDS = 0.2, 0.25, 5  # of all queries; of the rest; of the rest
 CS = np.logspace(-6, 1, 15)
-ALPHAS = np.logspace(-3, 4, 15)
 MOST_TREES, PATIENCE = 1000, 50
 GRID = {"num_leaves": (7, 15, 31), "learning_rate": (0.05, 0.1), "min_data_in_leaf": (50, 200)}
 SAME = 1e-6  # relative; of the two objectives of RankSVM
@@ -103,19 +107,6 @@ def all_pairs(train, _, seed):
     return lambda x: x.astype(np.float64) @ w, f"C {c:.2g}, {len(differences):,} pairs"
 
 
-def ridge(train, _, seed):
-    from sklearn.linear_model import Ridge
-
-    queries, right = shuffled(train.qid, seed), np.zeros(len(ALPHAS))
-    for fold in np.array_split(queries, FOLDS):
-        held, rest = train.of(fold), train.of(np.setdiff1d(queries, fold))
-        for i, alpha in enumerate(ALPHAS):
-            scores = Ridge(alpha=alpha).fit(rest.x.astype(np.float64), rest.y).predict(held.x)
-            right[i] += held.judge(scores).n_pairs_right
-    alpha = float(ALPHAS[np.argmax(right)])
-    return Ridge(alpha=alpha).fit(train.x.astype(np.float64), train.y).predict, f"alpha {alpha:.2g}"
-
-
 def lambdarank(train, parts, seed):
     """The best of a grid by NDCG of the validation part, where it stops; then learned anew of all rows, as long."""
     import lightgbm
@@ -143,7 +134,6 @@ def lambdarank(train, parts, seed):
 WAYS = {
     "linear RankSVM, Thresher": rank_svm,
     "linear RankSVM, all pairs, LIBLINEAR": all_pairs,
-    "ridge regression of labels": ridge,
     "LightGBM, lambdarank": lambdarank,
 }
 
@@ -189,25 +179,15 @@ def table_rows(found):
 
 
 def text(rows, found, missing, n_splits):
-    queries = np.unique(rows.qid)
-    n_test = round(TEST_SHARE * len(queries))
-    pairs = rows.judge(np.zeros(len(rows.y)))
+    pairs = rows.judge(np.zeros(len(rows.y))).n_pairs
     units = ["pairs in order, %", f"NDCG@{K}", "pairs less RankSVM's", "NDCG less RankSVM's"]
     chosen = [f"- {name}: {'; '.join(words for *_, words in splits)}" for name, splits in found.items()]
+    about = (
+        f"{versions({'sklearn': 'scikit-learn', 'lightgbm': 'lightgbm'})}. {SET}, {len(rows.y):,} rows of {rows.x.shape[1]} "
+        f"features, {len(np.unique(rows.qid)):,} queries, {pairs:,} pairs, {n_splits} splits."
+    )
     return page(
-        "## rank-accuracy\n",
-        f"{versions({'sklearn': 'scikit-learn', 'lightgbm': 'lightgbm'})}, Python {sys.version.split()[0]}; {machine()}. "
-        "Nothing here is timed.\n",
-        f"{SET}, {len(rows.y):,} rows of {rows.x.shape[1]} features, labels 0 to {rows.y.max():g}, "
-        f"{len(queries):,} queries, {pairs.n_pairs:,} pairs. Splits by query: {n_splits}; {n_test} queries are the "
-        f"test, the others are learned from. Mean ± standard deviation over splits; differences are taken split by "
-        f"split.\n",
-        "*Pairs in order* is the share of all pairs of the test; equal scores are wrong (RankSVM, eq. 16). NDCG is "
-        "LETOR's: gain 2^label - 1, discount log2(rank) from the second rank on, and 0 for queries without a "
-        "relevant row. C and alpha are chosen by pairs in order, in cross-validation over the queries learned "
-        f"from, {FOLDS} folds; LightGBM's leaves, rate and least rows per leaf by NDCG@{K} of a quarter of them, "
-        f"where it also stops, and then it learns from all of them. *All pairs* is scikit-learn's LinearSVC, which "
-        f"is LIBLINEAR, on the differences of all pairs, in double; its objective is that of ours to {SAME:g}.\n",
+        *heading("rank-accuracy", __doc__, more=about),
         Table(SET, ["system"], units, table_rows(found)),
         "Chosen, split by split:\n",
         "\n".join(chosen) + "\n",

@@ -206,7 +206,7 @@ SECTIONS = (
         Versus("search", (), RECALLS, "queries/s"),
         Versus("search", (), RECALLS, "queries/s, batches of 64"),
     )),
-    Section("Indexes with cells", {"search-cells": "search --cells", "bounded": "bounded"}, "cells-synthetic200.svg", pictures.cells, (
+    Section("Indexes with cells", {"search-cells": "search --cells"}, "cells-synthetic200.svg", pictures.cells, (
         Versus("search-cells", (), RECALLS, "queries/s"),
     )),
     Section("Scans and builds", {"scan": "scan"}, "recall.svg", pictures.scan),

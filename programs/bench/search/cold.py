@@ -3,21 +3,19 @@
 
 usage: ./run bench cold [--data NAME] [--cells N] [--queries N] [--share SHARE] [--docs]
 
-A child process is limited to a share of the index's size by a memory control group, which takes root. It begins with
-nothing of the index in memory, and searches for one query after the other, on one thread.
+A process is limited to a share of the index's size, besides what Python takes, by a memory control group, which takes root.
+It begins with nothing of the index in memory, and searches for one query after the other; the second half is counted. A page is 4,096
+bytes.
 """
 
-import argparse
-import json
 import os
-import subprocess
 import sys
 import tempfile
 import time
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
-from bench.shared.common import machine, need_thresher, page, parser_of, publish, thresher  # first: one thread
+from bench.shared.common import heading, in_process, need_thresher, page, parser_of, publish, thresher  # first: one thread
 
 import numpy as np
 from bench.search import datasets, measure
@@ -30,7 +28,7 @@ LEAST_BYTES = 192 << 20  # Python with numpy needs some 60 MB besides
 
 @contextmanager
 def memory_group(n_bytes):
-    """A memory control group with a limit, of version 1 or 2: a function by which a process enters it."""
+    """The folder of a memory control group with a limit, of version 1 or 2."""
     v2 = os.path.exists("/sys/fs/cgroup/cgroup.controllers")
     root, limit = ("/sys/fs/cgroup", "memory.max") if v2 else ("/sys/fs/cgroup/memory", "memory.limit_in_bytes")
     group = Path(root) / f"thresher-bench-{os.getpid()}"
@@ -40,7 +38,7 @@ def memory_group(n_bytes):
             (group / limit).write_text(str(n_bytes))
         except OSError as error:
             sys.exit(f"bench cold: no memory control group can be made: {error}")
-        yield lambda: (group / "cgroup.procs").write_text(str(os.getpid()))
+        yield group
     finally:
         if group.is_dir():
             group.rmdir()
@@ -63,29 +61,33 @@ def sectors_read():
         return next(int(line.split()[1]) for line in file if line.startswith("read_bytes")) // SECTOR
 
 
-def search(path, queries, promise):
-    """In the child: {"ids", "seconds", "pages"}, one of each query; pages are those read from the disk for it."""
+def search(path, queries, promise, group):
+    """In a process of its own, which enters the memory group, or, without one, searches twice, so that all is in memory:
+    {"ids", "seconds", "pages"}, one of each query; pages are those read from the disk for it.
+    """
+    if group:
+        Path(group, "cgroup.procs").write_text(str(os.getpid()))
     queries = np.load(queries)
-    out = {"ids": [], "seconds": [], "pages": []}
     with thresher.Index.open(path, threads=1) as index:
-        for query in queries:
-            sectors, start = sectors_read(), time.perf_counter()
-            ids, _ = index.search(query, K, recall=promise)
-            out["seconds"].append(time.perf_counter() - start)
-            out["pages"].append((sectors_read() - sectors) * SECTOR / PAGE)
-            out["ids"].append(ids.ravel().astype(int).tolist())
+        for _ in range(1 if group else 2):
+            out = {"ids": [], "seconds": [], "pages": []}
+            for query in queries:
+                sectors, start = sectors_read(), time.perf_counter()
+                ids, _ = index.search(query, K, recall=promise)
+                out["seconds"].append(time.perf_counter() - start)
+                out["pages"].append((sectors_read() - sectors) * SECTOR / PAGE)
+                out["ids"].append(ids.ravel().astype(int).tolist())
     return out
 
 
 def in_child(path, queries, promise, n_bytes):
-    """search() in a process that may use n_bytes of memory; 0: any, and it searches twice, so that all is in memory."""
-    words = [sys.executable, __file__, "--child", path, queries, str(promise)] + ["--warm"] * (n_bytes == 0)
+    """search() in a process that may use n_bytes of memory; 0: any."""
     forget(path)
-    with memory_group(n_bytes) if n_bytes else nullcontext() as enter:
-        done = subprocess.run(words, stdout=subprocess.PIPE, text=True, preexec_fn=enter)
-    if done.returncode != 0:
-        sys.exit(f"bench cold: the search of {path} ended with {done.returncode}")
-    return json.loads(done.stdout)
+    with memory_group(n_bytes) if n_bytes else nullcontext("") as group:
+        found = in_process(__file__, "search", path, queries, promise, str(group))
+    if "failed" in found:
+        sys.exit(f"bench cold: the search of {path} ended: {found['failed']}")
+    return found
 
 
 def rows_of(data, name, path, queries, n_bytes):
@@ -119,14 +121,9 @@ def report(arguments):
             title += f", {size >> 20} MiB"
             lines += rows_of(data, title, path, queries, n_bytes)
     units = ["recall@10", "pages read per query, p50", "p50, ms", "p99, ms", "p50 in memory, ms"]
-    n = min(arguments.queries, len(data.queries))
-    return page(
-        "## cold\n", machine() + ".\n",
-        f"{data.title}: {len(data.base):,} x {data.n_dims}. A process with its page cache has {arguments.share} of the index's "
-        f"size in memory. {n:,} queries one by one, best {K}; the second half is counted. A page is "
-        f"{PAGE} bytes.\n",
-        Table(f"{arguments.data}, {arguments.share:g} of the index in memory", ["what", "recall asked"], units, lines),
-    )  # fmt: skip
+    words = f"{data.title}: {len(data.base):,} x {data.n_dims}; {arguments.share} of the index's size in memory."
+    case = f"{arguments.data}, {arguments.share:g} of the index in memory"
+    return page(*heading("cold", __doc__, more=words), Table(case, ["what", "recall asked"], units, lines))
 
 
 def parse():
@@ -137,20 +134,12 @@ def parse():
     parser.add_argument("--queries", type=int, default=200, metavar="N", help="(default: 200)")
     parser.add_argument("--share", type=float, default=0.5, help="of the index's size: the memory given (default: .5)")
     parser.add_argument("--scratch", default="build/bench", metavar="DIR", help="a directory on the disk to be read")
-    parser.add_argument("--child", nargs=3, help=argparse.SUPPRESS)
-    parser.add_argument("--warm", action="store_true", help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
 def main():
     arguments = parse()
     need_thresher("bench cold")
-    if arguments.child:
-        path, queries, promise = arguments.child
-        if arguments.warm:
-            search(path, queries, float(promise))
-        print(json.dumps(search(path, queries, float(promise))))
-        return
     os.makedirs(arguments.scratch, exist_ok=True)
     publish(report(arguments), "cold", arguments.docs)
 

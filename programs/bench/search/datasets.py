@@ -11,7 +11,7 @@ What had to be computed is kept in a cache directory, as .npy, and used again.
 import gzip
 import lzma
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from bench.search import sentences
@@ -149,6 +149,13 @@ def exact_answers(data, path):
     ]
     data.truth_ids, data.truth_scores = (np.concatenate(part) for part in zip(*parts))
     np.savez(path, ids=data.truth_ids, scores=data.truth_scores)
+
+
+def of_rows(data, base, queries, k):
+    """Other items and queries, with their own exact answers, the best k."""
+    base = np.ascontiguousarray(base)
+    ids, scores = best_rows(data.metric, base, queries, k)
+    return replace(data, base=base, queries=queries, truth_ids=ids, truth_scores=scores)
 
 
 REAL = {  # name: (what it is, (base, queries) by the directory of an encoder)

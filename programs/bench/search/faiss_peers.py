@@ -148,15 +148,3 @@ class PQFastScan(Refined):
         rotation = opq_rotation(data.n_dims, M)
         rotation.pq = self.quantiser = faiss.ProductQuantizer(data.n_dims, M, 4)
         return faiss.IndexPreTransform(rotation, codes), codes
-
-
-class RaBitQFastScan(Refined):
-    name, title = "faiss-rabitq", "Faiss RaBitQFastScan + refine"
-
-    def variants(self, data):
-        return [{"bits": bits} for bits in ((1, 2) if is_large(data) else (1, 2, 3, 4))]
-
-    def make(self, data, bits):
-        faiss = faiss_module()
-        codes = faiss.IndexRaBitQFastScan(data.n_dims, faiss.METRIC_L2, 32, bits)
-        return rotated(data.n_dims, codes), codes

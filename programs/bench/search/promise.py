@@ -5,6 +5,9 @@ Real vectors: books100d, the 30,000 words of data/words by three metrics, and th
 negative, by cosine. Each kind of query differs from the items in one way; the calibration used items only. The truth
 is the exact scan's; a row counts as found if it scores as much as the k-th best. Each set is measured again without
 rotation, after a third of its items was added, shifted by one standard deviation in each dimension, and with cells.
+Each cell is the lowest recall over k = 1, 10, 100 and 1000, without a filter and with filters that pass 10 % and 1 % of the
+rows, as far as these are at least 4 k rows.
+
 What was measured is kept in build/bench/promise, one file per set and kind; --docs writes results/promise.csv from them.
 """
 
@@ -116,14 +119,12 @@ def report(title, index, queries, found):
     short = sum(value < recall - SHORT for (_, _, _, recall), value in found.items())
     worst = min(found, key=lambda key: found[key] - key[3])
     units = [(f"promised {recall}", "lowest recall") for recall in RECALLS]
+    shape = f"{len(index):,} x {next(iter(queries.values())).shape[1]}, {'' if index.info.rotated else 'not '}rotated"
+    short_units = [f"cases more than {SHORT} short of the promise"]
     return Report([
-        f"{title}: {len(index):,} x {next(iter(queries.values())).shape[1]}, "
-        f"{'rotated' if index.info.rotated else 'not rotated'}, {len(next(iter(queries.values())))} queries of each kind; "
-        f"{common.machine()}. Each cell is the lowest recall over k = 1, 10, 100 and 1000 without a filter and with filters "
-        "that pass 10 % and 1 % of the rows, as far as these are at least 4 k rows:\n",
+        f"{title}: {shape}, {len(next(iter(queries.values())))} queries of each kind.\n",
         Table(title, ["what"], units, rows),
-        Table(title, ["what"], [f"cases more than {SHORT} short of the promise"],
-              [[f"of {len(found)} cases", Goal(str(short), most=0)]]),
+        Table(title, ["what"], short_units, [[f"of {len(found)} cases", Goal(str(short), most=0)]]),
         f"The worst: {worst[0]}, {worst[1]}, k = {worst[2]}, promised {worst[3]}: {found[worst]:.4f}.\n",
     ])  # fmt: skip
 
@@ -179,6 +180,7 @@ def main():
     given = parser.parse_args()
     common.need_thresher("bench promise")
     os.makedirs(KEPT, exist_ok=True)
+    print(*common.heading("promise", __doc__), sep="\n")
     for name, metric in SETS:
         if f"{name},{metric}" in given.sets:
             try:

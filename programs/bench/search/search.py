@@ -7,15 +7,13 @@ Each data set and peer is measured in a process of its own and saved in FILE. A 
 --again is given. Then the report is printed, or with --docs its figures are written into results/.
 """
 
-import argparse
-import json
 import os
 import sys
 import time
 from functools import partial
 
 from bench.shared.common import (  # first: one thread
-    Kept, Missing, cache_bytes, child, cpu, names_of, need_thresher, parser_of, publish,
+    Kept, Missing, cache_bytes, cpu, in_process, names_of, need_thresher, parser_of, publish,
 )  # fmt: skip
 
 from bench.search import datasets, faiss_peers, graphs, measure, rabitqlib_peers, report, thresher_peer
@@ -27,7 +25,6 @@ PEERS = [  # exhaustive
     thresher_peer.ThresherExact(),
     thresher_peer.ThresherRows(),
     faiss_peers.PQFastScan(),
-    faiss_peers.RaBitQFastScan(),
     rabitqlib_peers.Exhaustive(),
 ]
 CELLS_PEERS = [
@@ -84,29 +81,23 @@ def measure_peer(peer, data, budget):
     return kept
 
 
-def one(arguments):
-    """The process for one data set and peer: prints {"data": ..., "peer": ...} or {"no_data": why}."""
-    name, peer = arguments.one[0], BY_NAME[arguments.one[1]]
+def measure_one(name, peer_name, given):
+    """In a process of its own: {"data": ..., "peer": ...}, or {"no_data": why}. given: the arguments that it needs."""
+    peer = BY_NAME[peer_name]
     if isinstance(peer, graphs.Graph):
-        peer.cache, peer.large = arguments.cache, arguments.graphs
+        peer.cache, peer.large = given["cache"], given["graphs"]
     try:
-        data = datasets.load(name, arguments.cache, arguments.quick, arguments.encoder)
+        data = datasets.load(name, given["cache"], given["quick"], given["encoder"])
     except Missing as missing:
-        print(json.dumps({"no_data": str(missing)}))
-        return
-    about = {name: getattr(data, name) for name in ("title", "n_dims")}
-    about |= {"n_items": len(data.base), "n_queries": len(data.queries)}
-    print(json.dumps({"data": about, "peer": measure_peer(peer, data, arguments.budget)}))
+        return {"no_data": str(missing)}
+    about = {"title": data.title, "n_dims": data.n_dims, "n_items": len(data.base), "n_queries": len(data.queries)}
+    return {"data": about, "peer": measure_peer(peer, data, given["budget"])}
 
 
 def run_one(arguments, results, name, peer_name):
-    """Measure a peer on a data set in a process of its own, and return its results. Also adds the data set to results.
-
-    Raises Missing where the data is not there.
-    """
-    words = [__file__, "--one", name, peer_name, "--cache", arguments.cache, "--budget", str(arguments.budget)]
-    words += ["--encoder", arguments.encoder, *["--quick"] * arguments.quick, *["--graphs"] * arguments.graphs]
-    result = child(words)
+    """The results of a peer on a data set, which is added to results; raises Missing where the data is not there."""
+    given = {key: getattr(arguments, key) for key in ("cache", "graphs", "quick", "encoder", "budget")}
+    result = in_process(__file__, "measure_one", name, peer_name, given)
     if "no_data" in result:
         raise Missing(result["no_data"])
     if "failed" in result:
@@ -150,23 +141,18 @@ def parse():
     add("--graphs", action="store_true", help="build graphs of a million items too, for tens of minutes")
     add("--cells", action="store_true", help="indexes with cells, clusters and graphs instead of exhaustive searches")
     add("--budget", type=float, metavar="S", help="seconds for a timing (default: 0.6; --quick: 0.15)")
-    add("--one", nargs=2, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     arguments.data = arguments.data or (QUICK_DATA if arguments.quick else datasets.NAMES)
-    own = [peer.name for peer in (CELLS_PEERS if arguments.cells else PEERS)]
-    arguments.peers = arguments.peers or own
+    arguments.reported = [peer.name for peer in (CELLS_PEERS if arguments.cells else PEERS)]
+    arguments.peers = arguments.peers or arguments.reported
     arguments.budget = arguments.budget or (QUICK_BUDGET_S if arguments.quick else BUDGET_S)
     kind = "-cells" * arguments.cells + "-quick" * arguments.quick
     arguments.out = arguments.out or f"build/bench/search{kind}.json"
-    arguments.reported = own
     return arguments
 
 
 def main():
     arguments = parse()
-    if arguments.one:
-        one(arguments)
-        return
     need_thresher("bench search")
     results = run(arguments)
     for kept in results["results"].values():

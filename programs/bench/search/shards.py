@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """./run bench shards: a collection of shards beside one index over all rows.
 
-Rows are synthetic: normal components around 1,000 centres. A promised recall is measured against the exact answer; with
-Dask, two worker processes on this machine are compared with one process of two threads. Parts codes and spark run only if
-named: each takes minutes and gigabytes of disk. Part codes keeps its collection for the next run.
+Rows are synthetic, normal components around 1,000 centres, in shards of neighbouring rows. A promised recall is measured against the exact answer; with
+Dask, two worker processes on this machine are compared with one process of two threads. Part spark runs only if named:
+it takes minutes and gigabytes of disk.
+
+Items *read* are those per query, of held-out items, whose records or vectors are read; all rows are screened by their
+leading planes in any case. *Given*: every shard is searched once, for k items that reach the true k-th best score of the
+whole. Seconds are of all queries in one call, on one thread.
 """
 
 import os
@@ -11,7 +15,7 @@ import signal
 import tempfile
 import threading
 
-from bench.search import shards_large
+from bench.search import shards_spark
 from bench.search.promise import share_found
 from bench.shared.common import Timer, figure, page, seconds_of
 from bench.shared import common
@@ -109,12 +113,6 @@ def promise_table(kept, n_rows):
     keys, over = ["shards", "k", "promised"], "over one index"
     return [
         Table("promised recall", keys, [(kind, "recall") for kind in kept["kinds"]], rows),
-        (
-            "Held-out items. *Read* are the items per query whose records or vectors are read; all rows are screened "
-            "by their leading planes in any case. *Given*: every shard is searched "
-            "once, for k items that reach the true k-th best score of the whole. Seconds are of all queries in one call, "
-            "one thread:\n"
-        ),
         Table("items read", keys,
               ["items that one index reads", "items that shards read", f"items read, {over}",
                f"items read with the k-th score given, {over}", f"items read with the screen, {over}", f"seconds, {over}"], costs),
@@ -189,24 +187,20 @@ def dask_table(found):
 
 # ------------------------------------------------------------------------------------------------ report
 
-PARTS = ("promise", "dask", "codes", "spark")
-USUAL = PARTS[:2]  # the others only if named
-LARGE = {"codes": shards_large.codes_text, "spark": shards_large.spark_text}
+PARTS = ("promise", "dask", "spark")
+USUAL = PARTS[:2]  # the other only if named
 
 
 def report(kept, given):
-    words = [
-        "## shards\n", common.whole_machine(2),
-        f"{given.rows:,} x {given.dims} synthetic rows (normal components around {CENTRES:,} centres), cosine, 3 bits, in "
-        f"shards of neighbouring rows; {given.queries} queries.\n",
-    ]  # fmt: skip
+    about = f"{given.rows:,} x {given.dims} rows, cosine, 3 bits; {given.queries} queries."
+    words = common.heading("shards", __doc__.split(": ", 1)[1], 2, about)
     if "reads" in kept:
         words += promise_table(kept, given.rows)
     if "dask" in kept:
         about = f"distributed {kept['dask']['distributed']}, two worker processes of one thread on this machine.\n"
         words += [about, dask_table(kept["dask"])]
-    for key, text in LARGE.items():
-        words += text(kept[key]) if key in kept else []
+    if "spark" in kept:
+        words += shards_spark.text(kept["spark"])
     missing = [part for part in PARTS if part not in kept]
     return page(*words, *common.left_out(f"--part {part}: not measured" for part in missing))
 
@@ -229,8 +223,7 @@ def main():
         measures = {
             "promise": lambda: promise(kept, folder, rows, order, kinds_of(rows, draw, given.queries, rng)),
             "dask": lambda: on_workers(kept, folder, rows, draw(2_000 if given.quick else 10_000)),
-            "codes": lambda: shards_large.codes(kept, given.keep, 10**6 if given.quick else 10**8),
-            "spark": lambda: shards_large.by_spark(kept, folder, 10**5 if given.quick else given.spark_rows),
+            "spark": lambda: shards_spark.measure(kept, folder, 10**5 if given.quick else given.spark_rows),
         }
         for part in [given.part] if given.part else USUAL:
             try:

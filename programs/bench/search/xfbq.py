@@ -5,17 +5,19 @@ for the codes' lengths.
 usage: ./run bench xfbq [--parts codes,products,speed,sweep] [--quick] [--again] [--docs] [OPTION...]
 
 Codes are made here as the paper defines them (section 3), in NumPy, and their products are exact; speeds and builds are
-those of the library, beside Faiss's IVF-Flat, IVF-PQ and HNSW where Python has it. Each part is saved once measured.
+those of the library, beside Faiss's IVF-Flat, IVF-PQ and HNSW where Python has it. Similarities are standardised. Products
+of floats are NumPy's; those of codes are a search of the best one, whose selection counts against them. An extra distance of
+0 refines the best 10 by code; here each item has a factor for its length, the paper's codes have none. Queries have 4 bits,
+and come one at a time. Each part is saved once measured.
 """
 
 import os
 import sys
 import tempfile
 from contextlib import contextmanager
-from dataclasses import replace
 
 from bench.shared.common import (
-    Kept, Missing, Timer, names_of, need_thresher, page, parser_of, publish, published, thresher, versions, whole_machine,
+    Kept, Missing, Timer, heading, names_of, need_thresher, page, parser_of, publish, thresher, versions,
 )  # fmt: skip
 
 from bench.search import datasets, measure
@@ -28,9 +30,9 @@ FORMAT = 2  # of the results file
 BITS, QUICK_BITS, QUERY_BITS, DEFAULT_BITS = (1, 2, 3, 4, 6, 8), (2, 3), 4, 3
 BEST = (10, 50, 200, 500)
 PERCENTILE = 90  # of |component|: 1 / scale
-UNIT, OWN_RANGE = f"{PERCENTILE} % of components", "Thresher's"
+UNIT = f"{PERCENTILE} % of components"
 KS = (1, 10, 100, 1000, 10_000)
-CODE_QUERIES, QUICK_QUERIES = 300, 100
+CODE_QUERIES, QUICK_QUERIES, QUICK_ITEMS = 300, 100, 20_000
 QUERIES = 200  # of the speeds, whose truth is KS[-1] long
 ASKED = (0.5, 0.8, 0.9, 0.95, 0.99, 0.999)
 SWEEP_K, SCALES, DISTANCES = 10, (1.5, 2.0, 2.95, 4.0, 6.0, 9.0), (1, 2, 5, 10, 20, 50)  # scales of the paper among them
@@ -76,29 +78,22 @@ def scratch_index(base, **options):
 
 def measure_codes(data, queries, all_bits):
     base, truth = np.asarray(data.base), data.truth_ids[: len(queries), :10]
-    exact, rows, shapes = queries @ base.T, [], []
-    ranges = {UNIT: (base, np.percentile(np.abs(base), PERCENTILE)), "all components": (base, np.abs(base).max())}
-    if data.name == "books100d":
-        given = datasets.read_books()[0]
-        ranges[f"{PERCENTILE} %, rows of the lengths given"] = (given, np.percentile(np.abs(given), PERCENTILE))
-    for name, (given, epsilon) in ranges.items():
-        own = epsilon if given is base else np.percentile(np.abs(queries), PERCENTILE)
-        query_codes = codes_of(queries, QUERY_BITS, own)
-        for bits in all_bits:
-            codes = codes_of(given, bits, epsilon)
-            scores = query_codes @ codes.T
-            for length, found in (("as published", scores), ("corrected", scores / np.linalg.norm(codes, axis=1))):
-                rows.append([name, bits, length, *shares(datasets.best_of(found, BEST[-1]), truth)])
-            if name == UNIT:
-                a, b = standard(exact), standard(scores)
-                apart = np.mean([ks_distance(x, y) for x, y in zip(a, b)])
-                shapes.append([bits, float(apart), float((a * b).mean())])
-            print(f"codes, {name}, {bits} bits", file=sys.stderr)
+    exact, rows, shapes = standard(queries @ base.T), [], []
+    epsilon = np.percentile(np.abs(base), PERCENTILE)
+    query_codes = codes_of(queries, QUERY_BITS, epsilon)
     for bits in all_bits:
+        codes = codes_of(base, bits, epsilon)
+        scores = query_codes @ codes.T
+        for length, found in (("as published", scores), ("corrected", scores / np.linalg.norm(codes, axis=1))):
+            rows.append(["XFBQ", UNIT, bits, length, *shares(datasets.best_of(found, BEST[-1]), truth)])
+        own = standard(scores)
+        apart = np.mean([ks_distance(x, y) for x, y in zip(exact, own)])
+        shapes.append([bits, float(apart), float((exact * own).mean())])
+        print(f"codes, {bits} bits", file=sys.stderr)
         with scratch_index(base, bits=bits, lead_bits=bits, metric=data.metric, keep=None) as index:
             order = index.search(queries, BEST[-1])[0].astype(np.int64)
-        rows.append([OWN_RANGE, bits, "corrected", *shares(order, truth)])
-    return {"rows": rows, "shapes": shapes, "n_queries": len(queries)}
+        rows.append([OURS, "", bits, "corrected", *shares(order, truth)])
+    return {"rows": rows, "shapes": shapes}
 
 
 # ---------------------------------------------------------------------------------------------------- speed
@@ -170,8 +165,7 @@ def faiss_ways(base, pq_bytes):
 
 def measure_speed(data, budget, pq_bytes):
     base = np.ascontiguousarray(data.base)
-    few = replace(data, queries=data.queries[:QUERIES])
-    few.truth_ids, few.truth_scores = datasets.best_rows(data.metric, base, few.queries, KS[-1])
+    few = datasets.of_rows(data, base, data.queries[:QUERIES], KS[-1])
     rows, builds = [], []
     with tempfile.TemporaryDirectory(prefix="thresher-bench-") as scratch:
         for way, seconds, settings in (*thresher_ways(base, data.metric, scratch), *faiss_ways(base, pq_bytes)):
@@ -221,12 +215,9 @@ def system_of(way):
 
 
 def codes_text(data, kept):
-    rows = [[OURS if row[0] == OWN_RANGE else "XFBQ", "" if row[0] == OWN_RANGE else row[0], *row[1:3],
-             *(f"{share:.3f}" for share in row[3:])] for row in kept["rows"]]  # fmt: skip
-    yield f"Recall@10 in the best n by code, {kept['n_queries']:,} queries of {QUERY_BITS} bits:\n"
+    rows = [[*row[:4], *(f"{share:.3f}" for share in row[4:])] for row in kept["rows"]]
     units = [(f"best {n}", "recall@10") for n in BEST]
     yield Table(f"{data}: recall of codes", ["system", "what", "item bits", "length"], units, rows)
-    yield "Similarities, standardised: exact ones and those of codes as published:\n"
     rows = [["XFBQ", bits, f"{apart:.4f}", f"{correlation:.4f}"] for bits, apart, correlation in kept["shapes"]]
     yield Table(f"{data}: similarities as published", ["system", "item bits"], ["KS distance", "correlation"], rows)
 
@@ -235,7 +226,6 @@ def products_text(data, kept):
     first = kept["rows"][0][2]
     rows = [[what, f"{n_bytes:g}", f"{1e3 / speed:.4f}", f"{speed / first:.2f}"] for what, n_bytes, speed in kept["rows"]]
     yield Table(f"{data}: products alone", ["what"], ["bytes of a product", "ms per query", "speed-up over floats"], rows)
-    yield "Floats: NumPy's product. Codes: a search of the best one, whose selection counts against them.\n"
 
 
 def speed_rows(rows):
@@ -249,7 +239,6 @@ def speed_rows(rows):
 
 
 def speed_text(data, kept):
-    yield f"Queries per second at a precision@k, one at a time, {QUERIES} queries:\n"
     units = [*((f"precision >= {least:g}", "queries/s") for least in PRECISIONS), "highest precision"]
     yield Table(f"{data}: precision and speed", ["system", "k"], units, list(speed_rows(kept["rows"])))
     fastest = {way.split(",")[0]: (way, s) for way, s in sorted(kept["builds"], key=lambda build: -build[1])}
@@ -258,24 +247,17 @@ def speed_text(data, kept):
 
 
 def sweep_text(data, kept):
-    paper = published("XFBQ", "5, extra distance")["numbers"]
     rows = [["XFBQ", f"scale {scale:g}", distance, "" if distance else f"{share:.1f}", f"{found:.4f}"]
             for scale, share, distance, found in kept["rows"]]  # fmt: skip
     units = ["components within 1 / scale, %", f"precision@{SWEEP_K}"]
     yield Table(f"{data}: scale and extra distance", ["system", "what", "extra distance"], units, rows)
-    yield (
-        f"{DEFAULT_BITS} x {QUERY_BITS} bits. "
-        f"The paper takes a scale of {paper['scale, 200 d']} for 200 dimensions and {paper['scale, 96 d']} for 96, about log2 of "
-        f"the root of the dimensions (3.5.1), and extra distances of 0 to {paper['extra distance']} (5). An extra distance of 0 "
-        f"refines the best {SWEEP_K} by code. Here each item has a factor for its length; the paper's codes have none.\n"
-    )
 
 
 TEXTS = {"codes": codes_text, "products": products_text, "speed": speed_text, "sweep": sweep_text}
 
 
 def text(results, names):
-    parts = ["## xfbq\n", whole_machine(1), f"{results['about']}\n"]
+    parts = heading("xfbq", __doc__, more=results["about"])
     for name, write in TEXTS.items():
         if name in results and name in names:
             parts += write(results["data"], results[name])
@@ -301,6 +283,8 @@ def main():
     if results["data"] != arguments.data:
         sys.exit(f"bench xfbq: {out} has results of {results['data']}: name another file with --out")
     n_queries = QUICK_QUERIES if arguments.quick else CODE_QUERIES
+    if arguments.quick:
+        data = datasets.of_rows(data, data.base[:QUICK_ITEMS], data.queries, datasets.TRUTH_K)
     calls = {
         "codes": lambda: measure_codes(data, data.queries[:n_queries], QUICK_BITS if arguments.quick else BITS),
         "products": lambda: measure_products(data, budget),

@@ -26,18 +26,12 @@ typedef struct bench_values {
     bool peers, quick, convergence;
 } bench_values;
 
-typedef struct bench_allocations {
-    uint64_t n;
-    size_t live, most; /* bytes allocated now, and at most so far */
-} bench_allocations;
-
 struct bench_run {
     program *program;
     const bench_values *values;
-    thr_context *context;          /* of one thread; program->context has all */
-    thr_error err;                 /* of the calls whose status goes to bench_check */
-    char scratch[1024];            /* a directory that is removed at the end */
-    bench_allocations allocations; /* the context's, so far */
+    thr_context *context; /* of one thread; program->context has all */
+    thr_error err;        /* of the calls whose status goes to bench_check */
+    char scratch[1024];   /* a directory that is removed at the end */
 };
 extern struct bench_run bench;
 
@@ -86,9 +80,6 @@ void bench_check(thr_status status);
 void *bench_alloc(size_t size);
 size_t bench_mark(void);
 void bench_release(size_t mark);
-
-/* Malloc and free of one thread, counting. */
-thr_allocator bench_counting_allocator(bench_allocations *allocations);
 
 /* ----------------------------------------------------------------------------------------------- machine.c */
 
@@ -142,12 +133,8 @@ const char *bench_data(void);
 const void *bench_map_segment(const char *index_dir, size_t *size);
 void bench_unmap(const void *data, size_t size);
 
-/* All rows of a file as float32, in bench_alloc's memory. */
-thr_status bench_load(const char *path, float **rows, uint64_t *n_rows, uint32_t *n_dims);
-
-/* Write a file (mode "wb"), or more of it ("ab"); rows as .fbin. */
+/* Write a file (mode "wb"), or more of it ("ab"). */
 void bench_save(const char *path, const char *mode, const void *data, size_t size);
-void bench_save_fbin(const char *path, const float *rows, uint64_t n_rows, uint32_t n_dims);
 
 /* ----------------------------------------------------------------------------------------------- random.c */
 

@@ -75,14 +75,16 @@ def cache_bytes():
     return max((int(size[:-1]) << {"K": 10, "M": 20}[size[-1]] for size in sizes), default=0)
 
 
-def machine():
-    return f"{cpu()}, {thresher.info().isa}, one thread"
-
-
-def whole_machine(threads):
+def machine(threads=1):
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
     words = f"thresher {thresher.__version__}, {cpu()}, {os.cpu_count()} CPUs, {memory:.0f} GiB of memory"
-    return f"{words}, {thresher.info().isa}, {threads} {'thread' if threads == 1 else 'threads'}.\n"
+    return f"{words}, {thresher.info().isa}, {threads} {'thread' if threads == 1 else 'threads'}"
+
+
+def heading(subject, about, threads=1, more=""):
+    """The first parts of a report: subject, machine, what its module says of it but for the usage, and more."""
+    paragraphs = (part for part in about.split("\n\n") if not part.startswith("usage:"))
+    return [f"## {subject}\n", f"{machine(threads)}.{' ' * bool(more)}{more}\n", "\n\n".join(paragraphs).strip() + "\n"]
 
 
 def versions(names):
@@ -219,11 +221,6 @@ def first_lines(path, n, out):
     return out
 
 
-def read_fbin(path):
-    n_rows, n_dims = np.fromfile(path, dtype="<u4", count=2)
-    return np.fromfile(path, dtype="<f4", offset=8).reshape(n_rows, n_dims)
-
-
 def read_safetensors(path, wanted=None):
     """({name: array}, metadata); of the tensors that are wanted alone, or all."""
     with open(path, "rb") as file:
@@ -262,19 +259,17 @@ def unit(rows):
 
 def child(words, **environment):
     """The JSON that a process prints in its last line, or {"failed": the last line of its errors}."""
-    command = [sys.executable, *words]
-    done = subprocess.run(
-        command, env={**os.environ, **environment}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    done = subprocess.run([sys.executable, *words], env={**os.environ, **environment}, capture_output=True, text=True)
     if done.returncode != 0:
         return {"failed": (done.stderr.strip().splitlines() or ["no word"])[-1]}
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def child_part(words):
-    """The same, but {"left_out": why} where it failed."""
-    result = child(words)
-    return {"left_out": f"failed: {result['failed']}"} if "failed" in result else result
+def in_process(path, name, *arguments, **environment):
+    """What the function of that name in a bench's file returns of JSON, in a process of its own; else {"failed": why}."""
+    module = f"bench.{Path(path).parent.name}.{Path(path).stem}"
+    words = f"import json, {module} as m; print(json.dumps(m.{name}(*{arguments!r})))"
+    return child(["-c", words], **environment)
 
 
 def run_main(main):

@@ -12,8 +12,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PIECE = 4096 };
-
 int bench_scratch_make(const char *dir, char *path, size_t size) {
     if (dir == NULL)
         dir = getenv("TMPDIR");
@@ -72,35 +70,9 @@ char *bench_path(const char *format, ...) {
     return path;
 }
 
-/* The rows are counted first, as some readers know their number only at the end. */
-thr_status bench_load(const char *path, float **rows, uint64_t *n_rows, uint32_t *n_dims) {
-    thr_status status = THR_OK;
-    for (int pass = 0; pass < 2 && status == THR_OK; pass++) {
-        thr_reader *reader = NULL;
-        thr_matrix piece = {.n_rows = 1};
-        status = thr_reader_open(bench.context, path, &reader, &bench.err);
-        for (uint64_t first = 0; status == THR_OK && piece.n_rows > 0; first = *n_rows) {
-            status = thr_reader_next(reader, PIECE, &piece, &bench.err);
-            *n_rows = status == THR_OK ? first + piece.n_rows : 0;
-            if (pass == 1 && status == THR_OK && piece.n_rows > 0)
-                bench_check(thr_matrix_to_f32(&piece, 0, piece.n_rows, *rows + first * *n_dims));
-        }
-        *n_dims = status == THR_OK ? thr_reader_get_shape(reader).n_dims : 0;
-        thr_reader_free(reader);
-        if (pass == 0 && status == THR_OK)
-            *rows = bench_alloc(*n_rows * *n_dims * sizeof **rows);
-    }
-    return status;
-}
-
 void bench_save(const char *path, const char *mode, const void *data, size_t size) {
     FILE *file = fopen(path, mode);
     const bool written = file != NULL && fwrite(data, 1, size, file) == size;
     if (file == NULL || fclose(file) != 0 || !written)
         bench_fail("%s: cannot be written", path);
-}
-
-void bench_save_fbin(const char *path, const float *rows, uint64_t n_rows, uint32_t n_dims) {
-    bench_save(path, "wb", (const uint32_t[]){(uint32_t)n_rows, n_dims}, 2 * sizeof(uint32_t));
-    bench_save(path, "ab", rows, (size_t)n_rows * n_dims * sizeof *rows);
 }

@@ -80,95 +80,19 @@ static void print_row(const char *row, const int *widths, int n_columns) {
 
 /* ------------------------------------------------------------------------------------------------ rows of results/ */
 
-/* A row of results/, but for the machine's name, date and commit, which shared/results.py adds. */
-enum { ROOM = 2 * BENCH_ROW };
-typedef struct csv_row {
-    const char *name;
-    char data[ROOM], system[ROOM], setting[ROOM]; /* data: in front of the name */
-} csv_row;
-
-/* NULL without --csv. */
-static FILE *open_csv(void) {
-    FILE *file = bench.values->csv == NULL ? NULL : fopen(bench.values->csv, "a");
-    if (bench.values->csv != NULL && file == NULL)
-        bench_fail("%s: could not be written", bench.values->csv);
-    return file;
-}
-
-static void close_csv(FILE *file) {
-    if (file != NULL && fclose(file) != 0)
-        bench_fail("%s: could not be written", bench.values->csv);
-}
-
-/* A cell in quotes, and a comma. */
-static void write_text(FILE *file, const char *text) {
-    (void)putc('"', file);
-    for (; *text != '\0'; text++)
-        (void)fprintf(file, *text == '"' ? "\"\"" : "%c", *text);
-    (void)fputs("\",", file);
-}
-
-/* One figure; cells that are no number are left out. */
-static void write_figure(FILE *file, const csv_row *row, const char *unit, const char *value, const char *target) {
-    char number[BENCH_ROW], *end;
-    size_t n = 0;
-    for (const char *c = value; *c != '\0'; c++)
-        if (*c != ',')
-            number[n++] = *c;
-    number[n] = '\0';
-    (void)strtod(number, &end);
-    if (n == 0 || *end != '\0')
+/*
+ * With --csv, append a row of a table in seven fields, between tabs: CPU level, subject, case, number of keys, columns,
+ * cells, target. shared/results.py makes a figure of each number.
+ */
+static void write_row(const bench_table *table, const char *columns, const char *cells, const char *target) {
+    if (bench.values->csv == NULL)
         return;
-    write_text(file, thr_isa_name(thr_context_isa(bench.context)));
-    (void)fputs(",,", file);
-    write_text(file, subject);
-    char name[2 * ROOM] = "";
-    (void)snprintf(name, sizeof name, "%s%s", row->data, row->name);
-    write_text(file, name);
-    write_text(file, row->system);
-    write_text(file, row->setting);
-    write_text(file, unit);
-    (void)fprintf(file, "%s,,%s\n", number, target);
-}
-
-/* Append words to text, which has room for ROOM bytes. */
-static void append(char *text, const char *words) {
-    (void)strncat(text, words, ROOM - strlen(text) - 1);
-}
-
-/* column: what a key is, with its value. "what" and "setting" are no names to repeat in each row. */
-static void add_key(csv_row *row, const char *column, const char *value) {
-    if (strcmp(column, "system") == 0) {
-        row->system[0] = '\0';
-        append(row->system, value);
-    } else if (strcmp(column, "data") == 0) {
-        append(row->data, value);
-        append(row->data, ": ");
-    } else if (*value != '\0') {
-        append(row->setting, row->setting[0] != '\0' ? "; " : "");
-        if (strcmp(column, "what") != 0 && strcmp(column, "setting") != 0) {
-            append(row->setting, column);
-            append(row->setting, " ");
-        }
-        append(row->setting, value);
-    }
-}
-
-static void write_figures(FILE *file, const bench_table *table, const char *cells) {
-    const char *columns = table->columns;
-    csv_row row = {.system = "Thresher", .name = table->name};
-    for (int c = 0; *columns != '\0'; c++) {
-        char column[BENCH_ROW], value[BENCH_ROW];
-        int length;
-        const char *at = next_cell(&columns, &length);
-        (void)snprintf(column, sizeof column, "%.*s", length, at);
-        at = next_cell(&cells, &length);
-        (void)snprintf(value, sizeof value, "%.*s", length, at);
-        if (c < table->n_keys)
-            add_key(&row, column, value);
-        else
-            write_figure(file, &row, column, value, "");
-    }
+    FILE *file = fopen(bench.values->csv, "a");
+    const bool written =
+        file != NULL && fprintf(file, "%s\t%s\t%s\t%d\t%s\t%s\t%s\n", thr_isa_name(thr_context_isa(bench.context)),
+                                subject, table->name, table->n_keys, columns, cells, target) > 0;
+    if (file == NULL || fclose(file) != 0 || !written)
+        bench_fail("%s: could not be written", bench.values->csv);
 }
 
 /* ------------------------------------------------------------------------------------------------ printing */
@@ -193,11 +117,9 @@ static void print_text(const bench_table *table) {
 }
 
 void bench_print(const bench_table *table) {
-    FILE *file = open_csv();
     print_text(table);
-    for (int r = 0; r < table->n_rows && file != NULL; r++)
-        write_figures(file, table, table->rows[r]);
-    close_csv(file);
+    for (int r = 0; r < table->n_rows; r++)
+        write_row(table, table->columns, table->rows[r], "");
 }
 
 void bench_print_text(const char *format, ...) {
@@ -229,7 +151,7 @@ void bench_figure(bool at_least, double value, double target, const char *format
 
 void bench_print_figures(void) {
     bench_table *table = bench_table_begin("targets", 1, "figure | target | measured | met");
-    FILE *file = open_csv();
+    const bench_table own = {.name = table->name};
     for (int i = 0; i < n_figures; i++) {
         const figure *f = &figures[i];
         const bool met = f->at_least ? f->value >= f->target : f->value <= f->target;
@@ -237,10 +159,8 @@ void bench_print_figures(void) {
         (void)snprintf(target, sizeof target, "%s %.4g", f->at_least ? ">=" : "<=", f->target);
         (void)snprintf(value, sizeof value, "%.4g", f->value);
         bench_row(table, "%s | %s | %s | %s", f->text, target, value, met ? "yes" : "**no**");
-        if (file != NULL)
-            write_figure(file, &(csv_row){.system = "Thresher", .name = "targets"}, f->text, value, target);
+        write_row(&own, f->text, value, target);
     }
-    close_csv(file);
     if (n_figures > 0)
         print_text(table);
 }

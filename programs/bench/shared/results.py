@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measured figures: results/SUBJECT.csv, one row a figure; the tables that benches print; and what merges the two.
 
-It needs nothing but Python itself. thresher-bench writes the same rows with --csv (shared/report.c).
+It needs nothing but Python itself. thresher-bench writes rows of its tables with --csv (shared/report.c).
 """
 
 import csv
@@ -40,9 +40,16 @@ def write(subject, rows, folder=FOLDER):
 
 
 def read_measured(path):
-    """Rows as thresher-bench --csv appends them: without a header."""
+    """Rows as kcheck appends them, without a header, or of tables as thresher-bench does (shared/report.c)."""
     with open(path, newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file, COLUMNS))
+        lines = file.read().splitlines()
+    rows = list(csv.DictReader((line for line in lines if "\t" not in line), COLUMNS))
+    for machine, subject, case, n_keys, columns, cells, target in (line.split("\t") for line in lines if "\t" in line):
+        columns, cells = columns.split(" | "), cells.split(" | ")
+        cells += [""] * (len(columns) - len(cells))
+        for figure in Table(case, columns[: int(n_keys)], columns[int(n_keys) :], [cells]).figures():
+            rows.append({"machine": machine, "subject": subject, **figure, "target": target})
+    return rows
 
 
 def core_of(about):

@@ -12,35 +12,6 @@ struct bench_run bench;
 
 const prog_argument bench_no_arguments[] = {{.name = NULL}};
 
-/* A block's size precedes it. */
-enum { FRONT = 64 };
-
-static void *allocate(void *user, size_t size) {
-    bench_allocations *a = user;
-    char *memory = malloc(size + FRONT);
-    if (memory == NULL)
-        return NULL;
-    memcpy(memory, &size, sizeof size);
-    a->n++;
-    a->live += size;
-    a->most = a->live > a->most ? a->live : a->most;
-    return memory + FRONT;
-}
-
-static void release(void *user, void *memory) {
-    bench_allocations *a = user;
-    size_t size;
-    if (memory == NULL)
-        return;
-    memcpy(&size, (char *)memory - FRONT, sizeof size);
-    a->live -= size;
-    free((char *)memory - FRONT);
-}
-
-thr_allocator bench_counting_allocator(bench_allocations *allocations) {
-    return (thr_allocator){allocate, release, allocations};
-}
-
 /* What bench_alloc gave: room for more of them than any bench has. */
 enum { MOST_ROOMS = 1 << 14 };
 static void *rooms[MOST_ROOMS];
@@ -91,7 +62,6 @@ int bench_run(program *run_program, const void *values, void (*sections)(void)) 
     }
     BENCH_OPTIONS(thr_context, options);
     options.n_threads = 1;
-    options.allocator = bench_counting_allocator(&bench.allocations);
     bench_check(thr_context_create(&options, &bench.context, &bench.err));
     if (bench_scratch_make(bench.values->scratch, bench.scratch, sizeof bench.scratch) != 0)
         bench_fail("%s: no directory can be made there: name another with --scratch", bench.scratch);

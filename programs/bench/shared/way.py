@@ -6,7 +6,7 @@ import sys
 import time
 
 import numpy as np
-from bench.shared.common import called, child, figure
+from bench.shared.common import called, figure, in_process
 from bench.shared.results import Figures, Table
 
 WARM_UP = 4
@@ -41,12 +41,12 @@ def rate_of(kind):
     return f"thresher: {kind['ours']:.0f} per second"
 
 
-def run_all(kind, command, quick):
-    """{name: its figures, or why it failed}: command, with --one-way, a setting and the seconds, prints the figures."""
+def run_all(kind, path, arguments, quick):
+    """{name: its figures, or why it failed}: one_way(*arguments, compiled, seconds) of a bench's file, in a process."""
     out = {}
     for name, compiled in WAYS.items():
         seconds = QUICK_WAY_S if quick else WAY_S
-        out[name] = child([*command, json.dumps({"compiled": compiled, "seconds": seconds})], **KEEP_MEMORY)
+        out[name] = in_process(path, "one_way", *arguments, compiled, seconds, **KEEP_MEMORY)
         print(f"{kind}, {name}: {out[name]}", file=sys.stderr)
     return out
 

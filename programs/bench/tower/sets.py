@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 
 LEAST_LABEL = 2.0  # pairs of this label and better are good; without labels all are
 TEST_SHARE, QUICK_SHARE = 0.1, 0.25
-ALL = "all"  # the name of all data sets together
 PART = re.compile(rb"(?:[0-9A-Za-z]|[\x80-\xff])+")
 LETTER = re.compile(r"[0-9A-Za-z]")
 BREAK = re.compile(r"[\t\r\n]")
@@ -82,8 +81,8 @@ def read(data, directory, share=1.0):
     return True
 
 
-def write_pairs(path, pairs, mode="w"):
-    with open(path, mode, encoding="utf-8", errors="surrogateescape") as file:
+def write_pairs(path, pairs):
+    with open(path, "w", encoding="utf-8", errors="surrogateescape") as file:
         file.writelines(f"{query}\t{item}\t{label:g}\n" for query, item, label, _ in pairs)
 
 
@@ -92,8 +91,7 @@ def part_path(scratch, name, part):
 
 
 def write_parts(data, scratch):
-    """The files that models learn from and are tested with; learned pairs are also appended to those of other sets."""
+    """The files that models learn from and are tested with."""
     parts = {"train": data.part(False), "test": data.part(True), "good": data.part(True, LEAST_LABEL), "pairs": data.pairs}
     for part, pairs in parts.items():
         write_pairs(part_path(scratch, data.name, part), pairs)
-    write_pairs(part_path(scratch, ALL, "train"), parts["train"], "a")

@@ -13,13 +13,14 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 
 from bench.tower import codes as tower_codes
+from bench.papers.learned import own_name
 from bench.papers.verdict import chain
-from bench.shared.common import Kept, figure, mean_of, page, published, spread, thresher, whole_machine
+from bench.shared.common import Kept, figure, mean_of, page, published, spread, thresher
 from bench.shared.results import Figures, Table
-from bench.tower.sets import ALL, LEAST_LABEL, part_path
+from bench.tower.sets import LEAST_LABEL, part_path
 
 FLOATS = 32
-QUICK_EPOCHS, N_EPOCHS, WORD_DROPOUT = 2, 40, 0.25  # the last two where all data sets are learned from together
+QUICK_EPOCHS = 2
 PATIENCE, GAMMA, RATE, FLOAT_SHARE, VALID_SHARE = 10, 10.0, 0.002, 0.5, 0.02
 PAPER_NEGATIVES = 10
 FORMAT = 3  # of the records: their names and what they mean
@@ -55,15 +56,13 @@ OF_TABLE = {
     "codes": ["m_1", "rbe*", "m_5"],
 }
 ORDER = ("m_2", "m_3", "rbe*", "m_5", "m_1")
-OURS = {" variant": "", " no weights": " plain", " weights": ""}  # endings of the paper's models here
-STRAIGHT = {"rbe_2": "+, both converge", "rbe*": "+, hardly converges", "rbe_3": "+, hardly converges"}
-CODE_ROWS = (  # words, model, its bytes, recall and AUC in the records
-    ("m_1, floats", "m_1", None, "recall", "auc"),
-    ("m_1, XFBQ of 2 bits", "m_1", "xfbq2_bytes", "xfbq2_recall", "xfbq2_auc"),
-    ("m_1, XFBQ of 2 bits, queries of 3", "m_1", "xfbq2_bytes", "xfbq2_coarse_recall", "xfbq2_coarse_auc"),
-    ("m_1, XFBQ of 1 bit", "m_1", "xfbq1_bytes", "xfbq1_recall", "xfbq1_auc"),
-    ("rbe*", "rbe*", "bytes", "recall", "auc"),
-    ("m_5, queries of floats", "m_5", "bytes", "recall", "auc"),
+CODE_ROWS = (  # words, model, its bytes and recall in the records
+    ("m_1, floats", "m_1", None, "recall"),
+    ("m_1, XFBQ of 2 bits", "m_1", "xfbq2_bytes", "xfbq2_recall"),
+    ("m_1, XFBQ of 2 bits, queries of 3", "m_1", "xfbq2_bytes", "xfbq2_coarse_recall"),
+    ("m_1, XFBQ of 1 bit", "m_1", "xfbq1_bytes", "xfbq1_recall"),
+    ("rbe*", "rbe*", "bytes", "recall"),
+    ("m_5, queries of floats", "m_5", "bytes", "recall"),
 )
 
 
@@ -71,12 +70,11 @@ CODE_ROWS = (  # words, model, its bytes, recall and AUC in the records
 
 
 def options_of(arguments, data):
-    """Of a training on one data set, or on all (None)."""
+    """Of a training."""
     given, published = arguments.epochs or (QUICK_EPOCHS if arguments.quick else None), arguments.recipe == "paper"
-    dropout = data.word_dropout if data else WORD_DROPOUT
     return {
-        "n_epochs": given or (data.n_epochs if data else N_EPOCHS),
-        "word_dropout": 0.0 if published else dropout,
+        "n_epochs": given or data.n_epochs,
+        "word_dropout": 0.0 if published else data.word_dropout,
         "patience": PATIENCE,
         "batch": arguments.batch,
         "n_negatives": PAPER_NEGATIVES if published else arguments.batch - 1,
@@ -97,33 +95,29 @@ def judge(arguments, tower, data, model, path):
     if model in OF_TABLE["codes"]:
         vectors, codes = tower_codes.Vectors.of(tower, data), os.path.join(arguments.scratch, "codes")
         if MODELS[model].item_bits == FLOATS:
-            record = tower_codes.of_floats(vectors, data.labelled, codes, arguments.threads)
+            record = tower_codes.of_floats(vectors, codes, arguments.threads)
             vectors.save(path)
         else:
             record = tower_codes.learned(vectors, tower, codes, arguments.threads)
     return {"auc": quality.auc, "loss": good.loss, **record}
 
 
-def train(arguments, train_name, sets, data, model, seed):
-    """{data set: record} of one training; empty records where its loss was no longer finite."""
-    options = {**options_of(arguments, data), **asdict(MODELS[model]), "seed": seed}
-    learned = data.name if data else ALL
-    path = os.path.join(arguments.scratch, "model.safetensors")
+def train(arguments, options, data, model, seed):
+    """The record of a training; empty where its loss was no longer finite."""
+    path, pairs = os.path.join(arguments.scratch, "model.safetensors"), part_path(arguments.scratch, data.name, "train")
+    given = {"label_column": 3, "least_label": LEAST_LABEL, "threads": arguments.threads, **options}
     try:
-        pairs = part_path(arguments.scratch, learned, "train")
-        tower = thresher.Tower.train(pairs, path, label_column=3, least_label=LEAST_LABEL, threads=arguments.threads, **options)
+        tower = thresher.Tower.train(pairs, path, **given)
     except thresher.ArgumentError as diverged:
         print(f"{model}, seed {seed}: {diverged}", file=sys.stderr)
-        return {s.name: {} for s in ([data] if data else sets)}
-    r, records = tower.report, {}
-    for tested in [data] if data else sets:
-        vectors = tower_codes.vectors_path(arguments.keep, arguments.quick, train_name, tested.name, model, seed)
-        record = records[tested.name] = judge(arguments, tower, tested, model, vectors)
-        words = f"AUC {record['auc']:.4f}, log loss {record['loss']:.4f}, best of {r.n_epochs} epochs: {r.best_epoch}"
-        print(f"{tested.name}, {model}, seed {seed}: {words}", file=sys.stderr)
-    tower.close()
+        return {}
+    with tower:
+        vectors = tower_codes.vectors_path(arguments.keep, arguments.quick, data.name, model, seed)
+        record, r = judge(arguments, tower, data, model, vectors), tower.report
     os.remove(path)
-    return records
+    words = f"AUC {record['auc']:.4f}, log loss {record['loss']:.4f}, best of {r.n_epochs} epochs: {r.best_epoch}"
+    print(f"{data.name}, {model}, seed {seed}: {words}", file=sys.stderr)
+    return record
 
 
 def wanted_sets(arguments, sets, model):
@@ -132,20 +126,18 @@ def wanted_sets(arguments, sets, model):
     return [data for data in sets if any(data.trends or name in ("2", "codes") for name in tables)]
 
 
-def measure(arguments, train_name, sets):
+def measure(arguments, sets):
     """{(model, data set): [records, one a seed]}. Seeds outside, so that a run that is cut has whole tables of fewer."""
     kept, out = Kept(os.path.join(arguments.keep, "results.json"), {"format": FORMAT, "measured": {}}, arguments.again), {}
+    among = kept.results["measured"]
     for seed in range(arguments.seed, arguments.seed + arguments.seeds):
         for model in MODELS:
-            some = wanted_sets(arguments, sets, model)
-            for data in [None] * bool(some) if train_name == "together" else some:
-                names = data.name if data else "+".join(s.name for s in sets)
-                about = {**options_of(arguments, data), **asdict(MODELS[model]), "seed": seed, "quick": arguments.quick}
-                key = f"{train_name} {names}: {json.dumps(about)}, thresher {thresher.__version__}"
-                make = partial(train, arguments, train_name, sets, data, model, seed)
-                kept.measure(kept.results["measured"], key, make, ", ".join, f"{model}, seed {seed}")
-                for name, record in kept.results["measured"][key].items():
-                    out.setdefault((model, name), []).append(record)
+            for data in wanted_sets(arguments, sets, model):
+                options = {**options_of(arguments, data), **asdict(MODELS[model]), "seed": seed}
+                key = f"{data.name}: {json.dumps({**options, 'quick': arguments.quick})}, thresher {thresher.__version__}"
+                make = partial(train, arguments, options, data, model, seed)
+                kept.measure(among, key, make, lambda _: "done", f"{data.name}, {model}, seed {seed}")
+                out.setdefault((model, data.name), []).append(among[key])
     return out
 
 
@@ -193,10 +185,10 @@ def bits_cells(model):
     return ["float" if bits == FLOATS else bits for bits in (MODELS[model].query_bits, MODELS[model].item_bits)]
 
 
-def called(arguments, data, together):
+def called(arguments, data):
     """A data set's name, with what is not usual about its models."""
-    words = [data.name, *["all sets together"] * together, *["the paper's recipe"] * (arguments.recipe == "paper")]
-    return ", ".join([*words, *["one training"] * (arguments.seeds == 1)])
+    words = [data.name, *["the paper's recipe"] * (arguments.recipe == "paper"), *["one training"] * (arguments.seeds == 1)]
+    return ", ".join(words)
 
 
 def table_2(means, data, name, rows):
@@ -228,11 +220,10 @@ def trends():
     for name in ("4", "5", "6"):
         paper = published("RBE", f"Table {name}")
         for pair in paper.get("pairs") or chain(paper["numbers"]):
-            less, more = (next((model.removesuffix(end) + own for end, own in OURS.items() if model.endswith(end)), model)
-                          for model in pair)  # fmt: skip
+            less, more = map(own_name, pair)
             yield [name, more, less]
         if name == "5":
-            yield from ([name, model, f"{model} straight"] for model in STRAIGHT)
+            yield from ([name, model, f"{model} straight"] for model in MORE_BITS)
 
 
 def trend_tables(arguments, means, data, name):
@@ -256,55 +247,38 @@ def trend_tables(arguments, means, data, name):
     return parts
 
 
-def codes_table(arguments, means, sets, together, rows):
+def codes_table(arguments, means, sets, rows):
     lines = []
     for data in sets:
-        for words, model, n_bytes, recall, auc in CODE_ROWS:
+        for words, model, n_bytes, recall in CODE_ROWS:
             size = "256" if n_bytes is None else f"{means.mean(model, data, n_bytes):.1f}"
-            lines.append([called(arguments, data, together), words, size, means.cell(model, data, recall), means.cell(model, data, auc)])
-        for words, name in (("recall@100", "recall"), ("AUC", "auc")):
-            gain = means.mean("rbe*", data, name) - means.mean("m_1", data, f"xfbq2_{name}")
-            rows.append(figure(f"{words} of rbe* less that of 2-bit XFBQ on m_1, {data.name}", gain, 0))
+            lines.append([called(arguments, data), words, size, means.cell(model, data, recall)])
+        gain = means.mean("rbe*", data, "recall") - means.mean("m_1", data, "xfbq2_recall")
+        rows.append(figure(f"recall@100 of rbe* less that of 2-bit XFBQ on m_1, {data.name}", gain, 0))
     about = "Codes that are learned, and codes made of m_1's vectors; recall@100 is of the right item:\n"
-    return [about, Table("codes", ["data", "system"], ["bytes per item", "recall@100", "AUC"], lines)]
+    return [about, Table("codes", ["data", "system"], ["bytes per item", "recall@100"], lines)]
 
 
-def split_table(arguments, sets, together):
-    rows, bad = [], []
-    for data in sets:
-        learned, tested = len(data.part(False, LEAST_LABEL)), len(data.part(True))
-        options = options_of(arguments, None if together else data)
-        if data.labelled:
-            bad.append(f"of {data.name}'s pairs to test with people called {tested - len(data.part(True, LEAST_LABEL))} bad")
-        rows.append([called(arguments, data, together), learned, options["n_epochs"], f"{options['word_dropout']:g}", tested])
-    about = "Pairs, split by query; " + "; ".join([*bad, "elsewhere bad pairs are sampled, 10 for each"]) + ":\n"
-    units = ["pairs to learn from", "epochs", "share of words left out", "pairs to test with"]
-    return [about, Table("pairs", ["data"], units, rows)]
-
-
-def text(arguments, train_name, sets, measured):
-    together, means, rows = train_name == "together", Means(measured), []
-    o = options_of(arguments, None)
+def text(arguments, sets, measured):
+    means, rows, o = Means(measured), [], options_of(arguments, sets[0])
+    pairs = ", ".join(f"{data.name} {len(data.part(False, LEAST_LABEL)):,} and {len(data.part(True)):,}" for data in sets)
     parts = [
-        whole_machine(arguments.threads),
-        f"Trained on the pairs of {'all data sets together' if together else 'each data set alone'}: a share of "
-        f"{o['float_share']:g} of the epochs as floats, patience {o['patience']}, batches of {o['batch']}, "
-        f"{o['n_negatives']} negatives, gamma {o['gamma']:g}, rate {o['rate']:g}, "
-        f"two tables of letter trigrams; seeds from {arguments.seed}, "
-        f"{arguments.seeds} of them. The best epoch by validation loss on {o['valid_share']:g} of the queries that are "
-        "learned from.\n",
-        *split_table(arguments, sets, together),
+        f"Trained on the pairs of each data set alone: a share of {o['float_share']:g} of the epochs as floats, patience "
+        f"{o['patience']}, batches of {o['batch']}, {o['n_negatives']} negatives, gamma {o['gamma']:g}, rate {o['rate']:g}, "
+        f"two tables of letter trigrams; seeds from {arguments.seed}, {arguments.seeds} of them. The best epoch by validation "
+        f"loss on {o['valid_share']:g} of the queries that are learned from. Pairs to learn from and to test with, split by "
+        f"query: {pairs}. Bad pairs are sampled, 10 for each, where people labelled none.\n",
     ]
     if "2" in arguments.tables:
         for data in sets:
-            parts += table_2(means, data, called(arguments, data, together), rows)
+            parts += table_2(means, data, called(arguments, data), rows)
         lifted = sum(means.lift(data, "rbe*", "m_3") >= TARGET_LIFT for data in sets)
         if len(sets) > 1:
             rows.append(figure(f"data sets where that lift is {TARGET_LIFT} % or more", lifted, TARGET_LIFT_SETS))
     for data in (data for data in sets if data.trends):
-        parts += trend_tables(arguments, means, data, called(arguments, data, together))
+        parts += trend_tables(arguments, means, data, called(arguments, data))
     if "codes" in arguments.tables:
-        parts += codes_table(arguments, means, sets, together, rows)
+        parts += codes_table(arguments, means, sets, rows)
     parts.append("Mean ± standard deviation over seeds. Lift: of the way from m_3's AUC to m_1's, how much.\n")
-    usual = not together and arguments.recipe != "paper" and arguments.seeds > 1
+    usual = arguments.recipe != "paper" and arguments.seeds > 1
     return page(*parts, *[Figures(rows)] * (usual and bool(rows)))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Learned codes of texts: the RBE paper's tables, beside Faiss's codes and the same model in PyTorch.
 
-usage: ./run bench tower [--parts own,together,codes,speed,torch] [--quick] [--again] [--docs] [OPTION...]
+usage: ./run bench tower [--parts tables,codes,speed,torch] [--quick] [--again] [--docs] [OPTION...]
 
 Each part is saved once measured. A later run reuses saved parts unless --again is given.
 Then the report is printed, or with --docs its figures are written into results/.
@@ -15,7 +15,7 @@ import tempfile
 from functools import partial
 
 from bench.shared.common import (  # first: one thread, and numpy is there
-    Kept, called, names_of, need_thresher, page, parser_of, publish, run_main,
+    Kept, called, heading, names_of, need_thresher, page, parser_of, publish, run_main,
 )
 
 from bench.search.faiss_peers import faiss_if_there
@@ -23,12 +23,11 @@ from bench.tower import codes as tower_codes, sets as tower_sets, tables as towe
 from bench.shared import results, way
 from bench.shared.results import Table, Written
 
-PARTS = ("own", "together", "codes", "speed", "torch")
-FORMAT = 2  # of the results file
+PARTS = ("tables", "codes", "speed", "torch")
+FORMAT = 3  # of the results file
 BATCH, NEGATIVES, EPOCHS, DROPOUT = 512, 511, 3, 0.25
 TOLERANCE = 1e-4  # relative; of two losses of a batch: sums of floats in another order, and signs of numbers near 0
 FIGURE = ("case", "system", "setting", "unit", "value", "spread", "target")
-PARTS_TITLES = {"own": "Trained on each data set alone", "together": "Trained on all data sets together"}
 
 
 # ---------------------------------------------------------------------------------------------------- parts
@@ -52,12 +51,12 @@ def read_sets(arguments):
     return sets
 
 
-def measure_tables(arguments, kept, part):
+def measure_tables(arguments, kept):
     sets = read_sets(arguments)
-    measured = tower_tables.measure(arguments, part, sets)
-    rbe = {data.name: records for (model, name), records in measured.items() for data in sets
-           if model == "rbe*" and name == data.name and all("recall" in record for record in records)}  # fmt: skip
-    kept.results[part] = {**tower_tables.text(arguments, part, sets, measured).kept(), "rbe": rbe}
+    measured = tower_tables.measure(arguments, sets)
+    rbe = {data.name: measured.get(("rbe*", data.name), []) for data in sets}
+    rbe = {name: records for name, records in rbe.items() if all("recall" in record for record in records)}
+    kept.results["tables"] = {**tower_tables.text(arguments, sets, measured).kept(), "rbe": rbe}
 
 
 def measure_speed(arguments):
@@ -75,15 +74,17 @@ def measure_codes(arguments, kept):
     if not (faiss := faiss_if_there("codes")):
         return
     among = kept.results.setdefault("codes", {"version": faiss.__version__, "measured": {}})["measured"]
-    for (train, data, seed), path in tower_codes.found(arguments.keep, arguments.quick).items():
+    for (data, seed), path in tower_codes.found(arguments.keep, arguments.quick).items():
         stamp = os.path.getmtime(path)
         for name in tower_codes.CODES:
-            key = f"{train} {data} {seed} {name}"
+            key = f"{data} {seed} {name}"
             if among.get(key, {}).get("stamp") != stamp:
                 among.pop(key, None)
-            kept.measure(among, key, lambda path=path, name=name, stamp=stamp, labelled=data == "homedepot": {
-                **tower_codes.measure(faiss, name, tower_codes.Vectors.load(path), labelled), "stamp": stamp
-            })  # fmt: skip
+
+            def make(path=path, name=name, stamp=stamp):
+                return {**tower_codes.measure(faiss, name, tower_codes.Vectors.load(path)), "stamp": stamp}
+
+            kept.measure(among, key, make)
 
 
 # ---------------------------------------------------------------------------------------------------- PyTorch
@@ -113,13 +114,11 @@ def same_loss(arguments, torch, directory, model_path, pairs):
     return loss, theirs
 
 
-def one_way(pairs_path, model_path, setting):
-    """The process of one way."""
-    torch = way.one_thread()
+def one_way(pairs_path, model_path, compiled, seconds):
+    """In a process of its own: figures of one way."""
     with open(pairs_path, encoding="utf-8") as file:
         pairs = [tuple(line.rstrip("\n").split("\t")) for line in file]
-    found = tower_torch.time_way(torch, model_path, pairs, BATCH, NEGATIVES, DROPOUT, **json.loads(setting))
-    print(json.dumps(found))
+    return tower_torch.time_way(way.one_thread(), model_path, pairs, BATCH, NEGATIVES, DROPOUT, compiled, seconds)
 
 
 def beside_torch(arguments, torch, data):
@@ -131,7 +130,7 @@ def beside_torch(arguments, torch, data):
         write_pairs(paths[0], pairs)
         first = ours(arguments, *paths)
         losses = same_loss(arguments, torch, directory, paths[1], pairs[:BATCH])
-        ways = way.run_all(data.name, [__file__, "--one-way", *paths], arguments.quick)
+        ways = way.run_all(data.name, __file__, paths, arguments.quick)
         rate = max(first, ours(arguments, *paths))  # before and after the others
     return {"ours": rate, "losses": losses, "ways": ways}
 
@@ -167,23 +166,17 @@ def torch_text(measured):
 
 
 def codes_text(found):
-    rbe = {(part, name): records for part in PARTS_TITLES for name, records in found.get(part, {}).get("rbe", {}).items()}
-    rows = tower_codes.rows_of(found["codes"]["measured"], rbe)
+    rows = tower_codes.rows_of(found["codes"]["measured"], found.get("tables", {}).get("rbe", {}))
     return page(
         f"Codes of m_1's vectors by Faiss {found['codes']['version']}:\n",
-        Table("codes by Faiss", ["data", "system"], ["bytes per item", "recall@100", "AUC"], rows),
+        Table("codes by Faiss", ["data", "system"], ["bytes per item", "recall@100"], rows),
     )
 
 
 def text(found):
-    parts = ["## tower\n"]
-    for part, title in PARTS_TITLES.items():
-        if part in found:
-            parts += [f"{title}:\n", Written(found[part])]
+    parts = [*heading("tower", __doc__), *(Written(found[part]) for part in ("tables", "speed") if part in found)]
     if found.get("codes", {}).get("measured"):
         parts.append(codes_text(found))
-    if "speed" in found:
-        parts.append(Written(found["speed"]))
     if found.get("torch", {}).get("sets"):
         parts.append(torch_text(found["torch"]))
     return page(*parts)
@@ -220,21 +213,16 @@ def parse():
 
 
 def main():
-    if "--one-way" in sys.argv:
-        one_way(*sys.argv[2:])
-        return
     arguments = parse()
     need_thresher("bench tower")
     kept = Kept(os.path.join(arguments.keep, f"report{'-quick' if arguments.quick else ''}.json"), {"format": FORMAT},
                 arguments.again)  # fmt: skip
     for part in arguments.parts:
         with tempfile.TemporaryDirectory(prefix="thresher-bench-") as arguments.scratch:
-            if part in PARTS_TITLES:
-                measure_tables(arguments, kept, part)
-            elif part == "speed":
+            if part == "speed":
                 kept.measure(kept.results, part, partial(measure_speed, arguments), lambda _: "done")
             else:
-                {"codes": measure_codes, "torch": measure_torch}[part](arguments, kept)
+                {"tables": measure_tables, "codes": measure_codes, "torch": measure_torch}[part](arguments, kept)
         kept.save()
     publish(text(kept.results), "tower", arguments.docs)
 

@@ -2,6 +2,17 @@
 """Learned codes of given vectors (RBE, Figure 5), beside other codes of the same bytes.
 
 usage: ./run bench tower-vectors [--quick] [--again] [--docs] [--encoder DIR] [OPTION...]
+
+Every way is exhaustive over its codes. Recall is against the exact cosines of the vectors themselves: without refining, and
+with the best 10 k candidates refined by the vectors. Queries are never trained on. Bytes are all bytes of an item: the
+factors of XFBQ and RaBitQ, 8 bytes, too. Those are of principal components, as many as fit. Faiss and the components learn
+from 20,000 random rows, OPQ in 20 iterations, learned codes from all rows but 300. These 300 choose dimensions and bits, of
+XFBQ, too, and `--gamma` of 10, 20 or 40, by recall that is not refined, of learned codes between whole trainings; on
+books100d the training's defaults were chosen by such rows. static384 is mean input embeddings of all-MiniLM-L6-v2, weighted
+by rarity: static vectors, made without the transformer.
+
+*float32 kept* are indexes that keep the vectors (`index build V --model M --metric cosine --keep float32`): the best 100
+candidates by codes are refined by the vectors. XFBQ's codes are those of all dimensions there.
 """
 
 import os
@@ -9,7 +20,7 @@ import sys
 import tempfile
 from functools import partial
 
-from bench.shared.common import Kept, called, machine, names_of, need_thresher, parser_of  # first: one thread
+from bench.shared.common import Kept, called, heading, names_of, need_thresher, parser_of  # first: one thread
 from bench.shared.common import Missing, page, publish, run_main, thresher, unit
 from bench.shared.results import Table
 
@@ -28,23 +39,6 @@ FACTOR_BYTES = 8  # of XFBQ's codes: a factor and one offset per item
 OPQ_DIMS = 128  # most, as OPQ's training grows with their cube
 OPQ_ITERATIONS = 20  # instead of Faiss's 50, which take minutes a code
 STATIC = "static384"
-STATIC_NOTE = (
-    "Mean input embeddings of all-MiniLM-L6-v2, weighted by rarity: static vectors, made without the transformer."
-)
-REFINED_NOTE = (
-    "Indexes that keep the vectors as float32 (`index build V --model M --metric cosine --keep float32`): the best 100 "
-    "candidates by codes are refined by the vectors. XFBQ's codes are those of all dimensions."
-)
-ABOUT = (
-    "Every way is exhaustive over its codes. Recall is against the exact cosines of the vectors themselves: without "
-    "refining, and with the best 10 k candidates refined by the vectors. Queries are never trained on. Bytes are all "
-    "bytes of an item: the factors of XFBQ and RaBitQ, 8 bytes, too. Those are of principal components, as many as fit. "
-    "Faiss and the components learn from 20,000 random rows, OPQ in 20 iterations, learned codes from all rows but 300. "
-    "These 300 choose dimensions and bits, of XFBQ, too, and `--gamma` of 10, 20 or 40, by recall that is not refined, "
-    "of learned codes between whole trainings; on books100d the training's defaults "
-    "were chosen by such rows."
-)
-
 
 # ---------------------------------------------------------------------------------------------------- data
 
@@ -175,10 +169,6 @@ def opq(faiss, n_dims, n_bytes):
     return index
 
 
-def itq(faiss, n_dims, n_bytes):
-    return faiss.index_factory(n_dims, f"ITQ{min(8 * n_bytes, n_dims)},LSH")
-
-
 def pca_rabitq(bits):
     def make(faiss, n_dims, n_bytes):
         for dims in range(min(n_dims, 8 * n_bytes // bits) // 8 * 8, 7, -8):
@@ -193,7 +183,6 @@ def pca_rabitq(bits):
 WAYS = {
     "learned": ("learned codes, float queries", learned),
     "opq": ("Faiss OPQ + PQ", by_faiss(opq, "8 bits per part")),
-    "itq": ("Faiss ITQ", by_faiss(itq, "1 bit per dimension")),
     "rabitq1": ("Faiss PCA + RaBitQ, 1 bit", by_faiss(pca_rabitq(1), "1 bit per dimension")),
     "rabitq4": ("Faiss PCA + RaBitQ, 4 bits", by_faiss(pca_rabitq(4), "4 bits per dimension")),
     "xfbq": ("PCA + XFBQ, 8-bit queries", xfbq),
@@ -231,8 +220,7 @@ def measure(arguments, kept):
 
 def text(results):
     names = [f"recall@{k}{words}" for k in KS for words in ("", ", refined")]
-    about = f"{machine()}; {results.get('epochs')} epochs. {ABOUT}\n"
-    parts = ["## tower-vectors\n", about]
+    parts = heading("tower-vectors", __doc__, more=f"{results.get('epochs')} epochs.")
     for name, (n, dims, n_queries) in results.get("sets", {}).items():
         rows, kept = [], dict(results["whole"][name])
         for n_bytes in BYTES:
@@ -245,9 +233,8 @@ def text(results):
             if "learned" in some:
                 own = some["learned"]
                 kept[f"learned codes, {own['shape']}"] = {"recall": own["recall@10, refined"], "bytes": own["bytes"]}
-        parts += [f"{name}: {n:,} x {dims}, {n_queries:,} queries\n", *[f"{STATIC_NOTE}\n"] * (name == STATIC)]
+        parts += [f"{name}: {n:,} x {dims}, {n_queries:,} queries\n"]
         parts.append(Table(name, ["system", "bytes", "what"], ["bytes per item", *names], rows))
-        parts.append(REFINED_NOTE + "\n")
         by_bytes = sorted(kept.items(), key=lambda item: item[1]["bytes"])
         rows = [[key, f"{r['bytes']:.1f}", f"{r['recall']:.3f}"] for key, r in by_bytes]
         parts.append(Table(f"{name}: float32 kept", ["what"], ["bytes of codes", "recall@10"], rows))
