@@ -216,9 +216,25 @@ static int append(prog_list *list, const char *text) {
     return PROG_DONE;
 }
 
+static void put_whole(void *place, size_t size, uint64_t n) {
+    const uint32_t narrow = (uint32_t)n;
+
+    memcpy(place, size == sizeof narrow ? (const void *)&narrow : (const void *)&n, size == 0 ? sizeof n : size);
+}
+
+static void put_real(void *place, size_t size, double x) {
+    const float narrow = (float)x;
+
+    memcpy(place, size == sizeof narrow ? (const void *)&narrow : (const void *)&x, size == 0 ? sizeof x : size);
+}
+
 /* Store text, NULL for a flag, as the option's value. */
 static int store(program *run, const prog_option *option, const char *text) {
     void *place = (char *)(is_global(option) ? (void *)&run->globals : run->values) + option->offset;
+    uint64_t count = 0;
+    double real = 0;
+    size_t choice = 0;
+    int rc;
 
     switch (option->kind) {
     case PROG_FLAG:
@@ -230,11 +246,17 @@ static int store(program *run, const prog_option *option, const char *text) {
     case PROG_LIST:
         return append(place, text);
     case PROG_COUNT:
-        return store_count(option, text, place);
+        rc = store_count(option, text, &count);
+        put_whole(place, option->size, count);
+        return rc;
     case PROG_REAL:
-        return store_real(option, text, place);
+        rc = store_real(option, text, &real);
+        put_real(place, option->size, real);
+        return rc;
     case PROG_CHOICE:
-        return store_choice(option, text, place);
+        rc = store_choice(option, text, &choice);
+        put_whole(place, option->size, choice);
+        return rc;
     case PROG_DEVICE:
         return store_device(option, text, place);
     }
@@ -247,9 +269,9 @@ static int store_fallbacks(program *run, const prog_option *table) {
         void *place = (char *)(is_global(o) ? (void *)&run->globals : run->values) + o->offset;
 
         if (o->kind == PROG_REAL)
-            *(double *)place = (double)NAN;
+            put_real(place, o->size, (double)NAN);
         if (o->kind == PROG_CHOICE)
-            *(size_t *)place = PROG_NO_CHOICE;
+            put_whole(place, o->size, PROG_NO_CHOICE);
         if (o->fallback != NULL && store(run, o, o->fallback) != PROG_DONE)
             return PROG_FAILED;
     }

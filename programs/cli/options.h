@@ -19,9 +19,9 @@ typedef enum prog_kind {
     PROG_FLAG,   /* bool */
     PROG_TEXT,   /* const char *, NULL when not given */
     PROG_LIST,   /* prog_list, every time the option is given adds one */
-    PROG_COUNT,  /* uint64_t, 0 when not given and without default */
-    PROG_REAL,   /* double, NaN when not given and without default */
-    PROG_CHOICE, /* size_t index of choices, PROG_NO_CHOICE when not given and without default */
+    PROG_COUNT,  /* uint64_t or uint32_t, 0 when not given and without default */
+    PROG_REAL,   /* double or float, NaN when not given and without default */
+    PROG_CHOICE, /* size_t or enum, index of choices; PROG_NO_CHOICE when not given and without default */
     PROG_DEVICE, /* const char *, one of choices, the last also followed by ":N" or ":N,N" */
 } prog_kind;
 
@@ -48,6 +48,7 @@ typedef struct prog_option {
     const char *value; /* the value's name in the help: "N" */
     const char *help;  /* a line or two, without full stop */
     size_t offset;
+    size_t size;                /* 4: the value has four bytes, of PROG_COUNT, PROG_REAL and PROG_CHOICE; 0: eight */
     const char *fallback;       /* the default as text, or NULL */
     const char *special;        /* "32 with --vectors": the default in other cases; needs fallback; or NULL */
     const char *const *choices; /* of PROG_CHOICE and PROG_DEVICE, ended by NULL; else NULL */
