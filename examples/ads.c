@@ -86,20 +86,21 @@ int main(void) {
     thr_dual *dual = NULL;
     thr_index *index = NULL;
     thr_dual_train_options options;
-    thr_dual_report report;
+    thr_tower_report report;
     thr_error err;
     write_log();
     thr_dual_train_options_init(&options);
     options.config.n_dims = 8;
     options.config.n_products = 4;
-    options.batch = 50;
-    options.n_epochs = 3;
+    options.run.batch = 50;
+    options.run.n_epochs = 3;
     if (thr_context_create(NULL, &context, &err) != THR_OK ||
         thr_dual_train(context, "requests.tsv", "items.tsv", "ads.safetensors", &options, &report, &err) != THR_OK ||
         thr_dual_open(context, "ads.safetensors", &dual, &err) != THR_OK ||
         build_index(context, dual, &err) != THR_OK || thr_index_open(context, "ads.index", &index, &err) != THR_OK)
         return failed(&err);
-    printf("GAUC %.3f on %llu requests it did not learn from\n", report.valid_gauc, (unsigned long long)report.n_valid);
+    printf("GAUC %.3f on %llu requests it did not learn from\n", report.valid_quality,
+           (unsigned long long)report.n_valid);
 
     const char *user = "country=1 click.category=4:2";
     float vector[MOST_DIMS], weights[HITS], value;

@@ -66,52 +66,30 @@ typedef struct thr_dual_config {
     bool hits;            /* HitMatch; true */
 } thr_dual_config;
 
-THR_API void thr_dual_config_init(thr_dual_config *config);
-
 /* ------------------------------------------------------------------------------------------------ train */
 
 /* A default ends each comment. */
 typedef struct thr_dual_train_options {
+    /* Examples are requests; 5 % validate, 20 epochs, a patience of 3. Adam's rate is that of dense layers. */
+    thr_training_options run;
     thr_dual_config config;
-    const char *valid_path;       /* requests to validate with; NULL: valid_share of the given ones */
-    float valid_share;            /* 0.05 */
     uint32_t min_count;           /* learn a word that occurs in at least so many requests; 2 */
-    uint32_t n_epochs;            /* most epochs; 20 */
-    uint32_t patience;            /* stop after so many epochs without a better validation; 0: never. 3 */
-    uint32_t batch;               /* requests per step; 512 */
     thr_dual_loss loss;           /* THR_DUAL_LOSS_NDCG */
     thr_dual_value value;         /* THR_DUAL_VALUE_SWAP */
-    float rate;                   /* Adam's rate for dense layers, decaying linearly to 0 over all epochs; 0.002 */
     thr_dual_optimiser optimiser; /* of embeddings; THR_DUAL_FTRL */
-    float embedding_rate;         /* for embeddings: Adam's rate, decaying as rate does, or FTRL's alpha; 0.1 */
+    float embedding_rate;         /* for embeddings: Adam's rate, decaying as run.rate does, or FTRL's alpha; 0.1 */
     float hits_rate;              /* FTRL's alpha for hit weights; 0.05 */
     float l1, l2;                 /* of FTRL; 0 */
-    uint64_t seed;                /* of the initial weights and the order of requests */
-    bool resume;                  /* continue from the checkpoint at path + ".checkpoint" */
-    thr_tower_epoch_fn on_epoch;  /* called after each epoch, with requests as pairs and GAUC as AUC; NULL: none */
-    void *on_epoch_user;
-    float adam_beta1, adam_beta2; /* Adam's decay of both moments, 0 or more, below 1; 0.9 and 0.999 */
-    float adam_epsilon;           /* added to the root of the second moment, above 0; 1e-8 */
 } thr_dual_train_options;
 
 THR_API void thr_dual_train_options_init(thr_dual_train_options *options);
-
-typedef struct thr_dual_report {
-    uint64_t n_requests, n_valid;        /* used for training; for validation */
-    uint64_t n_items;                    /* in ITEMS */
-    uint32_t n_user_words, n_item_words; /* learned */
-    uint32_t n_epochs, best_epoch;
-    double loss, valid_loss; /* mean of a request, of the best epoch */
-    double valid_gauc;
-    double requests_per_second;
-} thr_dual_report;
 
 /*
  * Train a model and write it to path, a .safetensors file, after each epoch that improves validation. A checkpoint is
  * kept at path + ".checkpoint" until training ends. options may be NULL. All data is kept in memory.
  *
  * The same files, options and seed give the same model, bit for bit, for any number of threads and CPU level, and also
- * after a stop and resume. The CPU makes all steps.
+ * after a stop and resume. The first GPU makes the steps as in thr_tower_train, with the same bits.
  *
  * Returns THR_OK, or
  *   THR_EINVAL      options are out of range
@@ -126,7 +104,7 @@ typedef struct thr_dual_report {
  *   THR_ENOSPACE, THR_EIO, THR_ENOMEM
  */
 THR_API thr_status thr_dual_train(thr_context *context, const char *requests_path, const char *items_path,
-                                  const char *path, const thr_dual_train_options *options, thr_dual_report *report,
+                                  const char *path, const thr_dual_train_options *options, thr_tower_report *report,
                                   thr_error *err);
 
 /* ------------------------------------------------------------------------------------------------ use */

@@ -46,8 +46,6 @@ typedef struct thr_tower_config {
     uint32_t n_inputs;   /* dimensions of the given vectors, 1 to 4096; 0 for texts. 0 */
 } thr_tower_config;
 
-THR_API void thr_tower_config_init(thr_tower_config *config);
-
 /* ------------------------------------------------------------------------------------------------ train */
 
 /* Columns of the pairs in a .tsv or .csv file (also .gz, .xz), counted from 1; a default ends each comment. */
@@ -70,18 +68,27 @@ typedef struct thr_tower_epoch {
 } thr_tower_epoch;
 typedef void (*thr_tower_epoch_fn)(void *user, const thr_tower_epoch *epoch);
 
+/* How a training runs, of any model; defaults are those of a model of texts. */
+typedef struct thr_training_options {
+    const char *valid_path;      /* examples to validate with; NULL: valid_share of the given ones */
+    float valid_share;           /* more than 0, up to 0.5; 0.02 */
+    uint32_t n_epochs;           /* most epochs; 40 */
+    uint32_t patience;           /* stop after so many epochs without a better validation; 0: never. 10 */
+    uint32_t batch;              /* examples per step, up to 65,536; 512 */
+    float rate;                  /* Adam's learning rate, decaying linearly to 0 over all epochs; 0.002 */
+    uint64_t seed;               /* of the initial weights and the order of examples */
+    bool resume;                 /* continue from the checkpoint at path + ".checkpoint" */
+    thr_tower_epoch_fn on_epoch; /* called after each epoch; NULL: none */
+    void *on_epoch_user;
+} thr_training_options;
+
 /* A default ends each comment. */
 typedef struct thr_tower_train_options {
+    thr_training_options run; /* examples are pairs; valid_share is of the queries */
     thr_tower_config config;
-    const char *valid_path; /* pairs to validate with; NULL: valid_share of the queries */
-    float valid_share;      /* 0.02 */
     thr_pairs_format format;
-    uint32_t n_epochs;    /* most epochs; 40 */
-    uint32_t patience;    /* stop after so many epochs without a better validation; 0: never. 10 */
-    uint32_t batch;       /* pairs per step; 512 */
     uint32_t n_negatives; /* negatives per pair, from its batch; 0: all other pairs. 0 */
     float gamma;          /* scale of cosines in the softmax; 10 */
-    float rate;           /* Adam's learning rate, decaying linearly to 0 over all epochs; 0.002 */
     float word_dropout;   /* share of words dropped from a text, drawn anew each time; 0.25 */
     /*
      * Share of the epochs that train floats before signs replace them, 0 as in the paper; at least one epoch has signs.
@@ -89,10 +96,6 @@ typedef struct thr_tower_train_options {
      */
     float float_share;
     thr_estimator estimator;
-    uint64_t seed;               /* of the initial weights and the order of pairs */
-    bool resume;                 /* continue from the checkpoint at path + ".checkpoint" */
-    thr_tower_epoch_fn on_epoch; /* called after each epoch; NULL: none */
-    void *on_epoch_user;
     /* The rest is for thr_tower_train_vectors. */
     float teacher_share; /* weight of the vectors' own cosines as targets, against that of the pairs; 0 */
     float teacher_gamma; /* scale of those cosines in their softmax; 20 */
@@ -114,12 +117,11 @@ THR_API void thr_tower_train_options_init(thr_tower_train_options *options);
 THR_API void thr_tower_train_options_init_vectors(thr_tower_train_options *options, bool items_alone);
 
 typedef struct thr_tower_report {
-    uint64_t n_pairs, n_valid; /* used for training; for validation */
+    uint64_t n_pairs, n_valid; /* examples to train with; to validate with */
     uint64_t n_refused;        /* lines without the columns */
-    uint32_t n_grams;
     uint32_t n_epochs, best_epoch;
-    double loss, valid_loss; /* mean log loss of the best epoch */
-    double valid_quality;    /* AUC of pairs against items of other queries; of vectors recall@10 (see below) */
+    double loss, valid_loss; /* mean loss of an example in the best epoch */
+    double valid_quality;    /* as in thr_tower_epoch */
     double examples_per_second;
 } thr_tower_report;
 
@@ -158,9 +160,9 @@ THR_API thr_status thr_tower_train(thr_context *context, const char *pairs_path,
  * Train a model of vectors: layers of RBE (section 4) on top of given vectors, which any other model has made. Row i of
  * queries and row i of items are a pair, unless options->pairs_path lists pairs. queries NULL: each item is its own
  * pair. Only the vectors' directions count. All vectors are kept in memory, as float32. options->config.n_inputs and
- * n_pooled become the vectors' dimensions; options of texts and format are ignored. valid_path names a file of vectors
- * of other items to validate with, and requires queries NULL; without it a share of the pairs is left out to validate
- * with. Training runs on the CPU.
+ * n_pooled become the vectors' dimensions; options of texts and format are ignored. run.valid_path names a file of
+ * vectors of other items to validate with, and requires queries NULL; without it a share of the pairs is left out to
+ * validate with. Training runs on the CPU.
  *
  * valid_quality is recall@10 among the validation items, for the queries of the first 1,000 of them: the share of the
  * ten items with the largest cosines to a query that are among the ten best by codes. For pairs with teacher_share 0 it

@@ -67,8 +67,8 @@ class Duals(TrainingCase):
             report, info = dual.report, dual.info
             assert report is not None
             self.assertEqual([epoch.epoch for epoch in epochs], [1, 2, 3, 4])
-            self.assertEqual((report.n_epochs, report.n_items), (4, N_ITEMS))
-            self.assertEqual(report.n_requests + report.n_valid, N_REQUESTS)
+            self.assertEqual(report.n_epochs, 4)
+            self.assertEqual(report.n_pairs + report.n_valid, N_REQUESTS)
             self.assertEqual(min(epoch.valid_loss for epoch in epochs), report.valid_loss)
             self.assertEqual((info.n_vector, info.n_dims, info.n_products, info.hits), (12, 8, 4, True))
             self.assertEqual((info.n_user_fields, info.n_item_fields), (4, 3))
@@ -86,7 +86,6 @@ class Duals(TrainingCase):
             {"rate": 0.01},
             {"optimiser": "adam"},
             {"embedding_rate": 0.3},
-            {"adam_beta1": 0.5},
             {"hits_rate": 0.5},
             {"loss": "sum"},
             {"loss": "sum", "value": "difference"},

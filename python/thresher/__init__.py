@@ -22,7 +22,7 @@ from ._core import abi as _abi
 from ._core.checks import name_keywords as _name_keywords
 from ._core.library import lib as _lib
 from ._devices import DeviceInfo, devices
-from ._dual import Dual, DualInfo, DualQuality, DualReport
+from ._dual import Dual, DualInfo, DualQuality
 from ._errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -75,7 +75,6 @@ __all__ = [
     "Dual",
     "DualInfo",
     "DualQuality",
-    "DualReport",
     "Error",
     "ExistsError",
     "FileError",

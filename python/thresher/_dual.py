@@ -17,7 +17,7 @@ from ._core.library import defaults, lib, read
 from ._core.progress import Progress
 from ._core.texts import TextModel, VectorArray, encode_texts
 from ._handle import Handle
-from ._train import OnEpoch, set_options, tell_epochs
+from ._train import OnEpoch, TowerReport, set_options, tell_epochs
 
 _ADAM_RATE = 0.002  # default embedding_rate of adam; the library's is FTRL's
 
@@ -43,22 +43,6 @@ class DualInfo(NamedTuple):
     fingerprint: int
 
 
-class DualReport(NamedTuple):
-    """The result of a training; losses are means of a request, of the best epoch."""
-
-    n_requests: int
-    n_valid: int
-    n_items: int
-    n_user_words: int
-    n_item_words: int
-    n_epochs: int
-    best_epoch: int
-    loss: float
-    valid_loss: float
-    valid_gauc: float
-    requests_per_second: float
-
-
 class DualQuality(NamedTuple):
     """
     GAUC, the mean AUC of requests' best ads against the others; how often the best ad ranks in the first 5 and 10,
@@ -76,9 +60,8 @@ class DualQuality(NamedTuple):
 
 # Options by type. The library checks their ranges.
 _CONFIG = ("n_embedding", "n_hidden", "n_dims", "n_products")
-_WHOLE = ("min_count", "n_epochs", "patience", "batch")
-_ADAM = ("adam_beta1", "adam_beta2", "adam_epsilon")
-_NUMBERS = ("valid_share", "rate", "embedding_rate", "hits_rate", "l1", "l2", *_ADAM)
+_WHOLE = ("min_count",)
+_NUMBERS = ("embedding_rate", "hits_rate", "l1", "l2")
 
 
 def _train_options(given: dict[str, Any]) -> Any:
@@ -147,7 +130,7 @@ class Dual(TextModel):
 
     def __init__(self, path: str | os.PathLike[str], *, threads: int | None = None) -> None:
         super().__init__(path, threads=threads)
-        self.report: DualReport | None = None
+        self.report: TowerReport | None = None
         """How the training went that made the model; None of one that was opened."""
 
     @classmethod
@@ -176,9 +159,6 @@ class Dual(TextModel):
         hits_rate: float | None = None,
         l1: float | None = None,
         l2: float | None = None,
-        adam_beta1: float | None = None,
-        adam_beta2: float | None = None,
-        adam_epsilon: float | None = None,
         seed: int | None = None,
         resume: bool = False,
         on_epoch: OnEpoch | None = None,
@@ -205,7 +185,6 @@ class Dual(TextModel):
         rate          learning rate of dense layers, decaying to 0; 0.002
         optimiser, embedding_rate   of word embeddings: "ftrl", 0.1, or "adam", 0.002
         hits_rate, l1, l2       of FTRL; 0.05, 0 and 0
-        adam_beta1, adam_beta2, adam_epsilon    of Adam; 0.9, 0.999 and 1e-8
         resume        continue from path + ".checkpoint" of a stopped training
         on_epoch      called with a TowerEpoch after every epoch, with requests as pairs and GAUC as AUC
         progress      called with ("epoch 2 of 10", done, total) a few times a second; returns False to stop
@@ -220,7 +199,7 @@ class Dual(TextModel):
         """
         options = _train_options({name: given for name, given in locals().items() if name not in ("cls", "path")})
         tell_epochs(options, on_epoch)
-        report = abi.DualReport()
+        report = abi.TowerReport()
         names = encoded_path(requests, "requests"), encoded_path(items, "items"), encoded_path(path, "path")
         context = shared_context(threads)
         with Job(progress) as job:
@@ -228,7 +207,7 @@ class Dual(TextModel):
                 context.pointer, *names, byref(options), byref(report), byref(_errors.slot.error)
             )
             job.finish(status, files=True)
-        return cls._trained(path, threads, read(DualReport, report))
+        return cls._trained(path, threads, read(TowerReport, report))
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, threads: int | None = None) -> Dual:

@@ -37,12 +37,14 @@ class TowerEpoch(NamedTuple):
 
 
 class TowerReport(NamedTuple):
-    """The result of a training; n_refused rows lacked a column, or words in it; the rest is of the best epoch."""
+    """
+    The result of a training; pairs are requests of a dual tower; n_refused rows lacked a column, or words in it;
+    valid_quality as in TowerEpoch; the rest is of the best epoch.
+    """
 
     n_pairs: int
     n_valid: int
     n_refused: int
-    n_grams: int
     n_epochs: int
     best_epoch: int
     loss: float
@@ -100,8 +102,9 @@ class Training(TypedDict, total=False):
 
 
 # Options by type. The library checks their ranges.
-_WHOLE = ("n_epochs", "patience", "batch", "n_negatives")
-_NUMBERS = ("valid_share", "gamma", "rate", "word_dropout", "float_share", "teacher_share", "teacher_gamma", "noise")
+_RUN_WHOLE, _RUN_NUMBERS = ("n_epochs", "patience", "batch"), ("valid_share", "rate")
+_WHOLE = ("n_negatives",)
+_NUMBERS = ("gamma", "word_dropout", "float_share", "teacher_share", "teacher_gamma", "noise")
 _CONFIG = ("query_bits", "item_bits", "n_dims", "n_pooled", "max_grams", "max_words")
 _FLAGS = ("shared_words", "shared_steps", "plain_weights")
 
@@ -110,16 +113,18 @@ def set_options(
     options: Any, wanted: dict[str, Any], config: tuple[str, ...], wholes: tuple[str, ...], numbers: tuple[str, ...]
 ) -> None:
     """Set the options that are wanted: whole numbers of options.config and of options, numbers, and what all share."""
-    for names, struct in ((config, options.config), (wholes, options)):
+    run = options.run
+    for names, struct in ((config, options.config), (wholes, options), (_RUN_WHOLE, run)):
         for name in filter(wanted.__contains__, names):
             setattr(struct, name, whole(wanted[name], name, 0, _UINT32))
-    for name in filter(wanted.__contains__, numbers):
-        setattr(options, name, number(wanted[name], name))
+    for names, struct in ((numbers, options), (_RUN_NUMBERS, run)):
+        for name in filter(wanted.__contains__, names):
+            setattr(struct, name, number(wanted[name], name))
     if "valid" in wanted:
-        options.valid_path = encoded_path(wanted["valid"], "valid")
+        run.valid_path = encoded_path(wanted["valid"], "valid")
     if "seed" in wanted:
-        options.seed = whole(wanted["seed"], "seed", 0, 2**64 - 1)
-    options.resume = bool(wanted.get("resume"))
+        run.seed = whole(wanted["seed"], "seed", 0, 2**64 - 1)
+    run.resume = bool(wanted.get("resume"))
 
 
 def train_options(given: dict[str, Any], options: Any = None) -> Any:
@@ -137,7 +142,7 @@ def train_options(given: dict[str, Any], options: Any = None) -> Any:
 def tell_epochs(options: Any, on_epoch: OnEpoch | None) -> None:
     """Set the function to call after every epoch in the options of a training."""
     if on_epoch is not None:
-        options.on_epoch = reporting(abi.TowerEpochFn, TowerEpoch, on_epoch, "on_epoch")
+        options.run.on_epoch = reporting(abi.TowerEpochFn, TowerEpoch, on_epoch, "on_epoch")
 
 
 def train(

@@ -31,11 +31,10 @@ train() {
 
 works train --epochs 4 -o m.safetensors --valid valid.tsv --json
 is_json out
-for key in model n_requests n_valid n_items n_user_words n_item_words n_epochs best_epoch loss valid_loss valid_gauc \
-    requests_per_s epochs; do
+for key in model n_pairs n_valid n_epochs best_epoch loss valid_loss valid_quality examples_per_s epochs; do
     matches "\"$key\":" out
 done
-matches '"n_requests":700,"n_valid":100,"n_items":40,' out
+matches '"n_pairs":700,"n_valid":100,' out
 [ "$(grep -c '^thresher: epoch [1-4]: loss .* GAUC .* requests/s' err)" -eq 4 ] || die "epochs are not told"
 [ "$(grep -o '"epoch":[1-4],' out | wc -l)" -eq 4 ] || die "not the figures of each epoch"
 [ ! -e m.safetensors.checkpoint ] || die "a training that ended left a checkpoint"
@@ -202,9 +201,6 @@ fi
 works "$THRESHER" tower train --help
 matches '^       thresher tower train --kind dual REQUESTS --items FILE -o MODEL \[options\]$' out
 matches '^Options with --kind dual:$' out
-! grep -q -- '^ *--model ' out || die "help shows the older name of --kind"
-# shellcheck disable=SC2086 # words
-works "$THRESHER" tower train train.tsv --model ${small#--kind } -o older.safetensors --epochs 1 -q
 fails 2 '--items FILE is missing' "$THRESHER" tower train train.tsv --kind dual -o new.safetensors
 fails 2 '--items is for --kind dual' "$THRESHER" tower train train.tsv --items items.tsv -o new.safetensors
 fails 2 '--query-bits is for --kind rbe and cdssm' train -o new.safetensors --query-bits 2

@@ -27,11 +27,11 @@ train() {
 
 works train --epochs 3 -o m.safetensors --json
 is_json out
-for key in model n_pairs n_valid n_refused n_grams n_epochs best_epoch loss valid_loss valid_quality examples_per_s device epochs; do
+for key in model n_pairs n_valid n_refused n_epochs best_epoch loss valid_loss valid_quality examples_per_s device epochs; do
     matches "\"$key\":" out
 done
 matches '"n_epochs":3,' out
-[ "$(grep -c '^thresher: epoch [123]: loss .* AUC .* examples/s' err)" -eq 3 ] || die "epochs are not told"
+[ "$(grep -c '^thresher: epoch [123]: loss .* AUC .* pairs/s' err)" -eq 3 ] || die "epochs are not told"
 [ "$(grep -o '"epoch":[123],"seconds":[^,]*,"examples_per_s":[^,]*,"loss":[^,]*,"valid_loss":[^,]*,"valid_quality":[^,]*}' out |
     wc -l)" -eq 3 ] || die "not the figures of each epoch"
 [ ! -e m.safetensors.checkpoint ] || die "a training that ended left a checkpoint"

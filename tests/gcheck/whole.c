@@ -143,17 +143,17 @@ static void train_all(job *j, bool timed) {
     static const char *const models[] = {OF_CPU, OF_GPU}, *const names[] = {"cpu", "gpu"};
     thr_dual_train_options options;
     dual_small(&options);
-    options.n_epochs = 2;
-    options.batch = j->n.n_requests >= 2000 ? 512 : options.batch;
+    options.run.n_epochs = 2;
+    options.run.batch = j->n.n_requests >= 2000 ? 512 : options.run.batch;
     options.config.n_embedding = j->n.n_embedding;
     options.config.n_hidden = j->n.n_hidden;
     options.config.n_dims = j->n.n_dims;
     dual_write_items(ITEMS);
     dual_write_requests(REQUESTS, 1, j->n.n_requests);
     for (int i = 0; i < 2; i++) {
-        const thr_dual_report report = dual_train(j->contexts[i], REQUESTS, ITEMS, models[i], &options);
+        const thr_tower_report report = dual_train(j->contexts[i], REQUESTS, ITEMS, models[i], &options);
         if (timed)
-            gcheck_figure(j->g, report.requests_per_second, "dual.%s_per_s", names[i]);
+            gcheck_figure(j->g, report.examples_per_second, "dual.%s_per_s", names[i]);
     }
     count(j, tower_same_files(OF_CPU, OF_GPU), "a model of ads");
     for (int i = 0; i < 2; i++)

@@ -211,7 +211,7 @@ static int write_models(void **state) {
     dual_write_items(NAME("items.tsv"));
     dual_write_requests(NAME("requests.tsv"), 0, DUAL_REQUESTS);
     dual_small(&options);
-    options.n_epochs = 1;
+    options.run.n_epochs = 1;
     (void)dual_train(context, NAME("requests.tsv"), NAME("items.tsv"), NAME("dual.safetensors"), &options);
     model *words = model_dictionary();
     model_write(context, words, NAME("words.safetensors"), (size_t)-1);

@@ -12,7 +12,7 @@ static const char requests[] = NAME("requests.tsv"), items[] = NAME("items.tsv")
 
 static void small(thr_dual_train_options *options) {
     dual_small(options);
-    options->n_epochs = 2;
+    options->run.n_epochs = 2;
     (void)unlink(other);
     (void)unlink(checkpoint);
 }
@@ -27,14 +27,14 @@ TEST(a_model_is_the_cpus) {
         options.config.n_products = i == 2 ? 0 : options.config.n_products;
         options.config.hits = i != 4;
         options.config.n_hidden = i == 5 ? 70 : options.config.n_hidden;
-        const thr_dual_report right = dual_train(*state, requests, items, model, &options);
+        const thr_tower_report right = dual_train(*state, requests, items, model, &options);
         thr_context *context = tower_context(i % 3 == 0 ? "auto" : "cuda", NULL);
         const uint64_t before = emulator.launches();
-        const thr_dual_report got = dual_train(context, requests, items, other, &options);
+        const thr_tower_report got = dual_train(context, requests, items, other, &options);
         assert_true(emulator.launches() > before);
         assert_true(strncmp(thr_context_device(context), "cuda:0", 6) == 0);
         assert_case(tower_same_files(model, other), "options %u: another model", i);
-        assert_true(got.valid_loss == right.valid_loss && got.valid_gauc == right.valid_gauc);
+        assert_true(got.valid_loss == right.valid_loss && got.valid_quality == right.valid_quality);
         assert_case(fabs(got.loss - right.loss) <= 1e-12 * right.loss, "loss %.17g, not %.17g", got.loss, right.loss);
         tower_end(context);
     }
@@ -52,7 +52,7 @@ TEST(a_training_goes_on_where_it_was_stopped_on_either) {
         assert_error(thr_dual_train(context, requests, items, other, &options, NULL, &error), THR_ECANCELED, &error,
                      "a checkpoint was written");
         tower_end(context);
-        options.resume = true;
+        options.run.resume = true;
         context = tower_context(devices[i][1], NULL);
         (void)dual_train(context, requests, items, other, &options);
         assert_case(tower_same_files(model, other), "stopped on %s: another model", devices[i][0]);

@@ -4,6 +4,7 @@
 #include "dual_tower_support.h"
 
 #include "dual_tower/trainer.h"
+#include "training/train.h"
 
 static const char items_path[] = NAME("items.tsv"), requests_path[] = NAME("requests.tsv"),
                   model_path[] = NAME("model");
@@ -16,6 +17,14 @@ typedef struct naive {
     double *tables[THR_N_SIDES], *dense, *hits;
 } naive;
 
+static thr_dual_trainer *start(thr_context *context, const thr_dual_train_options *options) {
+    const thr_training_files files = {model_path, {requests_path, items_path}};
+    const thr_dual_task task = {options, requests_path, items_path};
+    thr_trainer *trainer = NULL;
+    expect_ok(thr_training_begin(context, &thr_dual_trainer_kind, &files, &options->run, &task, &trainer, &err));
+    return (thr_dual_trainer *)trainer;
+}
+
 static double *widen(const float *values, size_t n) {
     double *wide = test_new(n + 1, sizeof *wide);
     for (size_t i = 0; i < n; i++)
@@ -24,7 +33,7 @@ static double *widen(const float *values, size_t n) {
 }
 
 static const double *tensor_of(const naive *m, thr_side side, thr_dual_tensor tensor) {
-    return m->dense + (m->t->model.tensors[side][tensor] - m->t->dense.values);
+    return m->dense + (m->t->model.tensors[side][tensor] - m->t->base.dense.values);
 }
 
 /* dual_tower/model.h's equations, word by word. */
@@ -158,7 +167,7 @@ static float *table_gradient(const thr_dual_trainer *t, thr_side side) {
     const thr_dual_bags *bags = &t->scores.batch.examples[side];
     const size_t n = t->model.config.n_embedding, n_fields = thr_dual_n_fields(&t->model.words[side]);
     const size_t first = side == THR_SIDE_QUERY ? 0 : t->scores.batch.n * thr_dual_n_inputs(&t->model, THR_SIDE_QUERY);
-    float *gradient = test_new(t->tables[side].n, sizeof *gradient);
+    float *gradient = test_new(t->base.tables[side].n, sizeof *gradient);
     for (size_t bag = 0; bag < bags->n * n_fields; bag++)
         for (size_t e = bags->offsets[bag]; e < bags->offsets[bag + 1]; e++)
             for (size_t c = 0; c < n; c++)
@@ -168,7 +177,7 @@ static float *table_gradient(const thr_dual_trainer *t, thr_side side) {
 
 static float *hits_gradient(const thr_dual_trainer *t) {
     const thr_dual_batch *batch = &t->scores.batch;
-    float *gradient = test_new(t->hits.n, sizeof *gradient);
+    float *gradient = test_new(t->base.hits.n, sizeof *gradient);
     for (size_t h = 0; h < batch->history_offsets[batch->n]; h++) {
         const thr_dual_history *word = &batch->history[h];
         gradient[thr_dual_n_words(&t->model.words[THR_SIDE_QUERY]) + word->field] += t->scores.d_history[h];
@@ -179,32 +188,32 @@ static float *hits_gradient(const thr_dual_trainer *t) {
 }
 
 static void check_model(thr_context *context, const thr_dual_train_options *options, uint64_t *rng) {
-    thr_dual_trainer *t = test_new(1, sizeof *t);
+    thr_dual_trainer *t = start(context, options);
     double loss = 0;
-    expect_ok(thr_dual_trainer_start(context, requests_path, items_path, model_path, options, t, &err));
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++)
-        for (size_t i = 0; i < t->tables[side].n; i++)
-            t->tables[side].values[i] *= 10; /* so that tanh bends */
-    for (size_t i = 0; i < t->hits.n; i++)
-        t->hits.values[i] = 0.3f * test_normal(rng);
-    const uint32_t *numbers = t->split.train + thr_rng_below(rng, t->split.n_train - BATCH);
+        for (size_t i = 0; i < t->base.tables[side].n; i++)
+            t->base.tables[side].values[i] *= 10; /* so that tanh bends */
+    for (size_t i = 0; i < t->base.hits.n; i++)
+        t->base.hits.values[i] = 0.3f * test_normal(rng);
+    const uint32_t *numbers = t->base.split.train + thr_rng_below(rng, t->base.split.n_train - BATCH);
     expect_ok(thr_dual_gradient(t, numbers, BATCH, &loss, &err));
-    naive m = {t,
-               {widen(t->tables[0].values, t->tables[0].n), widen(t->tables[1].values, t->tables[1].n)},
-               widen(t->dense.values, t->dense.n),
-               widen(t->hits.values, t->hits.n)};
+    naive m = {
+        t,
+        {widen(t->base.tables[0].values, t->base.tables[0].n), widen(t->base.tables[1].values, t->base.tables[1].n)},
+        widen(t->base.dense.values, t->base.dense.n),
+        widen(t->base.hits.values, t->base.hits.n)};
     assert_true(thr_dual_n_inputs(&t->model, THR_SIDE_QUERY) <= MOST_INPUTS);
     check_scores(&m, numbers, loss);
-    check_gradient(&m, numbers, m.dense, t->dense.gradients, t->dense.n, "dense weight", rng);
+    check_gradient(&m, numbers, m.dense, t->base.dense.gradients, t->base.dense.n, "dense weight", rng);
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++) {
         float *gradient = table_gradient(t, side);
-        check_gradient(&m, numbers, m.tables[side], gradient, t->tables[side].n, "embedding", rng);
+        check_gradient(&m, numbers, m.tables[side], gradient, t->base.tables[side].n, "embedding", rng);
     }
     if (options->config.hits) {
         float *gradient = hits_gradient(t);
-        check_gradient(&m, numbers, m.hits, gradient, t->hits.n, "hit", rng);
+        check_gradient(&m, numbers, m.hits, gradient, t->base.hits.n, "hit", rng);
     }
-    thr_dual_trainer_free(t);
+    thr_training_end(&t->base);
 }
 
 TEST(scores_and_gradients_are_the_naive_models) {
@@ -229,17 +238,15 @@ TEST(words_that_a_batch_lacks_stay) {
     dual_write_items(items_path);
     dual_write_requests(requests_path, 0, DUAL_REQUESTS);
     for (int optimiser = THR_DUAL_ADAM; optimiser <= THR_DUAL_FTRL; optimiser++) {
-        thr_dual_trainer *t = test_new(1, sizeof *t);
         options.optimiser = (thr_dual_optimiser)optimiser;
         options.l1 = optimiser == THR_DUAL_FTRL ? 1e-3f : 0;
-        expect_ok(thr_dual_trainer_start(*state, requests_path, items_path, model_path, &options, t, &err));
-        double *before = widen(t->tables[THR_SIDE_ITEM].values, t->tables[THR_SIDE_ITEM].n);
-        options.batch = 20;
-        expect_ok(thr_training_device_step(&t->device, t->split.train, &loss, &err));
+        thr_dual_trainer *t = start(*state, &options);
+        double *before = widen(t->base.tables[THR_SIDE_ITEM].values, t->base.tables[THR_SIDE_ITEM].n);
+        expect_ok(thr_training_step(&t->base, t->base.split.train, &loss, &err));
         float *gradient = table_gradient(t, THR_SIDE_ITEM);
         size_t n_moved = 0;
-        for (size_t i = 0; i < t->tables[THR_SIDE_ITEM].n; i++) {
-            const double moved = (double)t->tables[THR_SIDE_ITEM].values[i] - before[i];
+        for (size_t i = 0; i < t->base.tables[THR_SIDE_ITEM].n; i++) {
+            const double moved = (double)t->base.tables[THR_SIDE_ITEM].values[i] - before[i];
             if (gradient[i] == 0)
                 assert_true(fabs(moved) <= 1e-7); /* FTRL computes a weight anew from its state */
             else if (fabsf(gradient[i]) > 1e-5f)
@@ -248,42 +255,34 @@ TEST(words_that_a_batch_lacks_stay) {
             n_moved += moved != 0;
         }
         assert_true(n_moved > 20);
-        thr_dual_trainer_free(t);
+        thr_training_end(&t->base);
     }
 }
 
-/* Two steps of Adam as Kingma and Ba print them, with the options' parameters; more do not fit a float's precision. */
-TEST(dense_layers_take_the_given_adam) {
-    static const float parameters[][3] = {{0.9f, 0.999f, 1e-8f}, {0.5f, 0.999f, 1e-8f}, {0.9f, 0.5f, 1e-2f}, {0, 0, 1}};
+/* Two steps of Adam as Kingma and Ba print them; more do not fit a float's precision. */
+TEST(dense_layers_take_adam) {
+    static const double b1 = 0.9, b2 = 0.999, epsilon = 1e-8;
     thr_dual_train_options options;
     double loss = 0;
     dual_write_items(items_path);
     dual_write_requests(requests_path, 0, DUAL_REQUESTS);
-    for (size_t kind = 0; kind < COUNT_OF(parameters); kind++) {
-        thr_dual_trainer *t = test_new(1, sizeof *t);
-        dual_small(&options);
-        options.adam_beta1 = parameters[kind][0];
-        options.adam_beta2 = parameters[kind][1];
-        options.adam_epsilon = parameters[kind][2];
-        const double b1 = (double)options.adam_beta1, b2 = (double)options.adam_beta2;
-        expect_ok(thr_dual_trainer_start(*state, requests_path, items_path, model_path, &options, t, &err));
-        double *w = widen(t->dense.values, t->dense.n), *m = test_new(t->dense.n, sizeof *m);
-        double *v = test_new(t->dense.n, sizeof *v),
-               all = (double)(t->split.n_train / options.batch * options.n_epochs);
-        for (int step = 1; step <= 2; step++) {
-            const double rate = (double)options.rate * (1 - (step - 1) / all);
-            expect_ok(thr_training_device_step(&t->device, t->split.train, &loss, &err));
-            for (size_t i = 0; i < t->dense.n; i++) {
-                const double g = (double)t->dense.gradients[i];
-                m[i] = b1 * m[i] + (1 - b1) * g;
-                v[i] = b2 * v[i] + (1 - b2) * g * g;
-                w[i] -= rate * (m[i] / (1 - pow(b1, step))) /
-                        (sqrt(v[i] / (1 - pow(b2, step))) + (double)options.adam_epsilon);
-                assert_case(fabs((double)t->dense.values[i] - w[i]) <= 1e-5 * (fabs(w[i]) + rate),
-                            "parameters %zu, step %d, weight %zu: %.9g, not %.9g", kind, step, i,
-                            (double)t->dense.values[i], w[i]);
-            }
+    dual_small(&options);
+    thr_dual_trainer *t = start(*state, &options);
+    const thr_weights *dense = &t->base.dense;
+    double *w = widen(dense->values, dense->n), *m = test_new(dense->n, sizeof *m);
+    double *v = test_new(dense->n, sizeof *v),
+           all = (double)(t->base.split.n_train / options.run.batch * options.run.n_epochs);
+    for (int step = 1; step <= 2; step++) {
+        const double rate = (double)options.run.rate * (1 - (step - 1) / all);
+        expect_ok(thr_training_step(&t->base, t->base.split.train, &loss, &err));
+        for (size_t i = 0; i < dense->n; i++) {
+            const double g = (double)dense->gradients[i];
+            m[i] = b1 * m[i] + (1 - b1) * g;
+            v[i] = b2 * v[i] + (1 - b2) * g * g;
+            w[i] -= rate * (m[i] / (1 - pow(b1, step))) / (sqrt(v[i] / (1 - pow(b2, step))) + epsilon);
+            assert_case(fabs((double)dense->values[i] - w[i]) <= 1e-5 * (fabs(w[i]) + rate),
+                        "step %d, weight %zu: %.9g, not %.9g", step, i, (double)dense->values[i], w[i]);
         }
-        thr_dual_trainer_free(t);
     }
+    thr_training_end(&t->base);
 }

@@ -45,17 +45,17 @@ static inline void dual_small(thr_dual_train_options *options) {
     options->config.n_hidden = 9;
     options->config.n_dims = 7;
     options->config.n_products = 3;
-    options->valid_share = 0.2f;
-    options->n_epochs = 3;
-    options->patience = 0;
-    options->batch = 20;
+    options->run.valid_share = 0.2f;
+    options->run.n_epochs = 3;
+    options->run.patience = 0;
+    options->run.batch = 20;
     options->optimiser = THR_DUAL_ADAM;
-    options->rate = options->embedding_rate = 0.01f;
+    options->run.rate = options->embedding_rate = 0.01f;
 }
 
-static inline thr_dual_report dual_train(thr_context *context, const char *requests, const char *items,
-                                         const char *path, const thr_dual_train_options *options) {
-    thr_dual_report report;
+static inline thr_tower_report dual_train(thr_context *context, const char *requests, const char *items,
+                                          const char *path, const thr_dual_train_options *options) {
+    thr_tower_report report;
     expect_ok(thr_dual_train(context, requests, items, path, options, &report, &err));
     assert_int_equal(access(path, F_OK), 0);
     return report;

@@ -12,7 +12,7 @@ static const char items[] = NAME("items.tsv"), requests[] = NAME("requests.tsv")
                   damaged[] = NAME("damaged");
 
 /* A model with all tensors, of words that are in 5 requests at least. */
-static thr_dual_report make_model(thr_context *context, bool ipnn, bool hits) {
+static thr_tower_report make_model(thr_context *context, bool ipnn, bool hits) {
     thr_dual_train_options options;
     dual_small(&options);
     options.config.n_products = ipnn ? 3 : 0;
@@ -215,7 +215,7 @@ TEST(quality_is_that_of_the_metrics) {
     judged j;
     thr_tensors *tensors = NULL;
     double gauc = 0, recall = 0, by_value = 0;
-    const thr_dual_report report = make_model(*state, true, true);
+    const thr_tower_report report = make_model(*state, true, true);
     dual_write_requests(requests, 400, 200);
     thr_dual *dual = dual_open(*state, model);
     expect_ok(thr_dual_eval(dual, requests, items, &quality, &err));
@@ -225,7 +225,7 @@ TEST(quality_is_that_of_the_metrics) {
     expect_ok(thr_top_recall(&ranked, 5, &recall, &by_value, &err));
     assert_true(quality.gauc == gauc && quality.recall_5 == recall && quality.value_recall_5 == by_value);
     assert_true(quality.n_requests == 200 && quality.n_ads == 200 * DUAL_ADS && quality.recall_10 == 1);
-    assert_true(quality.gauc > 0.6 && report.valid_gauc > 0.6);
+    assert_true(quality.gauc > 0.6 && report.valid_quality > 0.6);
     test_write_text(requests, "u\tad1\n");
     expect_error(thr_dual_eval(dual, requests, items, &quality, &err), THR_EINVAL, "none of 1 requests");
     thr_dual_free(dual);
@@ -260,7 +260,7 @@ TEST(a_newer_version_is_refused_as_that) {
         at++;
     bytes[at + sizeof key - 1] = '2';
     test_write_file(damaged, bytes, size);
-    expect_error(thr_dual_open(*state, damaged, &dual, &err), THR_EVERSION, "version 2, this build reads up to 1");
+    expect_error(thr_dual_open(*state, damaged, &dual, &err), THR_EVERSION, "version 2, this build reads version 1");
 }
 
 /* Of every bit that is flipped, and wherever the file is cut: refused, unless a blank of the header became another. */

@@ -374,8 +374,8 @@ static const char PAIRS[] = NAME("pairs.tsv"), RESUMED[] = NAME("resumed");
 static void small_training(thr_tower_train_options *options) {
     tower_small(options);
     options->config.max_grams = 40;
-    options->n_epochs = 2;
-    options->batch = 40;
+    options->run.n_epochs = 2;
+    options->run.batch = 40;
 }
 
 /* A training that was stopped in its second epoch. */
@@ -405,7 +405,7 @@ static void check_checkpoint(thr_context *context, const char *path, const char 
     counts of_model = {0, 0};
     (void)path;
     small_training(&training);
-    training.resume = true;
+    training.run.resume = true;
     if (thr_tower_train(context, PAIRS, RESUMED, &training, NULL, &error) != THR_OK)
         return;
     n->opened++;
@@ -419,7 +419,7 @@ static const char REQUESTS[] = NAME("requests.tsv"), ADS[] = NAME("ads.tsv");
 static void make_dual(thr_context *context, const char *path) {
     thr_dual_train_options options;
     dual_small(&options);
-    options.n_epochs = 1;
+    options.run.n_epochs = 1;
     dual_write_items(ADS);
     dual_write_requests(REQUESTS, 0, DUAL_REQUESTS);
     (void)dual_train(context, REQUESTS, ADS, path, &options);

@@ -18,8 +18,8 @@ static void make_model(thr_context *context, uint32_t item_bits) {
     thr_tower_train_options_init_vectors(&options, true);
     options.config.n_dims = CODE_DIMS;
     options.config.item_bits = item_bits;
-    options.n_epochs = 2;
-    options.batch = 100;
+    options.run.n_epochs = 2;
+    options.run.batch = 100;
     expect_ok(thr_reader_from_matrix(context, &view, &reader, &err));
     expect_ok(thr_tower_train_vectors(context, NULL, reader, MODEL, &options, NULL, &err));
     thr_reader_free(reader);

@@ -53,10 +53,10 @@ static inline void make_model(thr_context *context, const char *path, uint32_t q
     options.config.query_bits = query_bits;
     options.config.item_bits = item_bits;
     options.config.max_grams = 300;
-    options.batch = 32;
+    options.run.batch = 32;
     options.n_negatives = 4;
-    options.n_epochs = 1;
-    options.seed = seed;
+    options.run.n_epochs = 1;
+    options.run.seed = seed;
     expect_ok(thr_tower_train(context, pairs, path, &options, NULL, &error));
     (void)unlink(pairs);
 }

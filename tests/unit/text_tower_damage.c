@@ -15,7 +15,7 @@ static char *make_small(thr_context *context, size_t *size) {
     options.config.query_bits = 2;
     options.config.item_bits = 1;
     options.config.max_grams = 5;
-    options.n_epochs = 1;
+    options.run.n_epochs = 1;
     tower_write_pairs(NAME("pairs.tsv"), 0, TOWER_PAIRS);
     (void)tower_train(context, NAME("pairs.tsv"), model, &options);
     return tower_read(model, size);
@@ -178,7 +178,7 @@ TEST(flags_are_written_as_0_or_1) {
     size_t size = 0;
     tower_small(&options);
     options.config.shared_words = true;
-    options.n_epochs = 1;
+    options.run.n_epochs = 1;
     (void)tower_train(*state, NAME("pairs.tsv"), model, &options);
     char *bytes = tower_read(model, &size);
     expect_ok(read_bytes(*state, bytes, size, &config, &fingerprint, &err));

@@ -12,8 +12,8 @@ static const char pairs[] = NAME("pairs.tsv"), model[] = NAME("model"), other[] 
 
 static void small(thr_tower_train_options *options) {
     tower_small(options);
-    options->n_epochs = 3;
-    options->batch = 30;
+    options->run.n_epochs = 3;
+    options->run.batch = 30;
     (void)unlink(other);
     (void)unlink(checkpoint);
 }
@@ -53,7 +53,7 @@ TEST(a_training_ends_about_where_the_cpus_does) {
     small(&options);
     options.config.n_dims = options.config.n_pooled = 24;
     options.config.max_grams = 500;
-    options.n_epochs = 8;
+    options.run.n_epochs = 8;
     options.float_share = 0.5f;
     wanted = tower_train(*state, pairs, model, &options);
     for (size_t i = 0; i < COUNT_OF(devices); i++) {
@@ -83,7 +83,7 @@ static void train_with_stop(const thr_tower_train_options *given, unsigned stop_
     assert_error(thr_tower_train(context, pairs, other, &options, NULL, &error), THR_ECANCELED, &error,
                  "a checkpoint was written");
     tower_end(context);
-    options.resume = true;
+    options.run.resume = true;
     context = tower_context(then, NULL);
     (void)tower_train(context, pairs, other, &options);
     assert_int_equal(strncmp(thr_context_device(context), then, 3), 0);
@@ -118,7 +118,7 @@ TEST(a_checkpoint_may_be_resumed_on_the_other_kind) {
 TEST(auto_takes_gpus_for_trainings_that_are_worth_it) {
     thr_tower_train_options options;
     small(&options);
-    options.n_epochs = 1;
+    options.run.n_epochs = 1;
     (void)tower_train(*state, pairs, model, &options);
     thr_context *context = tower_context("auto", NULL);
     context->gpus->wake_up = 0.5;
@@ -138,11 +138,11 @@ TEST(auto_falls_back_before_the_first_step_and_reports_why) {
     thr_tower_train_options options;
     char said[256];
     small(&options);
-    options.n_epochs = 1;
+    options.run.n_epochs = 1;
     (void)tower_train(*state, pairs, model, &options);
     for (size_t i = 0; i < COUNT_OF(failures); i++) {
         small(&options);
-        options.n_epochs = 1;
+        options.run.n_epochs = 1;
         emulator.let_fail(failures[i]);
         const thr_status status = train("auto", &options, said);
         assert_case(status == THR_OK, "%s: %s", failures[i], error.text);
@@ -165,8 +165,8 @@ TEST(a_gpu_that_fails_later_ends_a_training_which_can_be_resumed) {
         small(&options);
         emulator.let_fail(failure);
         assert_error(train(devices[i], &options, said), THR_EDEVICE, &error, "cuda:0");
-        options.resume = access(checkpoint, F_OK) == 0;
-        assert_true(options.resume); /* of the epoch before */
+        options.run.resume = access(checkpoint, F_OK) == 0;
+        assert_true(options.run.resume); /* of the epoch before */
         assert_ok(train(devices[i], &options, said), &error);
         assert_true(tower_same_files(model, other));
     }
@@ -179,7 +179,7 @@ TEST(every_allocation_of_the_device_may_fail) {
     unsigned n = 1;
     for (; status != THR_OK; n++) {
         small(&options);
-        options.n_epochs = 1;
+        options.run.n_epochs = 1;
         (void)snprintf(failure, sizeof failure, "alloc %u", n);
         emulator.let_fail(failure);
         status = train("cuda", &options, said);
@@ -193,7 +193,7 @@ TEST(every_allocation_of_the_device_may_fail) {
 static thr_status do_train(void *arg, thr_error *problem) {
     thr_tower_train_options options;
     small(&options);
-    options.n_epochs = 1;
+    options.run.n_epochs = 1;
     return thr_tower_train(arg, pairs, other, &options, NULL, problem);
 }
 
@@ -229,7 +229,7 @@ TEST(numbers_that_run_away_end_a_training_and_name_the_step) {
         small(&options);
         options.config.query_bits = bits[i][0];
         options.config.item_bits = bits[i][1];
-        options.rate = 3e38f;
+        options.run.rate = 3e38f;
         assert_error(train(i == 0 ? "auto" : "cuda", &options, said), THR_ERANGE, &error, "at step ");
         assert_true(access(other, F_OK) != 0);
     }

@@ -12,13 +12,14 @@
 
 #include "emulator.h"
 #include "text_tower/trainer.h"
+#include "training/train.h"
 
 static const double LOSSES = 1e-5, GRADIENTS = 1e-5;
 /* Gradients of less than this share of their array's largest may be rounding; where they are more, how far weights may
  * be from the CPU's, as a share of the rate. */
 static const double SURE = 1e-2, WEIGHTS = 1e-4;
 
-static const char pairs[] = NAME("pairs.tsv"), model[] = NAME("model");
+static const char pairs[] = NAME("pairs.tsv"), *const models[] = {NAME("one"), NAME("two")};
 static test_emulator emulator;
 
 typedef struct kind {
@@ -42,7 +43,8 @@ static const kind kinds[] = {
     {"words without trigrams", 2, 1, THR_ESTIMATOR_VARIANT, false, false, false, 0, 1},
 };
 
-static void start(thr_context *context, const kind *k, thr_text_trainer *trainer) {
+/* Two trainings write two models. */
+static thr_text_trainer *start(thr_context *context, const kind *k, int number) {
     thr_tower_train_options options;
     tower_small(&options);
     options.config.n_dims = 16;
@@ -55,17 +57,19 @@ static void start(thr_context *context, const kind *k, thr_text_trainer *trainer
     options.config.plain_weights = k->plain_weights;
     options.estimator = k->estimator;
     options.float_share = k->floats;
-    options.batch = 16;
-    *trainer = (thr_text_trainer){0};
-    expect_ok(
-        thr_text_trainer_start(context, &(thr_trainer_source){.pairs_path = pairs}, model, &options, trainer, &err));
-    expect_ok(thr_text_trainer_choose_device(trainer, &err));
+    options.run.batch = 16;
+    const thr_training_files files = {models[number], {pairs}};
+    const thr_text_task task = {.options = &options, .pairs_path = pairs};
+    thr_trainer *trainer = NULL;
+    expect_ok(thr_training_begin(context, &thr_texts_trainer.base, &files, &options.run, &task, &trainer, &err));
+    expect_ok(thr_training_choose_device(trainer, &err));
+    return (thr_text_trainer *)trainer;
 }
 
-static double step(thr_text_trainer *trainer) {
+static double step(thr_trainer *trainer) {
     double loss = 0;
-    expect_ok(thr_training_device_step(
-        &trainer->device, trainer->split.train + trainer->state.step * trainer->options.batch, &loss, &err));
+    expect_ok(
+        thr_training_step(trainer, trainer->split.train + trainer->state.step * trainer->options->batch, &loss, &err));
     return loss;
 }
 
@@ -98,22 +102,22 @@ static void compare(const kind *k, const char *what, const learned *l, double ra
 
 static void compare_all(const kind *k, const thr_text_trainer *cpu, const thr_text_trainer *gpu) {
     const thr_tower_config *config = &cpu->model.config;
-    const double rate = (double)cpu->options.rate;
+    const double rate = (double)cpu->options.run.rate;
     for (size_t t = 0; t < thr_model_n_tables(config); t++) {
-        const learned words = {.weights = {cpu->tables[t].values, gpu->tables[t].values},
-                               .m = {cpu->tables[t].slots[0], gpu->tables[t].slots[0]},
-                               .v = {cpu->tables[t].slots[1], gpu->tables[t].slots[1]},
-                               .n = cpu->tables[0].n};
+        const learned words = {.weights = {cpu->base.tables[t].values, gpu->base.tables[t].values},
+                               .m = {cpu->base.tables[t].slots[0], gpu->base.tables[t].slots[0]},
+                               .v = {cpu->base.tables[t].slots[1], gpu->base.tables[t].slots[1]},
+                               .n = cpu->base.tables[0].n};
         compare(k, t == 0 ? "words" : "words of items", &words, rate);
     }
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++)
-        for (size_t p = 0; p < thr_text_model_n_tensors(config, side); p++) {
-            const thr_tensor_shape shape = thr_text_model_tensor_shape(config, p);
-            const size_t at = (size_t)(cpu->model.tensors[side][p] - cpu->dense.values);
-            const learned part = {.weights = {cpu->dense.values + at, gpu->dense.values + at},
-                                  .m = {cpu->dense.slots[0] + at, gpu->dense.slots[0] + at},
-                                  .v = {cpu->dense.slots[1] + at, gpu->dense.slots[1] + at},
-                                  .n = (size_t)shape.n_rows * shape.n_columns};
+        for (size_t p = 0; p < thr_text_model_tensors(config, side).n; p++) {
+            const thr_tensor_shape shape = thr_text_model_tensors(config, side).shapes[p];
+            const size_t at = (size_t)(cpu->model.tensors[side][p] - cpu->base.dense.values);
+            const learned part = {.weights = {cpu->base.dense.values + at, gpu->base.dense.values + at},
+                                  .m = {cpu->base.dense.slots[0] + at, gpu->base.dense.slots[0] + at},
+                                  .v = {cpu->base.dense.slots[1] + at, gpu->base.dense.slots[1] + at},
+                                  .n = thr_tensor_size(&shape)};
             compare(k, shape.name, &part, rate);
         }
 }
@@ -122,23 +126,21 @@ TEST(steps_have_the_losses_and_gradients_of_the_cpu) {
     thr_context *const *contexts = *state;
     enum { STEPS = 4 };
     for (size_t i = 0; i < COUNT_OF(kinds); i++) {
-        thr_text_trainer cpu, gpu;
-        start(contexts[0], &kinds[i], &cpu);
-        start(contexts[1], &kinds[i], &gpu);
-        assert_true(cpu.device.learner == NULL && gpu.device.learner != NULL);
+        thr_text_trainer *cpu = start(contexts[0], &kinds[i], 0), *gpu = start(contexts[1], &kinds[i], 1);
+        assert_true(cpu->base.learner == NULL && gpu->base.learner != NULL);
         for (int s = 0; s < STEPS; s++) {
             const uint64_t before = emulator.launches();
-            const double wanted = step(&cpu), got = step(&gpu);
-            assert_true(emulator.launches() > before && gpu.device.is_ahead);
+            const double wanted = step(&cpu->base), got = step(&gpu->base);
+            assert_true(emulator.launches() > before && gpu->base.is_ahead);
             assert_case(fabs(got - wanted) <= LOSSES * wanted, "%s, step %d: loss %.9g, not %.9g", kinds[i].name, s,
                         got, wanted);
             if (s == 0) {
-                expect_ok(thr_training_device_fetch(&gpu.device, &err));
-                compare_all(&kinds[i], &cpu, &gpu);
+                expect_ok(thr_training_fetch(&gpu->base, &err));
+                compare_all(&kinds[i], cpu, gpu);
             }
         }
-        thr_text_trainer_free(&cpu);
-        thr_text_trainer_free(&gpu);
+        thr_training_end(&cpu->base);
+        thr_training_end(&gpu->base);
         assert_true(emulator.allocated() == 0 && emulator.pinned() == 0);
     }
 }
@@ -146,22 +148,20 @@ TEST(steps_have_the_losses_and_gradients_of_the_cpu) {
 /* Fetched weights and state are complete: another learner continues with the same bits. */
 TEST(a_learner_can_take_anothers_place) {
     thr_context *const *contexts = *state;
-    thr_text_trainer one, two;
-    start(contexts[1], &kinds[1], &one);
-    start(contexts[1], &kinds[1], &two);
+    thr_trainer *one = &start(contexts[1], &kinds[1], 0)->base, *two = &start(contexts[1], &kinds[1], 1)->base;
     for (int s = 0; s < 3; s++) {
-        assert_true(step(&one) == step(&two));
-        expect_ok(thr_training_device_fetch(&two.device, &err));
-        thr_training_device_end(&two.device);
-        thr_training_device_start(&two.device, contexts[1], &thr_text_steps, &two, &two.state);
-        expect_ok(thr_text_trainer_choose_device(&two, &err));
+        assert_true(step(one) == step(two));
+        expect_ok(thr_training_fetch(two, &err));
+        thr_device_policy_end(&two->policy);
+        thr_device_policy_start(&two->policy, contexts[1]);
+        expect_ok(thr_training_choose_device(two, &err));
     }
-    expect_ok(thr_training_device_fetch(&one.device, &err));
-    assert_memory_equal(one.dense.values, two.dense.values, one.dense.n * sizeof *one.dense.values);
-    assert_memory_equal(one.tables[1].values, two.tables[1].values, one.tables[0].n * sizeof(float));
-    assert_memory_equal(one.tables[0].slots[1], two.tables[0].slots[1], one.tables[0].n * sizeof(float));
-    thr_text_trainer_free(&one);
-    thr_text_trainer_free(&two);
+    expect_ok(thr_training_fetch(one, &err));
+    assert_memory_equal(one->dense.values, two->dense.values, one->dense.n * sizeof *one->dense.values);
+    assert_memory_equal(one->tables[1].values, two->tables[1].values, one->tables[0].n * sizeof(float));
+    assert_memory_equal(one->tables[0].slots[1], two->tables[0].slots[1], one->tables[0].n * sizeof(float));
+    thr_training_end(one);
+    thr_training_end(two);
 }
 
 static int setup(void **state) {

@@ -103,7 +103,7 @@ TEST(of_a_text_the_first_words_are_read) {
     char *text = test_new(LONG + 1, 1);
     tower_small(&options);
     options.config.max_words = 3;
-    options.n_epochs = 1;
+    options.run.n_epochs = 1;
     tower_write_pairs(NAME("pairs.tsv"), 0, TOWER_PAIRS);
     (void)tower_train(*state, NAME("pairs.tsv"), model, &options);
     thr_tower *tower = tower_open(*state, model);
@@ -129,7 +129,7 @@ TEST(long_texts_are_no_different_from_short_ones) {
     thr_tower_train_options options;
     tower_small(&options);
     options.config.max_words = 1000;
-    options.n_epochs = 1;
+    options.run.n_epochs = 1;
     tower_write_pairs(NAME("pairs.tsv"), 0, TOWER_PAIRS);
     (void)tower_train(*state, NAME("pairs.tsv"), model, &options);
     for (size_t i = 0; i < N; i++) {

@@ -114,9 +114,9 @@ TEST(validation_is_an_evaluation) {
     thr_tower_quality quality;
     tower_small(&options);
     options.n_negatives = 10;
-    options.batch = 1024; /* one block for the loss, as in an evaluation */
+    options.run.batch = 1024; /* one block for the loss, as in an evaluation */
     options.config.n_dims = DIMS;
-    options.valid_path = pairs;
+    options.run.valid_path = pairs;
     tower_write_pairs(NAME("pairs.tsv"), 0, 2100);
     tower_write_pairs(pairs, 5000, 90);
     const thr_tower_report report = tower_train(*state, NAME("pairs.tsv"), model, &options);

@@ -64,9 +64,9 @@ TEST(every_allocation_may_fail) {
     tower_write_pairs(pairs, 0, TOWER_PAIRS);
     tower_write_pairs(valid, 500, 30);
     tower_small(&j.options);
-    j.options.n_epochs = 2;
+    j.options.run.n_epochs = 2;
     tower_fail_allocations(&memory, do_train, &j);
-    j.options.valid_path = valid;
+    j.options.run.valid_path = valid;
     j.options.config.shared_words = true;
     j.options.config.item_bits = THR_FLOAT_BITS;
     tower_fail_allocations(&memory, do_train, &j);
@@ -90,7 +90,7 @@ static bool stop_at_fourth(void *user, const char *what, uint64_t done, uint64_t
 
 static thr_status do_resume(void *arg, thr_error *error) {
     job *j = arg;
-    j->options.resume = access(NAME("model.checkpoint"), F_OK) == 0; /* the end of one removes it */
+    j->options.run.resume = access(NAME("model.checkpoint"), F_OK) == 0; /* the end of one removes it */
     return thr_tower_train(j->context, pairs, model, &j->options, NULL, error);
 }
 

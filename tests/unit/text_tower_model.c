@@ -29,7 +29,6 @@ typedef struct side_shape {
 static void make_sample(sample *s, const side_shape *of, uint64_t *rng) {
     thr_tower_config *config = &s->model.config;
     memset(s, 0, sizeof *s);
-    thr_tower_config_init(config);
     config->n_dims = DIMS;
     config->n_pooled = POOLED;
     config->query_bits = config->item_bits = of->bits;
@@ -37,16 +36,14 @@ static void make_sample(sample *s, const side_shape *of, uint64_t *rng) {
     config->plain_weights = of->plain_weights;
     config->n_inputs = of->reads_vectors ? POOLED : 0;
     size_t at = 0;
-    for (size_t p = 0; p < thr_text_model_n_tensors(config, THR_SIDE_QUERY); p++) {
-        const thr_tensor_shape shape = thr_text_model_tensor_shape(config, p);
-        s->n_dense += (size_t)shape.n_rows * shape.n_columns;
-    }
+    const thr_tensor_list list = thr_text_model_tensors(config, THR_SIDE_QUERY);
+    for (size_t p = 0; p < list.n; p++)
+        s->n_dense += thr_tensor_size(&list.shapes[p]);
     s->dense = test_new(s->n_dense, sizeof(float));
     test_gaussian(rng, s->dense, s->n_dense);
-    for (size_t p = 0; p < thr_text_model_n_tensors(config, THR_SIDE_QUERY); p++) {
-        const thr_tensor_shape shape = thr_text_model_tensor_shape(config, p);
+    for (size_t p = 0; p < list.n; p++) {
         s->model.tensors[THR_SIDE_QUERY][p] = s->dense + at;
-        at += (size_t)shape.n_rows * shape.n_columns;
+        at += thr_tensor_size(&list.shapes[p]);
     }
     s->vectors = test_new((size_t)N_WORDS * 3 * POOLED, sizeof(float));
     test_gaussian(rng, s->vectors, (size_t)N_WORDS * 3 * POOLED);
@@ -202,7 +199,7 @@ TEST(gradients_are_those_of_differences) {
         memcpy(d_embedding, goal, sizeof goal);
         float *d_dense = test_new(s.n_dense, sizeof(float));
         float *d_vectors = test_new((size_t)N_WORDS * 3 * POOLED, sizeof(float));
-        for (size_t p = 0; p < thr_text_model_n_tensors(&s.model.config, THR_SIDE_QUERY); p++)
+        for (size_t p = 0; p < thr_text_model_tensors(&s.model.config, THR_SIDE_QUERY).n; p++)
             d_tensors[p] = d_dense + (s.model.tensors[0][p] - s.dense);
         for (size_t text = 0; text < N_TEXTS; text++) {
             double e[DIMS] = {0};
@@ -223,8 +220,9 @@ TEST(gradients_are_those_of_differences) {
 }
 
 TEST(numbers_out_of_range_are_named) {
-    thr_tower_config config;
-    thr_tower_config_init(&config);
+    thr_tower_train_options options;
+    thr_tower_train_options_init(&options);
+    thr_tower_config config = options.config;
     expect_ok(thr_text_model_check(&config, &err));
     config.query_bits = 9;
     expect_error(thr_text_model_check(&config, &err), THR_EINVAL, "9 query bits");

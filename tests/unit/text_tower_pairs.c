@@ -27,7 +27,7 @@ static void write_with(const char *path, const row *rows, size_t n) {
 
 static void small(thr_tower_train_options *options) {
     tower_small(options);
-    options->n_epochs = 1;
+    options->run.n_epochs = 1;
 }
 
 TEST(rows_without_words_are_counted_and_left_out) {
@@ -175,8 +175,8 @@ TEST(a_csv_file_and_a_header_are_no_different) {
 TEST(fewer_pairs_than_two_batches_are_too_few) {
     thr_tower_train_options options;
     small(&options);
-    options.valid_path = NAME("valid.tsv");
-    tower_write_pairs(options.valid_path, 500, 5);
+    options.run.valid_path = NAME("valid.tsv");
+    tower_write_pairs(options.run.valid_path, 500, 5);
     tower_write_pairs(pairs, 0, 39);
     (void)unlink(model);
     expect_error(thr_tower_train(*state, pairs, model, &options, NULL, &err), THR_EFORMAT, "39 pairs");

@@ -27,23 +27,23 @@ TEST(options_out_of_range_are_named) {
     REFUSED(options.config.item_bits = 0, "0 item bits");
     REFUSED(options.config.max_grams = 0, "0 letter trigrams");
     REFUSED(options.config.max_words = 65536, "65536 words");
-    REFUSED(options.batch = 1, "batches of 1");
-    REFUSED(options.batch = 65537, "batches of 65537");
+    REFUSED(options.run.batch = 1, "batches of 1");
+    REFUSED(options.run.batch = 65537, "batches of 65537");
     REFUSED(options.n_negatives = 20, "20 negatives");
-    REFUSED(options.n_epochs = 0, "no epochs");
-    REFUSED(options.gamma = 0, "gamma 0");
-    REFUSED(options.gamma = NAN, "gamma nan");
-    REFUSED(options.rate = -1, "rate -1");
-    REFUSED(options.rate = INFINITY, "rate inf");
+    REFUSED(options.run.n_epochs = 0, "no epochs");
+    REFUSED(options.gamma = 0, "gamma of 0");
+    REFUSED(options.gamma = NAN, "gamma of nan");
+    REFUSED(options.run.rate = -1, "rate of -1");
+    REFUSED(options.run.rate = INFINITY, "rate of inf");
     REFUSED(options.word_dropout = 1, "share of 1 ");
     REFUSED(options.word_dropout = NAN, "share of nan");
     REFUSED(options.word_dropout = -0.1f, "share of -0.1");
     REFUSED(options.float_share = 1, "share of 1 ");
     REFUSED(options.float_share = NAN, "share of nan");
     REFUSED(options.float_share = -1, "share of -1");
-    REFUSED(options.valid_share = 0, "share of 0 ");
-    REFUSED(options.valid_share = 0.51f, "share of 0.51");
-    REFUSED(options.valid_share = NAN, "share of nan");
+    REFUSED(options.run.valid_share = 0, "share of 0 ");
+    REFUSED(options.run.valid_share = 0.51f, "share of 0.51");
+    REFUSED(options.run.valid_share = NAN, "share of nan");
     REFUSED(options.estimator = (thr_estimator)3, "no thr_estimator");
     REFUSED(options.estimator = (thr_estimator)-1, "no thr_estimator");
     assert_int_not_equal(access(model, F_OK), 0);
@@ -65,8 +65,8 @@ TEST(numbers_that_run_away_end_a_training_and_keep_the_best_model) {
         tower_small(&options);
         options.config.query_bits = bits[i / 2][0];
         options.config.item_bits = bits[i / 2][1];
-        options.rate = rates[i % 2];
-        options.n_epochs = 20;
+        options.run.rate = rates[i % 2];
+        options.run.n_epochs = 20;
         (void)unlink(model);
         assert_int_equal(link(other, model), 0); /* the file that was there */
         thr_tower_report report;
@@ -98,11 +98,11 @@ TEST(inputs_and_files_of_another_kind_are_not_replaced) {
     size_t size = 0;
     tower_small(&options);
     tower_write_pairs(pairs, 0, TOWER_PAIRS);
-    options.valid_path = other;
+    options.run.valid_path = other;
     expect_error(thr_tower_train(*state, pairs, pairs, &options, NULL, &err), THR_EINVAL, "is also the input");
     tower_write_pairs(other, 0, TOWER_PAIRS);
     expect_error(thr_tower_train(*state, pairs, other, &options, NULL, &err), THR_EINVAL, "is also the input");
-    options.valid_path = NULL;
+    options.run.valid_path = NULL;
     expect_error(thr_tower_train(*state, pairs, other, &options, NULL, &err), THR_EEXIST, "is not a model of");
     (void)unlink(model);
     test_write_text(checkpoint, text);
@@ -144,7 +144,7 @@ TEST(a_full_disk_is_enospace_and_the_old_model_stays) {
         print_message("a small disk cannot be mounted (%s): left out\n", strerror(errno));
         skip();
     }
-    options.n_epochs = 1; /* without a checkpoint */
+    options.run.n_epochs = 1; /* without a checkpoint */
     const thr_status small = thr_tower_train(*state, pairs, on_disk, &options, NULL, NULL);
     size_t size = 0;
     char *before = tower_read(on_disk, &size);
@@ -155,7 +155,7 @@ TEST(a_full_disk_is_enospace_and_the_old_model_stays) {
     const bool same = before != NULL && after != NULL && size == after_size && memcmp(before, after, size) == 0;
     const bool clean = test_leftovers(NAME("disk"), "") == 0;
     options.config.n_pooled = 11;
-    options.n_epochs = 2;
+    options.run.n_epochs = 2;
     const thr_status checkpoint = thr_tower_train(*state, pairs, on_disk, &options, NULL, &checkpoint_err);
     (void)unlink(on_disk);
     (void)unlink(NAME("disk") "/model.checkpoint");

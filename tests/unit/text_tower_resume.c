@@ -21,8 +21,8 @@ static thr_context *stoppable(tower_stopper *s, uint32_t n_threads) {
 
 static void small(thr_tower_train_options *options) {
     tower_small(options);
-    options->n_epochs = 3;
-    options->batch = 30;
+    options->run.n_epochs = 3;
+    options->run.batch = 30;
 }
 
 /* Calls of a training that is not slowed down: pairs read; of each epoch its first step and its end. */
@@ -42,7 +42,7 @@ static void train_with_stops(const thr_tower_train_options *given, unsigned stop
     for (bool first = true; status == THR_ECANCELED; first = false) {
         tower_stopper s = {.stop_at = first || again ? stop_at : 0, .slow = slow && first};
         thr_context *context = stoppable(&s, 1 + attempts % 3);
-        options.resume = !first && access(checkpoint, F_OK) == 0;
+        options.run.resume = !first && access(checkpoint, F_OK) == 0;
         status = thr_tower_train(context, pairs, stopped, &options, NULL, &err);
         thr_context_free(context);
         assert_true(++attempts < 100);
@@ -87,7 +87,7 @@ TEST(stopped_while_reading_nothing_is_left) {
     remove_files();
     expect_error(thr_tower_train(context, pairs, stopped, &options, NULL, &err), THR_ECANCELED, "reading pairs");
     assert_true(access(checkpoint, F_OK) != 0 && access(stopped, F_OK) != 0 && test_leftovers(".", stopped) == 0);
-    options.resume = true;
+    options.run.resume = true;
     expect_error(thr_tower_train(context, pairs, stopped, &options, NULL, &err), THR_ENOTFOUND,
                  "no checkpoint to resume from");
     thr_context_free(context);
@@ -105,7 +105,7 @@ static void make_checkpoint(const thr_tower_train_options *options) {
 /* Resumes with these options: refused, with these words. */
 static void refused(thr_context *context, const thr_tower_train_options *given, thr_status status, const char *words) {
     thr_tower_train_options options = *given;
-    options.resume = true;
+    options.run.resume = true;
     expect_error(thr_tower_train(context, pairs, stopped, &options, NULL, &err), status, words);
 }
 
@@ -129,17 +129,17 @@ TEST(a_checkpoint_of_another_training_is_refused) {
     REFUSED(changed.config.shared_words = true, "other dimensions, bits or switches");
     REFUSED(changed.config.shared_steps = true, "other dimensions, bits or switches");
     REFUSED(changed.config.plain_weights = true, "other dimensions, bits or switches");
-    REFUSED(changed.batch++, "other pairs or options");
+    REFUSED(changed.run.batch++, "other pairs or options");
     REFUSED(changed.n_negatives--, "other pairs or options");
     REFUSED(changed.gamma *= 2, "other pairs or options");
-    REFUSED(changed.rate *= 2, "other pairs or options");
+    REFUSED(changed.run.rate *= 2, "other pairs or options");
     REFUSED(changed.word_dropout = 0, "other pairs or options");
     REFUSED(changed.float_share = 0, "other pairs or options");
     REFUSED(changed.estimator = THR_ESTIMATOR_TANH, "other pairs or options");
-    REFUSED(changed.seed++, "other pairs or options");
-    REFUSED(changed.n_epochs++, "other pairs or options"); /* the rate falls over all of them */
-    REFUSED(changed.valid_share = 0.3f, "other pairs or options");
-    REFUSED(changed.valid_path = pairs, "other pairs or options");
+    REFUSED(changed.run.seed++, "other pairs or options");
+    REFUSED(changed.run.n_epochs++, "other pairs or options"); /* the rate falls over all of them */
+    REFUSED(changed.run.valid_share = 0.3f, "other pairs or options");
+    REFUSED(changed.run.valid_path = pairs, "other pairs or options");
     /* the same trigrams, as often, in other words */
     tower_write_pairs(pairs, 1, TOWER_PAIRS);
     REFUSED((void)0, "other pairs");
@@ -151,8 +151,8 @@ TEST(another_patience_is_no_other_training) {
     tower_write_pairs(pairs, 0, TOWER_PAIRS);
     make_checkpoint(&options);
     changed = options;
-    changed.patience = 7;
-    changed.resume = true;
+    changed.run.patience = 7;
+    changed.run.resume = true;
     assert_int_equal(tower_train(*state, pairs, stopped, &changed).n_epochs, 3);
     (void)tower_train(*state, pairs, model, &options);
     assert_true(tower_same_files(model, stopped));
@@ -179,14 +179,14 @@ TEST(other_words_of_the_same_trigrams_are_other_pairs) {
 TEST(other_pairs_to_validate_with_are_refused) {
     thr_tower_train_options options;
     small(&options);
-    options.valid_path = NAME("valid.tsv");
+    options.run.valid_path = NAME("valid.tsv");
     tower_write_pairs(pairs, 0, TOWER_PAIRS);
-    tower_write_pairs(options.valid_path, 500, 30);
+    tower_write_pairs(options.run.valid_path, 500, 30);
     make_checkpoint(&options);
-    tower_write_pairs(options.valid_path, 501, 30);
+    tower_write_pairs(options.run.valid_path, 501, 30);
     refused(*state, &options, THR_EMISMATCH, "other pairs or options");
-    tower_write_pairs(options.valid_path, 500, 30);
-    options.resume = true;
+    tower_write_pairs(options.run.valid_path, 500, 30);
+    options.run.resume = true;
     (void)tower_train(*state, pairs, stopped, &options);
 }
 
@@ -209,7 +209,7 @@ TEST(a_damaged_checkpoint_is_refused) {
     make_checkpoint(&options);
     char *bytes = tower_read(checkpoint, &size);
     assert_true(bytes != NULL && size > 1000);
-    options.resume = true;
+    options.run.resume = true;
     uint64_t rng = test_seed();
     for (unsigned i = 0; i < 300; i++) {
         const bool cut = i % 8 == 0;

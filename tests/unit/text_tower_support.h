@@ -51,12 +51,12 @@ static inline void tower_small(thr_tower_train_options *options) {
     options->config.n_dims = 9;
     options->config.n_pooled = 7;
     options->config.max_grams = 90;
-    options->valid_share = 0.15f;
-    options->n_epochs = 3;
-    options->patience = 0;
-    options->batch = 20;
+    options->run.valid_share = 0.15f;
+    options->run.n_epochs = 3;
+    options->run.patience = 0;
+    options->run.batch = 20;
     options->n_negatives = 4;
-    options->rate = 0.02f;
+    options->run.rate = 0.02f;
 }
 
 /* The bytes of a file, followed by a NUL; NULL when there is none. The caller frees them. */
@@ -103,7 +103,7 @@ static inline void tower_make(const char *path, uint32_t query_bits, uint32_t it
     tower_small(&options);
     options.config.query_bits = query_bits;
     options.config.item_bits = item_bits;
-    options.n_epochs = 1;
+    options.run.n_epochs = 1;
     tower_write_pairs(NAME("pairs.tsv"), 0, TOWER_PAIRS);
     (void)tower_train(context, NAME("pairs.tsv"), path, &options);
     thr_context_free(context);

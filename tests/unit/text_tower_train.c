@@ -50,9 +50,9 @@ TEST(a_larger_model_is_the_same_too) {
     options.config.n_dims = 40; /* more than a vector, and no multiple of one */
     options.config.n_pooled = 75;
     options.config.max_grams = 1000;
-    options.batch = 150;
+    options.run.batch = 150;
     options.n_negatives = 30;
-    options.n_epochs = 2;
+    options.run.n_epochs = 2;
     tower_write_pairs(pairs, 0, 500);
     thr_context *context = test_context(1, THR_ISA_SCALAR, NULL);
     (void)tower_train(context, pairs, model, &options);
@@ -67,7 +67,7 @@ TEST(a_seed_gives_a_model_and_another_seed_another) {
     (void)tower_train(*state, pairs, model, &options);
     (void)tower_train(*state, pairs, other, &options);
     assert_true(tower_same_files(model, other));
-    options.seed = 2;
+    options.run.seed = 2;
     (void)tower_train(*state, pairs, other, &options);
     assert_false(tower_same_files(model, other));
 }
@@ -94,11 +94,11 @@ TEST(the_best_epoch_is_kept_and_patience_ends_a_training) {
     thr_tower_train_options options;
     epochs seen = {0};
     tower_small(&options);
-    options.on_epoch = note_epoch;
-    options.on_epoch_user = &seen;
-    options.n_epochs = 16;
-    options.patience = 2;
-    options.rate = 0.5f; /* so that it gets worse soon */
+    options.run.on_epoch = note_epoch;
+    options.run.on_epoch_user = &seen;
+    options.run.n_epochs = 16;
+    options.run.patience = 2;
+    options.run.rate = 0.5f; /* so that it gets worse soon */
     options.float_share = 0;
     tower_write_pairs(pairs, 0, TOWER_PAIRS);
     const thr_tower_report report = tower_train(*state, pairs, model, &options);
@@ -112,15 +112,15 @@ TEST(the_best_epoch_is_kept_and_patience_ends_a_training) {
     assert_int_equal(access(NAME("model.checkpoint"), F_OK), -1);
 
     /* what came after the best epoch was not kept: more patience gives the same model as long as nothing is better */
-    options.patience = 3;
+    options.run.patience = 3;
     memset(&seen, 0, sizeof seen);
     if (tower_train(*state, pairs, other, &options).best_epoch == report.best_epoch)
         assert_true(tower_same_files(model, other));
 
     memset(&seen, 0, sizeof seen);
-    options.on_epoch = note_epoch;
-    options.n_epochs = 8;
-    options.patience = 0;
+    options.run.on_epoch = note_epoch;
+    options.run.n_epochs = 8;
+    options.run.patience = 0;
     assert_int_equal(tower_train(*state, pairs, other, &options).n_epochs, 8);
     assert_int_equal(seen.n, 8);
 }
@@ -131,31 +131,31 @@ TEST(learning_makes_validation_better) {
     tower_small(&options);
     options.config.n_dims = options.config.n_pooled = 24;
     options.config.max_grams = 500;
-    options.n_epochs = 12;
-    options.on_epoch = note_epoch;
-    options.on_epoch_user = &seen;
+    options.run.n_epochs = 12;
+    options.run.on_epoch = note_epoch;
+    options.run.on_epoch_user = &seen;
     tower_write_pairs(pairs, 0, 600);
     const thr_tower_report report = tower_train(*state, pairs, model, &options);
     assert_case(report.valid_quality > 0.85, "AUC %g", report.valid_quality);
     assert_case(report.valid_loss < seen.losses[0] && report.valid_loss < log(5), "loss %g", report.valid_loss);
     assert_true(report.n_pairs + report.n_valid == 600 && report.n_valid > 30 && report.n_refused == 0);
-    assert_true(seen.n_pairs == 12 * (report.n_pairs / options.batch) * options.batch);
+    assert_true(seen.n_pairs == 12 * (report.n_pairs / options.run.batch) * options.run.batch);
 }
 
 TEST(pairs_to_validate_with_may_have_a_file_of_their_own) {
     thr_tower_train_options options;
     tower_small(&options);
-    options.valid_path = NAME("valid.tsv");
-    options.valid_share = 0; /* not looked at */
+    options.run.valid_path = NAME("valid.tsv");
+    options.run.valid_share = 0; /* not looked at */
     tower_write_pairs(pairs, 0, TOWER_PAIRS);
     tower_write_pairs(NAME("valid.tsv"), 1000, 33);
     const thr_tower_report report = tower_train(*state, pairs, model, &options);
     assert_int_equal(report.n_pairs, TOWER_PAIRS);
     assert_int_equal(report.n_valid, 33);
-    options.valid_path = NAME("none.tsv");
+    options.run.valid_path = NAME("none.tsv");
     expect_error(thr_tower_train(*state, pairs, other, &options, NULL, &err), THR_ENOTFOUND, "none.tsv");
     test_write_text(NAME("valid.tsv"), "edit\tedit\n");
-    options.valid_path = NAME("valid.tsv");
+    options.run.valid_path = NAME("valid.tsv");
     expect_error(thr_tower_train(*state, pairs, other, &options, NULL, &err), THR_EFORMAT, "two pairs");
 }
 
@@ -167,8 +167,8 @@ TEST(queries_are_on_one_side_of_the_split) {
         (void)fprintf(file, "query%u\titem %u\n", i % 10, i);
     assert_int_equal(fclose(file), 0);
     tower_small(&options);
-    options.valid_share = 0.3f;
-    options.n_epochs = 1;
+    options.run.valid_share = 0.3f;
+    options.run.n_epochs = 1;
     const thr_tower_report report = tower_train(*state, pairs, model, &options);
     assert_true(report.n_valid % 40 == 0 && report.n_valid != 0 && report.n_pairs + report.n_valid == 400);
 }
@@ -199,7 +199,7 @@ TEST(the_smallest_numbers_train_a_model_that_opens) {
     thr_tower_train_options options;
     tower_small(&options);
     options.config.n_dims = options.config.n_pooled = options.config.max_grams = options.config.max_words = 1;
-    options.batch = 2;
+    options.run.batch = 2;
     options.n_negatives = 1;
     tower_write_pairs(pairs, 0, TOWER_PAIRS);
     (void)tower_train(*state, pairs, model, &options);

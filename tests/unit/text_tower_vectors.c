@@ -16,9 +16,9 @@ static void small(thr_tower_train_options *options, bool items_alone) {
     options->config.n_dims = 16;
     options->config.item_bits = 2;
     options->config.query_bits = 3;
-    options->valid_share = 0.15f;
-    options->n_epochs = 3;
-    options->batch = 20;
+    options->run.valid_share = 0.15f;
+    options->run.n_epochs = 3;
+    options->run.batch = 20;
 }
 
 /* queries NULL: items alone. */
@@ -80,7 +80,7 @@ TEST(a_stopped_training_resumes_to_the_same_model) {
     for (unsigned stop = 3; stop < 40; stop++) {
         tower_stopper stopper = {.stop_at = stop};
         thr_context *context = stopping_context(&stopper);
-        options.resume = false;
+        options.run.resume = false;
         const thr_status status = train_rows(context, NULL, items, NAME("b"), &options, &err);
         thr_context_free(context);
         if (status == THR_OK)
@@ -89,7 +89,7 @@ TEST(a_stopped_training_resumes_to_the_same_model) {
         if (!test_exists(NAME("b.checkpoint")))
             continue;
         n_stops++;
-        options.resume = true;
+        options.run.resume = true;
         float kept = items[3];
         items[3] += 1;
         expect_error(train_rows(*state, NULL, items, NAME("b"), &options, &err), THR_EMISMATCH, "pairs");
@@ -107,7 +107,7 @@ TEST(codes_find_the_vector_they_were_made_of) {
     thr_tower_train_options options;
     small(&options, true);
     options.config.query_bits = THR_FLOAT_BITS;
-    options.n_epochs = 20;
+    options.run.n_epochs = 20;
     expect_ok(train_rows(*state, NULL, items, NAME("a"), &options, &err));
     thr_tower *tower = tower_open(*state, NAME("a"));
     const thr_tower_info info = thr_tower_get_info(tower);
@@ -202,11 +202,11 @@ TEST(recall_is_that_of_a_naive_search_of_the_validation_file) {
     last_epoch last = {.recall = -1};
     small(&options, true);
     options.config.query_bits = THR_FLOAT_BITS;
-    options.n_epochs = 1;
-    options.valid_path = NAME("valid.fvecs");
-    options.on_epoch = keep_recall;
-    options.on_epoch_user = &last;
-    FILE *file = fopen(options.valid_path, "wb");
+    options.run.n_epochs = 1;
+    options.run.valid_path = NAME("valid.fvecs");
+    options.run.on_epoch = keep_recall;
+    options.run.on_epoch_user = &last;
+    FILE *file = fopen(options.run.valid_path, "wb");
     assert_non_null(file);
     for (size_t i = 0; i < N; i++) {
         const uint32_t n_dims = DIMS;
@@ -239,7 +239,7 @@ TEST(bad_vectors_are_named) {
     memset(items + 4 * DIMS, 0, DIMS * sizeof *items);
     expect_error(train_rows(context, queries, items, NAME("c"), &options, &err), THR_ERANGE, "row 4 is a zero vector");
     items[4 * DIMS] = 1;
-    options.batch = 100;
+    options.run.batch = 100;
     expect_error(train_rows(context, NULL, items, NAME("c"), &options, &err), THR_EFORMAT, "two batches of 100");
     small(&options, true);
     options.config.n_dims = 8 * DIMS + 1;
@@ -249,7 +249,7 @@ TEST(bad_vectors_are_named) {
     options.teacher_share = 2;
     expect_error(train_rows(context, NULL, items, NAME("c"), &options, &err), THR_EINVAL, "a share of 2");
     small(&options, true);
-    options.valid_path = "pairs.tsv";
+    options.run.valid_path = "pairs.tsv";
     expect_error(train_rows(context, NULL, items, NAME("c"), &options, &err), THR_ENOTFOUND, "pairs.tsv");
     assert_false(test_exists(NAME("c")));
 }
@@ -343,7 +343,7 @@ static thr_status train_and_encode(void *arg, thr_error *error) {
     const thr_matrix rows = thr_matrix_f32(j->items, N, DIMS);
     thr_tower *tower = NULL;
     small(&options, true);
-    options.n_epochs = 1;
+    options.run.n_epochs = 1;
     options.pairs_path = NAME("ids.tsv");
     options.item_ids_path = NAME("ids.txt");
     thr_status status = train_rows(j->context, j->items, j->items, NAME("m"), &options, error);

@@ -47,17 +47,17 @@ static double train(tower_bench *b, const char *pairs) {
     double rate = 0;
     thr_tower_report report;
     BENCH_OPTIONS(thr_tower_train, options);
-    options.n_negatives = options.batch - 1;
+    options.n_negatives = options.run.batch - 1;
     options.config.query_bits = RBE_QUERY_BITS;
     options.config.item_bits = RBE_ITEM_BITS;
-    options.seed = bench.program->globals.seed;
-    options.n_epochs = EPOCHS;
-    options.patience = 0;
+    options.run.seed = bench.program->globals.seed;
+    options.run.n_epochs = EPOCHS;
+    options.run.patience = 0;
     options.float_share = 0; /* only steps with signs are timed */
     options.format = (thr_pairs_format){.query_column = 1, .item_column = 2, .label_column = 3, .least_label = 2};
-    options.on_epoch = keep_best;
-    options.on_epoch_user = &rate;
-    b->batch = options.batch;
+    options.run.on_epoch = keep_best;
+    options.run.on_epoch_user = &rate;
+    b->batch = options.run.batch;
     bench_check(thr_tower_train(bench.context, pairs, b->model, &options, &report, &bench.err));
     return rate;
 }

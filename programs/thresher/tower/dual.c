@@ -5,9 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "tower/epochs.h"
 #include "cli/json.h"
-#include "info/gpus.h"
 #include "output/plain.h"
 #include "cli/messages.h"
 
@@ -15,56 +13,6 @@ int prog_probe_dual(program *run, const char *path, bool *is_dual) {
     thr_error err = {.status = THR_OK};
 
     return thr_dual_probe(run->context, path, is_dual, &err) == THR_OK ? PROG_DONE : prog_failed(&err);
-}
-
-/* ------------------------------------------------------------------------------------------------ train */
-
-static void print_json(const prog_dual_files *files, const thr_dual_report *report, const prog_epochs *epochs,
-                       const char *device) {
-    prog_json json = prog_json_object();
-
-    prog_json_key_text(&json, "model", files->output);
-    PROG_JSON_COUNTS(&json, {"n_requests", report->n_requests}, {"n_valid", report->n_valid},
-                     {"n_items", report->n_items}, {"n_user_words", report->n_user_words},
-                     {"n_item_words", report->n_item_words}, {"n_epochs", report->n_epochs},
-                     {"best_epoch", report->best_epoch});
-    PROG_JSON_REALS(&json, {"loss", report->loss}, {"valid_loss", report->valid_loss},
-                    {"valid_gauc", report->valid_gauc}, {"requests_per_s", report->requests_per_second});
-    prog_json_key_text(&json, "device", device);
-    prog_epochs_json(epochs, &json);
-    prog_json_end_object(&json);
-}
-
-static void print_report(program *run, const prog_dual_files *files, const thr_dual_report *report,
-                         const prog_epochs *epochs) {
-    const prog_device device = prog_first_device(run);
-
-    prog_progress_end();
-    prog_note("%s: trained on %s, best of %s: %" PRIu32 ", validation loss %.4f, GAUC %.4f; %s requests/s",
-              files->output, prog_counted(report->n_requests, "request").text,
-              prog_counted(report->n_epochs, "epoch").text, report->best_epoch, report->valid_loss, report->valid_gauc,
-              prog_short(report->requests_per_second).text);
-    prog_print_device("steps were made", device.text);
-    if (run->globals.json)
-        print_json(files, report, epochs, device.text);
-}
-
-int prog_train_dual(program *run, const prog_dual_files *files, thr_dual_train_options *train) {
-    prog_epochs epochs = {.quality = "GAUC", .examples = "requests"};
-    thr_dual_report report;
-    thr_error err = {.status = THR_OK};
-    int rc = prog_epochs_begin(&epochs, run, train->n_epochs);
-
-    train->on_epoch = prog_epochs_add;
-    train->on_epoch_user = &epochs;
-    if (rc == PROG_DONE) {
-        if (thr_dual_train(run->context, files->requests, files->items, files->output, train, &report, &err) == THR_OK)
-            print_report(run, files, &report, &epochs);
-        else
-            rc = prog_epochs_failed(&err);
-    }
-    prog_epochs_free(&epochs);
-    return rc;
 }
 
 /* ------------------------------------------------------------------------------------------------ eval */

@@ -5,13 +5,7 @@
 #include "cli/json.h"
 #include "cli/program.h"
 
-/* Files of a training. */
-typedef struct prog_dual_files {
-    const char *requests, *items, *output;
-} prog_dual_files;
-
 /* All return PROG_DONE, or an exit code after printing an error. */
-int prog_train_dual(program *run, const prog_dual_files *files, thr_dual_train_options *train);
 int prog_eval_dual(program *run, const char *model, const char *requests, const char *items);
 
 /* Encode the users or items of a file to output; hits (may be NULL): a file for the users' hits. */

@@ -21,9 +21,9 @@ void prog_epochs_free(prog_epochs *epochs) {
 void prog_epochs_add(void *user, const thr_tower_epoch *epoch) {
     prog_epochs *epochs = user;
 
-    prog_note("epoch %" PRIu32 ": loss %.4f, validation %.4f, %s %.4f, %s %s/s%s", epoch->epoch, epoch->loss,
+    prog_note("epoch %" PRIu32 ": loss %.4f, validation %.4f, %s %.4f, %s %ss/s%s", epoch->epoch, epoch->loss,
               epoch->valid_loss, epochs->quality, epoch->valid_quality, prog_short(epoch->examples_per_second).text,
-              epochs->examples,
+              epochs->example,
               epoch->as_floats ? " (as floats)"
               : epoch->best    ? ""
                                : " (not better)");

@@ -11,7 +11,7 @@
 
 typedef struct prog_epochs {
     const char *quality;  /* what epoch.valid_quality is: "AUC" */
-    const char *examples; /* what the examples are called: "requests" */
+    const char *example;  /* what an example is called: "request" */
     thr_tower_epoch *all; /* for the JSON; NULL without --json */
     size_t n;
 } prog_epochs;

@@ -18,22 +18,13 @@
 static const float ADAM_RATE = 0.002f; /* default --embedding-rate of adam */
 
 typedef struct train_values {
-    const char *pairs, *second, *items, *output, *valid;
+    const char *pairs, *second, *items, *output;
     prog_pairs_values columns;
-    size_t kind, estimator;
-    uint64_t query_bits, item_bits, dims, pooled, grams, words;
-    uint64_t epochs, patience, batch, negatives;
-    double gamma, rate, word_dropout, float_share, valid_share;
-    bool shared_words, shared_steps, plain_weights, resume;
-    /* Vectors only. */
-    bool vectors;
-    double teacher_share, noise;
-    const char *pairs_by_id, *query_ids, *item_ids;
-    /* Dual towers only. */
-    size_t loss, value, optimiser;
-    uint64_t embedding, hidden, products, min_count;
-    double embedding_rate, hits_rate, l1, l2, adam_beta1, adam_beta2, adam_epsilon;
-    bool no_ipnn, no_hits;
+    size_t kind;
+    bool vectors, no_ipnn, no_hits;
+    thr_training_options run; /* of all kinds */
+    thr_tower_train_options tower;
+    thr_dual_train_options dual;
 } train_values;
 
 static const char *const kinds[] = {"rbe", "cdssm", "dual", NULL};
@@ -57,14 +48,16 @@ static const prog_argument arguments[] = {
 #define COUNT_UNLESS(NAME, FIELD, LEAST, MOST, FALLBACK, SPECIAL, HELP)                                                \
     {                                                                                                                  \
         .name = (NAME), .kind = PROG_COUNT, .value = "N", .least = (LEAST), .most = (MOST), .fallback = (FALLBACK),    \
-        .special = (SPECIAL), .help = (HELP), .offset = offsetof(train_values, FIELD)                                  \
+        .special = (SPECIAL), .help = (HELP), .offset = offsetof(train_values, FIELD),                                 \
+        .size = sizeof(((train_values *)NULL)->FIELD)                                                                  \
     }
 /* Above 0. */
 #define REAL(NAME, FIELD, MOST, FALLBACK, HELP) REAL_UNLESS(NAME, FIELD, MOST, FALLBACK, NULL, HELP)
 #define REAL_UNLESS(NAME, FIELD, MOST, FALLBACK, SPECIAL, HELP)                                                        \
     {                                                                                                                  \
         .name = (NAME), .kind = PROG_REAL, .value = "X", .most_real = (MOST), .fallback = (FALLBACK),                  \
-        .special = (SPECIAL), .help = (HELP), .offset = offsetof(train_values, FIELD)                                  \
+        .special = (SPECIAL), .help = (HELP), .offset = offsetof(train_values, FIELD),                                 \
+        .size = sizeof(((train_values *)NULL)->FIELD)                                                                  \
     }
 #define FLAG(NAME, FIELD, HELP)                                                                                        \
     { .name = (NAME), .kind = PROG_FLAG, .help = (HELP), .offset = offsetof(train_values, FIELD) }
@@ -76,178 +69,142 @@ static const prog_option options[] = {
                         "kind of model: rbe, codes, by default of 3 bits for queries and 2 for items; cdssm, float "
                         "vectors; dual, float vectors of features and hits of histories, trained on requests"),
      .fallback = "rbe"},
-    {PROG_CHOICE_OPTION("model", "rbe|cdssm|dual", kinds, offsetof(train_values, kind), "the older name of --kind"),
-     .fallback = "rbe", .hidden = true},
     FLAG("vectors", vectors, "learn codes of given vectors instead of texts, see above"),
-    COUNT_UNLESS("dims", dims, 1, 1024, "64", "32 with --vectors", "dimensions of the embedding"),
-    {PROG_FILE_OPTION("valid", offsetof(train_values, valid),
+    COUNT_UNLESS("dims", tower.config.n_dims, 1, 1024, "64", "32 with --vectors", "dimensions of the embedding"),
+    {PROG_FILE_OPTION("valid", offsetof(train_values, run.valid_path),
                       "pairs to validate with, in the columns of PAIRS, or vectors of other items (default: a share "
                       "of the queries in PAIRS)")},
-    REAL_UNLESS("valid-share", valid_share, 0.5, "0.02", "0.05 with --kind dual",
+    REAL_UNLESS("valid-share", run.valid_share, 0.5, "0.02", "0.05 with --kind dual",
                 "share of the queries in PAIRS to validate with"),
-    COUNT_UNLESS("epochs", epochs, 1, UINT32_MAX, "40", "20 with --kind dual and with --vectors", "most epochs"),
-    COUNT_UNLESS("patience", patience, 0, UINT32_MAX, "10", "3 with --kind dual",
+    COUNT_UNLESS("epochs", run.n_epochs, 1, UINT32_MAX, "40", "20 with --kind dual and with --vectors", "most epochs"),
+    COUNT_UNLESS("patience", run.patience, 0, UINT32_MAX, "10", "3 with --kind dual",
                  "stop after N epochs without a better validation; 0: never"),
-    COUNT_UNLESS("batch", batch, 2, 65536, "512", "256 with --vectors", "pairs, or requests, per step"),
-    REAL_UNLESS("rate", rate, 1e6, "0.002", "0.03 with --vectors",
+    COUNT_UNLESS("batch", run.batch, 2, 65536, "512", "256 with --vectors", "pairs, or requests, per step"),
+    REAL_UNLESS("rate", run.rate, 1e6, "0.002", "0.03 with --vectors",
                 "learning rate, which decays linearly to 0 over all epochs"),
-    FLAG("resume", resume, "continue from MODEL.checkpoint of a stopped training"),
+    FLAG("resume", run.resume, "continue from MODEL.checkpoint of a stopped training"),
     PROG_PAIRS_OPTIONS(train_values, columns, "Options for texts"),
-    COUNT("pooled", pooled, 1, 4096, "288", "dimensions of the pooled layer"),
-    COUNT("grams", grams, 1, 1 << 24, "49292", "letter trigrams to learn, by frequency"),
-    COUNT("words", words, 1, 65535, "128", "read at most N words of a text"),
-    FLAG("shared-words", shared_words, "one table of letter trigrams for queries and items; better for few pairs"),
-    {PROG_REAL_OPTION("word-dropout", "X", offsetof(train_values, word_dropout),
+    COUNT("pooled", tower.config.n_pooled, 1, 4096, "288", "dimensions of the pooled layer"),
+    COUNT("grams", tower.config.max_grams, 1, 1 << 24, "49292", "letter trigrams to learn, by frequency"),
+    COUNT("words", tower.config.max_words, 1, 65535, "128", "read at most N words of a text"),
+    FLAG("shared-words", tower.config.shared_words,
+         "one table of letter trigrams for queries and items; better for few pairs"),
+    {PROG_REAL_OPTION("word-dropout", "X", offsetof(train_values, tower.word_dropout),
                       "share of words dropped from a text, drawn anew each time; below 1"),
-     .least_real = 0, .fallback = "0.25"},
-    {PROG_COUNT_OPTION("query-bits", "N", offsetof(train_values, query_bits),
+     .size = 4, .least_real = 0, .fallback = "0.25"},
+    {PROG_COUNT_OPTION("query-bits", "N", offsetof(train_values, tower.config.query_bits),
                        "bits per dimension of queries, 1 to 8; 32 for floats (default: 3; 32 with --vectors)"),
-     .least = 1, .most = 32, .heading = "Options for texts and vectors"},
-    COUNT("item-bits", item_bits, 1, 32, NULL,
+     .size = 4, .least = 1, .most = 32, .heading = "Options for texts and vectors"},
+    COUNT("item-bits", tower.config.item_bits, 1, 32, NULL,
           "bits per dimension of items, 1 to 8; 32 for floats (default: 2; 4 with --vectors)"),
-    FLAG("shared-steps", shared_steps, "use the same matrices in every recurrent step"),
-    FLAG("plain-weights", plain_weights, "planes weigh 1 instead of 1, 1/2, 1/4, ...: for comparison only"),
-    {PROG_CHOICE_OPTION("estimator", "variant|straight|tanh", estimators, offsetof(train_values, estimator),
+    FLAG("shared-steps", tower.config.shared_steps, "use the same matrices in every recurrent step"),
+    FLAG("plain-weights", tower.config.plain_weights,
+         "planes weigh 1 instead of 1, 1/2, 1/4, ...: for comparison only"),
+    {PROG_CHOICE_OPTION("estimator", "variant|straight|tanh", estimators, offsetof(train_values, tower.estimator),
                         "gradient of the sign function: variant, straight-through where |x| <= 1; straight, "
                         "straight-through everywhere; tanh, that of a tanh that gets steeper"),
-     .fallback = "variant"},
-    COUNT("negatives", negatives, 0, 65535, "0",
+     .size = 4, .fallback = "variant"},
+    COUNT("negatives", tower.n_negatives, 0, 65535, "0",
           "negatives per pair, items of other pairs of its batch; 0: all of them"),
-    REAL_UNLESS("gamma", gamma, 1e6, "10", "20 with --vectors", "scale of cosines in the softmax"),
-    {PROG_REAL_OPTION("float-share", "X", offsetof(train_values, float_share),
+    REAL_UNLESS("gamma", tower.gamma, 1e6, "10", "20 with --vectors", "scale of cosines in the softmax"),
+    {PROG_REAL_OPTION("float-share", "X", offsetof(train_values, tower.float_share),
                       "share of the epochs that train floats before signs replace them; below 1; 0: none, as "
                       "in the paper"),
-     .least_real = 0, .fallback = "0.5", .special = "0 with --vectors"},
-    {PROG_REAL_OPTION("teacher-share", "X", offsetof(train_values, teacher_share),
+     .size = 4, .least_real = 0, .fallback = "0.5", .special = "0 with --vectors"},
+    {PROG_REAL_OPTION("teacher-share", "X", offsetof(train_values, tower.teacher_share),
                       "weight of the vectors' own cosines as targets, against that of the pairs; 0 to 1 (default: 0 "
                       "with QUERIES, else 1)"),
-     .least_real = 0, .most_real = 1, .heading = "Options with --vectors"},
-    {PROG_REAL_OPTION("noise", "X", offsetof(train_values, noise),
+     .size = 4, .least_real = 0, .most_real = 1, .heading = "Options with --vectors"},
+    {PROG_REAL_OPTION("noise", "X", offsetof(train_values, tower.noise),
                       "length of the random vector added to a query of length 1"),
-     .least_real = 0, .fallback = "0.5"},
+     .size = 4, .least_real = 0, .fallback = "0.5"},
     {PROG_FILE_OPTION(
-        "pairs", offsetof(train_values, pairs_by_id),
+        "pairs", offsetof(train_values, tower.pairs_path),
         "pairs by id, one per row: the id of a query and that of an item: .tsv .csv (default: row i of QUERIES "
         "and row i of ITEMS)")},
     {PROG_FILE_OPTION(
-        "query-ids", offsetof(train_values, query_ids),
+        "query-ids", offsetof(train_values, tower.query_ids_path),
         "with --pairs: one id per line for each vector of QUERIES: .txt, .tsv:COLUMN (default: row numbers "
         "from 0)")},
-    {PROG_FILE_OPTION("item-ids", offsetof(train_values, item_ids), "the same for ITEMS")},
+    {PROG_FILE_OPTION("item-ids", offsetof(train_values, tower.item_ids_path), "the same for ITEMS")},
     {PROG_FILE_OPTION("items", offsetof(train_values, items), "table of items, see above; required"),
      .heading = "Options with --kind dual"},
     FLAG("no-ipnn", no_ipnn, "no products of pairs of fields (IPNN)"),
     FLAG("no-hits", no_hits, "no hits of users' histories (HitMatch)"),
-    {PROG_CHOICE_OPTION("loss", "ndcg|product|sum", losses, offsetof(train_values, loss),
+    {PROG_CHOICE_OPTION("loss", "ndcg|product|sum", losses, offsetof(train_values, dual.loss),
                         "weight of a pair of ads: ndcg, the change of NDCG if they are swapped; product, "
                         "that times the change of value; sum, that plus the change of value"),
-     .fallback = "ndcg"},
-    {PROG_CHOICE_OPTION("value", "difference|swap", differences, offsetof(train_values, value),
+     .size = 4, .fallback = "ndcg"},
+    {PROG_CHOICE_OPTION("value", "difference|swap", differences, offsetof(train_values, dual.value),
                         "how much value a swap changes: difference, the difference of the two values; swap, "
                         "that times the difference of their positions' discounts"),
-     .fallback = "swap"},
-    COUNT("embedding", embedding, 1, 256, "32", "dimensions of a feature's embedding"),
-    COUNT("hidden", hidden, 1, 4096, "128", "units of a tower's first layer"),
-    COUNT("products", products, 1, 1024, "32", "dimensions of the products of fields, in addition to --dims"),
-    COUNT("min-count", min_count, 1, UINT32_MAX, "2", "learn features that occur in at least N requests"),
-    {PROG_CHOICE_OPTION("embedding-optimiser", "adam|ftrl", optimisers, offsetof(train_values, optimiser),
+     .size = 4, .fallback = "swap"},
+    COUNT("embedding", dual.config.n_embedding, 1, 256, "32", "dimensions of a feature's embedding"),
+    COUNT("hidden", dual.config.n_hidden, 1, 4096, "128", "units of a tower's first layer"),
+    COUNT("products", dual.config.n_products, 1, 1024, "32",
+          "dimensions of the products of fields, in addition to --dims"),
+    COUNT("min-count", dual.min_count, 1, UINT32_MAX, "2", "learn features that occur in at least N requests"),
+    {PROG_CHOICE_OPTION("embedding-optimiser", "adam|ftrl", optimisers, offsetof(train_values, dual.optimiser),
                         "optimiser of feature embeddings; hits always use FTRL-Proximal"),
-     .fallback = "ftrl"},
-    REAL("embedding-rate", embedding_rate, 1e6, NULL,
+     .size = 4, .fallback = "ftrl"},
+    REAL("embedding-rate", dual.embedding_rate, 1e6, NULL,
          "learning rate of feature embeddings, decaying as --rate does, or FTRL's alpha "
          "(default: 0.1; 0.002 with adam)"),
-    REAL("hits-rate", hits_rate, 1e6, "0.05", "FTRL's alpha for hits"),
-    {PROG_REAL_OPTION("l1", "X", offsetof(train_values, l1), "FTRL's L1 regularisation"), .least_real = 0,
-     .fallback = "0"},
-    {PROG_REAL_OPTION("l2", "X", offsetof(train_values, l2), "FTRL's L2 regularisation"), .least_real = 0,
-     .fallback = "0"},
-    {PROG_REAL_OPTION("adam-beta1", "X", offsetof(train_values, adam_beta1),
-                      "Adam's decay of the first moment, below 1"),
-     .least_real = 0, .fallback = "0.9"},
-    {PROG_REAL_OPTION("adam-beta2", "X", offsetof(train_values, adam_beta2),
-                      "Adam's decay of the second moment, below 1"),
-     .least_real = 0, .fallback = "0.999"},
-    REAL("adam-epsilon", adam_epsilon, 1, "1e-8", "number that Adam adds to the root of the second moment"),
+    REAL("hits-rate", dual.hits_rate, 1e6, "0.05", "FTRL's alpha for hits"),
+    {PROG_REAL_OPTION("l1", "X", offsetof(train_values, dual.l1), "FTRL's L1 regularisation"), .size = 4,
+     .least_real = 0, .fallback = "0"},
+    {PROG_REAL_OPTION("l2", "X", offsetof(train_values, dual.l2), "FTRL's L2 regularisation"), .size = 4,
+     .least_real = 0, .fallback = "0"},
     PROG_OPTIONS_END,
 };
 
 /* Check options that are valid alone but not together. */
 static int check_words(const program *run, const train_values *values) {
-    const uint64_t bits[] = {values->query_bits, values->item_bits};
+    const uint32_t bits[] = {values->tower.config.query_bits, values->tower.config.item_bits};
 
     for (size_t side = 0; side < 2; side++)
         if (bits[side] > 8 && bits[side] != THR_FLOAT_BITS) {
-            prog_error("--%s-bits %" PRIu64 ": 1 to 8, or %d for floats; %s", side == 0 ? "query" : "item", bits[side],
+            prog_error("--%s-bits %" PRIu32 ": 1 to 8, or %d for floats; %s", side == 0 ? "query" : "item", bits[side],
                        (int)THR_FLOAT_BITS, prog_see_help(run));
             return PROG_WRONG_WORDS;
         }
-    if (values->negatives >= values->batch) {
-        prog_error("--negatives %" PRIu64 " must be less than --batch %" PRIu64 "; %s", values->negatives,
-                   values->batch, prog_see_help(run));
+    if (values->tower.n_negatives >= values->run.batch) {
+        prog_error("--negatives %" PRIu32 " must be less than --batch %" PRIu32 "; %s", values->tower.n_negatives,
+                   values->run.batch, prog_see_help(run));
         return PROG_WRONG_WORDS;
     }
-    if (values->word_dropout >= 1) {
-        prog_error("--word-dropout %g: 0 or more, below 1; %s", values->word_dropout, prog_see_help(run));
+    if (values->tower.word_dropout >= 1) {
+        prog_error("--word-dropout %g: 0 or more, below 1; %s", (double)values->tower.word_dropout, prog_see_help(run));
         return PROG_WRONG_WORDS;
     }
     return PROG_DONE;
 }
 
 /* Print notes on given options that other options make useless. */
-static void note_unused_options(const program *run, const train_values *values, const thr_tower_train_options *train) {
+static void note_unused_options(const program *run, const train_values *values, const thr_tower_config *config) {
     static const char *const of_codes[] = {"plain-weights", "estimator", "float-share", NULL};
     static const char *const of_labels[] = {"least-label", NULL};
     static const char *const of_split[] = {"valid-share", NULL};
 
-    if (train->config.query_bits == THR_FLOAT_BITS && train->config.item_bits == THR_FLOAT_BITS)
+    if (config->query_bits == THR_FLOAT_BITS && config->item_bits == THR_FLOAT_BITS)
         prog_note_unused(run, of_codes, "without codes, and both sides are floats");
     if (!prog_is_given(run, "label-column"))
         prog_note_unused(run, of_labels, "without --label-column");
-    if (values->valid != NULL)
+    if (values->run.valid_path != NULL)
         prog_note_unused(run, of_split, "with --valid");
-}
-
-static void fill_options(const program *run, const train_values *values, thr_tower_train_options *train) {
-    const bool rbe = values->kind == KIND_RBE;
-
-    thr_tower_train_options_init(train);
-    train->config.n_dims = (uint32_t)values->dims;
-    train->config.n_pooled = (uint32_t)values->pooled;
-    train->config.query_bits = values->query_bits != 0 ? (uint32_t)values->query_bits : rbe ? 3 : THR_FLOAT_BITS;
-    train->config.item_bits = values->item_bits != 0 ? (uint32_t)values->item_bits : rbe ? 2 : THR_FLOAT_BITS;
-    train->config.max_grams = (uint32_t)values->grams;
-    train->config.max_words = (uint32_t)values->words;
-    train->config.shared_words = values->shared_words;
-    train->config.shared_steps = values->shared_steps;
-    train->config.plain_weights = values->plain_weights;
-    train->valid_path = values->valid;
-    train->valid_share = (float)values->valid_share;
-    train->format = prog_pairs_format(&values->columns);
-    train->n_epochs = (uint32_t)values->epochs;
-    train->patience = (uint32_t)values->patience;
-    train->batch = (uint32_t)values->batch;
-    train->n_negatives = (uint32_t)values->negatives;
-    train->gamma = (float)values->gamma;
-    train->rate = (float)values->rate;
-    train->float_share = (float)values->float_share;
-    train->word_dropout = (float)values->word_dropout;
-    train->estimator = (thr_estimator)values->estimator;
-    train->seed = run->globals.seed;
-    train->resume = values->resume;
 }
 
 static const char *const of_texts[] = {"query-column", "item-column",  "label-column",  "least-label", "header",
                                        "query-bits",   "item-bits",    "pooled",        "grams",       "words",
                                        "shared-words", "shared-steps", "plain-weights", "estimator",   "negatives",
                                        "gamma",        "float-share",  "word-dropout",  NULL};
-static const char *const of_dual[] = {"items",          "no-ipnn",      "no-hits",  "loss",      "value",
-                                      "embedding",      "hidden",       "products", "min-count", "embedding-optimiser",
-                                      "embedding-rate", "hits-rate",    "l1",       "l2",        "adam-beta1",
-                                      "adam-beta2",     "adam-epsilon", NULL};
+static const char *const of_dual[] = {"items",          "no-ipnn",   "no-hits",  "loss",      "value",
+                                      "embedding",      "hidden",    "products", "min-count", "embedding-optimiser",
+                                      "embedding-rate", "hits-rate", "l1",       "l2",        NULL};
 
-static const char *const of_texts_alone[] = {
-    "query-column", "item-column", "label-column", "least-label",  "header",       "kind", "model",
-    "pooled",       "grams",       "words",        "shared-words", "word-dropout", NULL};
+static const char *const of_texts_alone[] = {"query-column", "item-column",  "label-column", "least-label",
+                                             "header",       "kind",         "pooled",       "grams",
+                                             "words",        "shared-words", "word-dropout", NULL};
 static const char *const of_vectors[] = {"vectors", "teacher-share", "noise", "pairs", "query-ids", "item-ids", NULL};
 
 /* Refuse the first of these options that is given; kind is that of the models it is for. */
@@ -283,66 +240,62 @@ static int check_model_words(const program *run, const train_values *values) {
     return PROG_DONE;
 }
 
-/* Options that both kinds of models have keep the dual tower's default unless they are given. */
-static void fill_dual_options(const program *run, const train_values *values, thr_dual_train_options *train) {
-    thr_dual_train_options_init(train);
-    train->config.n_embedding = (uint32_t)values->embedding;
-    train->config.n_hidden = (uint32_t)values->hidden;
-    train->config.n_dims = (uint32_t)values->dims;
-    train->config.n_products = values->no_ipnn ? 0 : (uint32_t)values->products;
-    train->config.hits = !values->no_hits;
-    train->valid_path = values->valid;
-    if (prog_is_given(run, "valid-share"))
-        train->valid_share = (float)values->valid_share;
-    if (prog_is_given(run, "epochs"))
-        train->n_epochs = (uint32_t)values->epochs;
-    if (prog_is_given(run, "patience"))
-        train->patience = (uint32_t)values->patience;
-    train->min_count = (uint32_t)values->min_count;
-    train->batch = (uint32_t)values->batch;
-    train->loss = (thr_dual_loss)values->loss;
-    train->value = (thr_dual_value)values->value;
-    train->rate = (float)values->rate;
-    train->optimiser = (thr_dual_optimiser)values->optimiser;
-    if (prog_is_given(run, "embedding-rate"))
-        train->embedding_rate = (float)values->embedding_rate;
-    else if (train->optimiser == THR_DUAL_ADAM)
-        train->embedding_rate = ADAM_RATE;
-    train->hits_rate = (float)values->hits_rate;
-    train->l1 = (float)values->l1;
-    train->l2 = (float)values->l2;
-    train->adam_beta1 = (float)values->adam_beta1;
-    train->adam_beta2 = (float)values->adam_beta2;
-    train->adam_epsilon = (float)values->adam_epsilon;
-    train->seed = run->globals.seed;
-    train->resume = values->resume;
+/* Options that all kinds of models have keep the default of this kind unless they are given. */
+static thr_training_options run_options(const program *run, const train_values *values,
+                                        const thr_training_options *defaults) {
+    thr_training_options train = values->run;
+
+    if (!prog_is_given(run, "valid-share"))
+        train.valid_share = defaults->valid_share;
+    if (!prog_is_given(run, "epochs"))
+        train.n_epochs = defaults->n_epochs;
+    if (!prog_is_given(run, "patience"))
+        train.patience = defaults->patience;
+    if (!prog_is_given(run, "batch"))
+        train.batch = defaults->batch;
+    if (!prog_is_given(run, "rate"))
+        train.rate = defaults->rate;
+    train.seed = run->globals.seed;
+    return train;
 }
 
-/* Options that both kinds of models have keep the defaults of vectors unless they are given. */
-static void fill_vector_options(const program *run, const train_values *values, thr_tower_train_options *train) {
-    thr_tower_train_options vectors;
+static thr_tower_train_options tower_options(const program *run, const train_values *values) {
+    thr_tower_train_options train = values->tower, defaults;
+    thr_tower_config *config = &train.config;
 
-    thr_tower_train_options_init_vectors(&vectors, values->second == NULL);
+    thr_tower_train_options_init(&defaults);
+    if (values->vectors)
+        thr_tower_train_options_init_vectors(&defaults, values->second == NULL);
+    else if (values->kind != KIND_RBE)
+        defaults.config.query_bits = defaults.config.item_bits = THR_FLOAT_BITS;
+    train.run = run_options(run, values, &defaults.run);
+    train.format = prog_pairs_format(&values->columns);
     if (!prog_is_given(run, "dims"))
-        train->config.n_dims = vectors.config.n_dims;
-    train->config.query_bits = values->query_bits != 0 ? (uint32_t)values->query_bits : vectors.config.query_bits;
-    train->config.item_bits = values->item_bits != 0 ? (uint32_t)values->item_bits : vectors.config.item_bits;
-    if (!prog_is_given(run, "epochs"))
-        train->n_epochs = vectors.n_epochs;
-    if (!prog_is_given(run, "batch"))
-        train->batch = vectors.batch;
+        config->n_dims = defaults.config.n_dims;
+    config->query_bits = config->query_bits != 0 ? config->query_bits : defaults.config.query_bits;
+    config->item_bits = config->item_bits != 0 ? config->item_bits : defaults.config.item_bits;
     if (!prog_is_given(run, "gamma"))
-        train->gamma = vectors.gamma;
-    train->teacher_gamma = train->gamma;
-    if (!prog_is_given(run, "rate"))
-        train->rate = vectors.rate;
+        train.gamma = defaults.gamma;
+    train.teacher_gamma = values->vectors ? train.gamma : defaults.teacher_gamma;
     if (!prog_is_given(run, "float-share"))
-        train->float_share = vectors.float_share;
-    train->teacher_share = prog_is_given(run, "teacher-share") ? (float)values->teacher_share : vectors.teacher_share;
-    train->noise = (float)values->noise;
-    train->pairs_path = values->pairs_by_id;
-    train->query_ids_path = values->query_ids;
-    train->item_ids_path = values->item_ids;
+        train.float_share = defaults.float_share;
+    if (!prog_is_given(run, "teacher-share"))
+        train.teacher_share = defaults.teacher_share;
+    return train;
+}
+
+static thr_dual_train_options dual_options(const program *run, const train_values *values) {
+    thr_dual_train_options train = values->dual, defaults;
+
+    thr_dual_train_options_init(&defaults);
+    train.run = run_options(run, values, &defaults.run);
+    train.config.n_dims = values->tower.config.n_dims;
+    train.config.hits = !values->no_hits;
+    if (values->no_ipnn)
+        train.config.n_products = 0;
+    if (!prog_is_given(run, "embedding-rate"))
+        train.embedding_rate = train.optimiser == THR_DUAL_ADAM ? ADAM_RATE : defaults.embedding_rate;
+    return train;
 }
 
 /* Train on files of vectors. */
@@ -361,17 +314,27 @@ static thr_status train_vectors(const program *run, const train_values *values, 
     return status;
 }
 
-static int train_dual(program *run, const train_values *values) {
-    static const char *const of_products[] = {"products", NULL}, *const of_hits[] = {"hits-rate", NULL};
-    const prog_dual_files files = {values->pairs, values->items, values->output};
-    thr_dual_train_options train;
+static thr_status train_tower(const program *run, const train_values *values, prog_epochs *epochs,
+                              thr_tower_report *report, thr_error *err) {
+    thr_tower_train_options train = tower_options(run, values);
 
-    fill_dual_options(run, values, &train);
+    note_unused_options(run, values, &train.config);
+    train.run.on_epoch_user = epochs;
+    return values->vectors ? train_vectors(run, values, &train, report, err)
+                           : thr_tower_train(run->context, values->pairs, values->output, &train, report, err);
+}
+
+static thr_status train_dual(const program *run, const train_values *values, prog_epochs *epochs,
+                             thr_tower_report *report, thr_error *err) {
+    static const char *const of_products[] = {"products", NULL}, *const of_hits[] = {"hits-rate", NULL};
+    thr_dual_train_options train = dual_options(run, values);
+
     if (values->no_ipnn)
         prog_note_unused(run, of_products, "with --no-ipnn");
     if (values->no_hits)
         prog_note_unused(run, of_hits, "with --no-hits");
-    return prog_train_dual(run, &files, &train);
+    train.run.on_epoch_user = epochs;
+    return thr_dual_train(run->context, values->pairs, values->items, values->output, &train, report, err);
 }
 
 static void print_json(const train_values *values, const thr_tower_report *report, const prog_epochs *epochs,
@@ -380,7 +343,7 @@ static void print_json(const train_values *values, const thr_tower_report *repor
 
     prog_json_key_text(&json, "model", values->output);
     PROG_JSON_COUNTS(&json, {"n_pairs", report->n_pairs}, {"n_valid", report->n_valid},
-                     {"n_refused", report->n_refused}, {"n_grams", report->n_grams}, {"n_epochs", report->n_epochs},
+                     {"n_refused", report->n_refused}, {"n_epochs", report->n_epochs},
                      {"best_epoch", report->best_epoch});
     PROG_JSON_REALS(&json, {"loss", report->loss}, {"valid_loss", report->valid_loss},
                     {"valid_quality", report->valid_quality}, {"examples_per_s", report->examples_per_second});
@@ -396,54 +359,41 @@ static void print_report(program *run, const train_values *values, const thr_tow
     prog_progress_end();
     if (report->n_refused != 0)
         prog_note("skipped %s without a column, or without words in it", prog_counted(report->n_refused, "row").text);
-    prog_note("%s: trained on %s, best of %s: %" PRIu32 ", validation loss %.4f, %s %.4f; %s examples/s",
-              values->output, prog_counted(report->n_pairs, "pair").text, prog_counted(report->n_epochs, "epoch").text,
+    prog_note("%s: trained on %s, best of %s: %" PRIu32 ", validation loss %.4f, %s %.4f; %s %ss/s", values->output,
+              prog_counted(report->n_pairs, epochs->example).text, prog_counted(report->n_epochs, "epoch").text,
               report->best_epoch, report->valid_loss, epochs->quality, report->valid_quality,
-              prog_short(report->examples_per_second).text);
+              prog_short(report->examples_per_second).text, epochs->example);
     prog_print_device("steps were made", device.text);
     if (run->globals.json)
         print_json(values, report, epochs, device.text);
 }
 
-static int train_pairs(program *run, const train_values *values) {
-    prog_epochs epochs = {.quality = values->vectors ? "recall@10" : "AUC", .examples = "examples"};
-    thr_tower_train_options train;
+static int run_train(program *run, const void *all_values) {
+    train_values values = *(const train_values *)all_values;
+    const bool dual = values.kind == KIND_DUAL;
+    prog_epochs epochs = {.quality = dual             ? "GAUC"
+                                     : values.vectors ? "recall@10"
+                                                      : "AUC",
+                          .example = dual ? "request" : "pair"};
     thr_tower_report report;
     thr_error err = {.status = THR_OK};
+    int rc = check_model_words(run, &values);
 
-    fill_options(run, values, &train);
-    if (values->vectors)
-        fill_vector_options(run, values, &train);
-    note_unused_options(run, values, &train);
-    train.on_epoch = prog_epochs_add;
-    train.on_epoch_user = &epochs;
-    int rc = prog_epochs_begin(&epochs, run, train.n_epochs);
-
+    if (rc == PROG_DONE && !dual)
+        rc = check_words(run, &values);
+    if (rc == PROG_DONE && !values.run.resume)
+        prog_note_replaced(values.output, "model");
+    values.run.on_epoch = prog_epochs_add;
+    if (rc == PROG_DONE)
+        rc = prog_epochs_begin(&epochs, run, values.run.n_epochs);
     if (rc == PROG_DONE) {
-        const thr_status status =
-            values->vectors ? train_vectors(run, values, &train, &report, &err)
-                            : thr_tower_train(run->context, values->pairs, values->output, &train, &report, &err);
-
-        if (status == THR_OK)
-            print_report(run, values, &report, &epochs);
+        if ((dual ? train_dual : train_tower)(run, &values, &epochs, &report, &err) == THR_OK)
+            print_report(run, &values, &report, &epochs);
         else
             rc = prog_epochs_failed(&err);
     }
     prog_epochs_free(&epochs);
     return rc;
-}
-
-static int run_train(program *run, const void *all_values) {
-    const train_values *values = all_values;
-    int rc = check_model_words(run, values);
-
-    if (rc == PROG_DONE && !values->resume)
-        prog_note_replaced(values->output, "model");
-    if (rc == PROG_DONE && values->kind == KIND_DUAL)
-        return train_dual(run, values);
-    if (rc == PROG_DONE)
-        rc = check_words(run, values);
-    return rc == PROG_DONE ? train_pairs(run, values) : rc;
 }
 
 const prog_command prog_tower_train = {

@@ -3,17 +3,12 @@
 #include "dual_tower/model.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "nn/dense.h"
 
 enum { EMBEDDING_MAX = 256, HIDDEN_MAX = 4096, DIMS_MAX = 1024 };
-
-void thr_dual_config_init(thr_dual_config *config) {
-    *config = (thr_dual_config){.n_embedding = 32, .n_hidden = 128, .n_dims = 64, .n_products = 32, .hits = true};
-}
 
 static thr_status check_number(const char *what, uint32_t value, uint32_t least, uint32_t most, thr_error *err) {
     if (value >= least && value <= most)
@@ -28,33 +23,15 @@ thr_status thr_dual_check(const thr_dual_config *config, thr_error *err) {
     return check_number("dimensions of products", config->n_products, 0, DIMS_MAX, err);
 }
 
-thr_tensor_shape thr_dual_tensor_shape(const thr_dual_model *model, thr_side side, size_t tensor) {
-    static const char *const names[] = {"hidden.weight", "hidden.bias", "output.weight", "output.bias",
-                                        "product.weight"};
+thr_tensor_list thr_dual_tensors(const thr_dual_model *model, thr_side side) {
     const thr_dual_config *config = &model->config;
-    thr_tensor_shape shape = {.n_rows = 1};
-    (void)snprintf(shape.name, sizeof shape.name, "%s", names[tensor]);
-    switch ((thr_dual_tensor)tensor) {
-    case THR_DUAL_HIDDEN_WEIGHT:
-        shape.n_rows = (uint32_t)thr_dual_n_inputs(model, side);
-        shape.n_columns = config->n_hidden;
-        break;
-    case THR_DUAL_HIDDEN_BIAS:
-        shape.n_columns = config->n_hidden;
-        break;
-    case THR_DUAL_OUTPUT_WEIGHT:
-        shape.n_rows = config->n_hidden;
-        shape.n_columns = config->n_dims;
-        break;
-    case THR_DUAL_OUTPUT_BIAS:
-        shape.n_columns = config->n_dims;
-        break;
-    default:
-        shape.n_rows = (uint32_t)thr_dual_n_inputs(model, side);
-        shape.n_columns = config->n_products;
-        break;
-    }
-    return shape;
+    const uint32_t n_inputs = (uint32_t)thr_dual_n_inputs(model, side);
+    return (thr_tensor_list){.n = config->n_products != 0 ? THR_DUAL_N_TENSORS : THR_DUAL_PRODUCT_WEIGHT,
+                             .shapes = {{"hidden.weight", n_inputs, config->n_hidden},
+                                        {"hidden.bias", 1, config->n_hidden},
+                                        {"output.weight", config->n_hidden, config->n_dims},
+                                        {"output.bias", 1, config->n_dims},
+                                        {"product.weight", n_inputs, config->n_products}}};
 }
 
 /* ------------------------------------------------------------------------------------------------ examples */

@@ -41,9 +41,6 @@ thr_status thr_dual_check(const thr_dual_config *config, thr_error *err);
 static inline uint32_t thr_dual_n_vector(const thr_dual_config *config) {
     return config->n_dims + config->n_products;
 }
-static inline size_t thr_dual_n_tensors(const thr_dual_config *config) {
-    return config->n_products != 0 ? THR_DUAL_N_TENSORS : THR_DUAL_PRODUCT_WEIGHT;
-}
 /* The length of c: all of a side's fields. */
 static inline size_t thr_dual_n_inputs(const thr_dual_model *model, thr_side side) {
     return (size_t)thr_dual_n_fields(&model->words[side]) * model->config.n_embedding;
@@ -54,7 +51,7 @@ typedef struct thr_dual_layers {
 } thr_dual_layers;
 thr_dual_layers thr_dual_layers_of(const thr_dual_model *model, thr_side side);
 
-thr_tensor_shape thr_dual_tensor_shape(const thr_dual_model *model, thr_side side, size_t tensor);
+thr_tensor_list thr_dual_tensors(const thr_dual_model *model, thr_side side);
 
 /* ------------------------------------------------------------------------------------------------ examples */
 

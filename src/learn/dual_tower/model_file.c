@@ -15,7 +15,8 @@ static const thr_config_field fields[] = {
     {"n_products", offsetof(thr_dual_config, n_products), false},
     {"hits", offsetof(thr_dual_config, hits), true},
 };
-static const thr_model_kind kind = {THR_DUAL_KIND, "dual tower", 1, fields, sizeof fields / sizeof *fields};
+const thr_model_kind thr_dual_model_kind = {
+    "thresher.dual", "dual tower", NULL, 1, fields, sizeof fields / sizeof *fields};
 
 static void fill_image(const void *source, thr_model_image *image) {
     const thr_dual_model *model = source;
@@ -25,11 +26,8 @@ static void fill_image(const void *source, thr_model_image *image) {
         thr_training_image_add_tensor(image, sides[side], "words", THR_DTYPE_U8, words->text, 1, words->n_text);
         thr_training_image_add_tensor(image, sides[side], "embeddings", THR_DTYPE_F32, model->embeddings[side],
                                       thr_dual_n_words(words), config->n_embedding);
-        for (size_t p = 0; p < thr_dual_n_tensors(config); p++) {
-            const thr_tensor_shape shape = thr_dual_tensor_shape(model, side, p);
-            thr_training_image_add_tensor(image, sides[side], shape.name, THR_DTYPE_F32, model->tensors[side][p],
-                                          shape.n_rows, shape.n_columns);
-        }
+        const thr_tensor_list list = thr_dual_tensors(model, side);
+        thr_training_image_add_side(image, sides[side], &list, model->tensors[side]);
     }
     if (config->hits) {
         const thr_dual_vocabulary *words = &model->words[THR_SIDE_QUERY];
@@ -38,7 +36,7 @@ static void fill_image(const void *source, thr_model_image *image) {
         thr_training_image_add_tensor(image, "hits", "fields", THR_DTYPE_F32, model->hit_fields, 1,
                                       thr_dual_n_fields(words));
     }
-    thr_training_image_add_config(image, &kind, config);
+    thr_training_image_add_config(image, &thr_dual_model_kind, config);
 }
 
 thr_model_source thr_dual_source(const thr_dual_model *model) {
@@ -46,7 +44,7 @@ thr_model_source thr_dual_source(const thr_dual_model *model) {
 }
 
 bool thr_dual_is_in(const thr_tensors *tensors) {
-    return thr_tensors_metadata(tensors, kind.key) != NULL;
+    return thr_tensors_metadata(tensors, thr_dual_model_kind.key) != NULL;
 }
 
 static thr_status read_words(thr_context *context, const thr_tensors *tensors, const char *name, thr_side side,
@@ -62,10 +60,8 @@ static thr_status read_weights(const thr_tensors *tensors, const char *name, thr
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++) {
         const thr_tensor_shape embeddings = {"embeddings", thr_dual_n_words(&model->words[side]), config->n_embedding};
         THR_TRY(thr_training_image_read_floats(tensors, name, sides[side], &embeddings, &model->embeddings[side], err));
-        for (size_t p = 0; p < thr_dual_n_tensors(config); p++) {
-            const thr_tensor_shape shape = thr_dual_tensor_shape(model, side, p);
-            THR_TRY(thr_training_image_read_floats(tensors, name, sides[side], &shape, &model->tensors[side][p], err));
-        }
+        const thr_tensor_list list = thr_dual_tensors(model, side);
+        THR_TRY(thr_training_image_read_side(tensors, name, sides[side], &list, model->tensors[side], err));
     }
     if (!config->hits)
         return THR_OK;
@@ -79,11 +75,11 @@ static thr_status read_weights(const thr_tensors *tensors, const char *name, thr
 thr_status thr_dual_read(thr_context *context, const thr_tensors *tensors, const char *name, thr_dual_model *model,
                          uint64_t *fingerprint, thr_error *err) {
     thr_dual_config *config = &model->config;
-    THR_TRY(thr_training_image_check_kind(tensors, name, &kind, err));
-    THR_TRY(thr_training_image_read_config(tensors, name, &kind, config, fingerprint, err));
+    THR_TRY(thr_training_image_check_kind(tensors, name, &thr_dual_model_kind, err));
+    THR_TRY(thr_training_image_read_config(tensors, name, &thr_dual_model_kind, config, err));
     if (thr_dual_check(config, NULL) != THR_OK)
         return thr_fail(err, THR_EFORMAT, "%s: its configuration is out of range", name);
-    THR_TRY(thr_training_image_check_metadata(context, tensors, name, &kind, config, *fingerprint, err));
+    THR_TRY(thr_training_image_read_fingerprint(tensors, name, &thr_dual_model_kind, fingerprint, err));
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++)
         THR_TRY(read_words(context, tensors, name, side, &model->words[side], err));
     THR_TRY(read_weights(tensors, name, model, err));

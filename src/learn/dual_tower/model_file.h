@@ -11,7 +11,7 @@
 #include "dual_tower/model.h"
 #include "training/model_image.h"
 
-#define THR_DUAL_KIND "thresher.dual" /* the metadata key that identifies the kind */
+extern const thr_model_kind thr_dual_model_kind;
 
 /* The model as its file holds it. */
 thr_model_source thr_dual_source(const thr_dual_model *model);

@@ -51,10 +51,9 @@ thr_dual_info thr_dual_get_info(const thr_dual *dual) {
                           .fingerprint = dual->fingerprint};
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++) {
         info.n_parameters += (uint64_t)thr_dual_n_words(&model->words[side]) * model->config.n_embedding;
-        for (size_t p = 0; p < thr_dual_n_tensors(&model->config); p++) {
-            const thr_tensor_shape shape = thr_dual_tensor_shape(model, side, p);
-            info.n_parameters += (uint64_t)shape.n_rows * shape.n_columns;
-        }
+        const thr_tensor_list list = thr_dual_tensors(model, side);
+        for (size_t p = 0; p < list.n; p++)
+            info.n_parameters += thr_tensor_size(&list.shapes[p]);
     }
     if (model->config.hits)
         info.n_parameters += (uint64_t)info.n_user_words + info.n_user_fields;

@@ -4,23 +4,22 @@
 
 #include "base/error.h"
 #include "base/minmax.h"
-#include "base/rng.h"
+#include "dual_tower/device/learner.h"
 #include "dual_tower/model_file.h"
-#include "dual_tower/trainer.h"
-#include "training/split.h"
 
 /* ------------------------------------------------------------------------------------------------ files */
 
 static thr_status read_files(thr_dual_trainer *t, const char *requests_path, const char *items_path, thr_error *err) {
-    thr_context *context = t->context;
+    thr_context *context = t->base.context;
     const thr_dual_train_options *options = &t->options;
-    const bool own = options->valid_path == NULL;
+    const bool own = options->run.valid_path == NULL;
     THR_TRY(thr_dual_items_read(context, items_path, &t->lexicon, &t->items, err));
     THR_TRY(thr_dual_requests_read(context, requests_path, &t->items, &t->lexicon, &t->requests, err));
     if (!own)
-        THR_TRY(thr_dual_requests_read(context, options->valid_path, &t->items, &t->lexicon, &t->valid_requests, err));
-    return thr_training_split_make(context, t->requests.split, t->requests.n, own ? options->valid_share : 0,
-                                   t->valid_requests.n, &t->split, err);
+        THR_TRY(
+            thr_dual_requests_read(context, options->run.valid_path, &t->items, &t->lexicon, &t->valid_requests, err));
+    return thr_training_split_make(context, t->requests.split, t->requests.n, own ? options->run.valid_share : 0,
+                                   t->valid_requests.n, &t->base.split, err);
 }
 
 /* Count the requests with ads both best and not best; the others have no influence on the loss or on GAUC. */
@@ -34,15 +33,15 @@ static size_t count_informative(const thr_dual_requests *requests, const uint32_
 }
 
 static thr_status check_requests(const thr_dual_trainer *t, const char *requests_path, thr_error *err) {
-    const size_t n_train = count_informative(&t->requests, t->split.train, t->split.n_train);
-    const size_t n_valid = count_informative(thr_dual_trainer_valid(t), t->split.valid, t->split.n_valid);
-    if (t->split.n_train >= t->options.batch && n_train > 0 && n_valid > 0)
+    const size_t n_train = count_informative(&t->requests, t->base.split.train, t->base.split.n_train);
+    const size_t n_valid = count_informative(thr_dual_trainer_valid(t), t->base.split.valid, t->base.split.n_valid);
+    if (t->base.split.n_train >= t->options.run.batch && n_train > 0 && n_valid > 0)
         return THR_OK;
     return thr_fail(
         err, THR_EFORMAT,
         "%s: %zu requests to learn from and %zu to validate with, of which %zu and %zu have an ad that is "
         "better than others: at least a batch of %u and one of each are needed; use smaller batches or more",
-        requests_path, t->split.n_train, t->split.n_valid, n_train, n_valid, t->options.batch);
+        requests_path, t->base.split.n_train, t->base.split.n_valid, n_train, n_valid, t->options.run.batch);
 }
 
 /* For every word, count the training requests whose user, or any of whose ads, has it. */
@@ -51,10 +50,10 @@ static thr_status count_words(const thr_dual_trainer *t, thr_side side, uint32_t
     const thr_dual_items *items = &t->items;
     const size_t n_words = t->lexicon.words[side].n_words;
     uint32_t *seen = NULL; /* for every word the last request that had it, + 1 */
-    THR_TRY(thr_alloc_zero(t->context, n_words, sizeof **counts, counts, "counts of words", err));
-    THR_TRY(thr_alloc_zero(t->context, n_words, sizeof *seen, &seen, "counts of words", err));
-    for (size_t i = 0; i < t->split.n_train; i++) {
-        const uint32_t r = t->split.train[i];
+    THR_TRY(thr_alloc_zero(t->base.context, n_words, sizeof **counts, counts, "counts of words", err));
+    THR_TRY(thr_alloc_zero(t->base.context, n_words, sizeof *seen, &seen, "counts of words", err));
+    for (size_t i = 0; i < t->base.split.n_train; i++) {
+        const uint32_t r = t->base.split.train[i];
         const size_t first = side == THR_SIDE_QUERY ? requests->word_offsets[r] : (size_t)requests->ad_offsets[r];
         const size_t end = side == THR_SIDE_QUERY ? requests->word_offsets[r + 1] : (size_t)requests->ad_offsets[r + 1];
         for (size_t e = first; e < end; e++) {
@@ -70,7 +69,7 @@ static thr_status count_words(const thr_dual_trainer *t, thr_side side, uint32_t
             }
         }
     }
-    thr_release(t->context, seen);
+    thr_release(t->base.context, seen);
     return THR_OK;
 }
 
@@ -79,12 +78,12 @@ static thr_status choose_words(thr_dual_trainer *t, thr_error *err) {
         uint32_t *counts = NULL;
         thr_status status = count_words(t, side, &counts, err);
         if (status == THR_OK)
-            status = thr_dual_vocabulary_choose(t->context, &t->lexicon.words[side], counts, t->options.min_count, side,
-                                                &t->model.words[side], err);
-        thr_release(t->context, counts);
+            status = thr_dual_vocabulary_choose(t->base.context, &t->lexicon.words[side], counts, t->options.min_count,
+                                                side, &t->model.words[side], err);
+        thr_release(t->base.context, counts);
         THR_TRY(status);
     }
-    return thr_dual_map_make(t->context, &t->lexicon, t->model.words, &t->map, err);
+    return thr_dual_map_make(t->base.context, &t->lexicon, t->model.words, &t->map, err);
 }
 
 /* ------------------------------------------------------------------------------------------------ weights */
@@ -92,28 +91,23 @@ static thr_status choose_words(thr_dual_trainer *t, thr_error *err) {
 /* Allocate weights, gradients and the optimisers' state; the model's tensors are views of them. */
 static thr_status make_weights(thr_dual_trainer *t, thr_error *err) {
     thr_dual_model *model = &t->model;
-    size_t n_dense = 0, at = 0;
+    const thr_tensor_list lists[THR_N_SIDES] = {thr_dual_tensors(model, THR_SIDE_QUERY),
+                                                thr_dual_tensors(model, THR_SIDE_ITEM)};
+    THR_TRY(thr_training_make_dense(&t->base, lists, err));
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++) {
         const size_t n_table = (size_t)thr_dual_n_words(&model->words[side]) * model->config.n_embedding;
-        THR_TRY(thr_training_weights_make(t->context, n_table, false, &t->tables[side], err));
-        model->embeddings[side] = t->tables[side].values;
-        for (size_t p = 0; p < thr_dual_n_tensors(&model->config); p++)
-            n_dense += thr_training_tensor_floats(thr_dual_tensor_shape(model, side, p));
+        THR_TRY(thr_training_weights_make(t->base.context, n_table, false, &t->base.tables[side], err));
+        model->embeddings[side] = t->base.tables[side].values;
+        for (size_t p = 0; p < lists[side].n; p++)
+            model->tensors[side][p] = t->base.tensors[side][p];
     }
-    THR_TRY(thr_training_weights_make(t->context, n_dense, true, &t->dense, err));
-    for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++)
-        for (size_t p = 0; p < thr_dual_n_tensors(&model->config); p++) {
-            model->tensors[side][p] = t->dense.values + at;
-            t->d_tensors[side][p] = t->dense.gradients + at;
-            at += thr_training_tensor_floats(thr_dual_tensor_shape(model, side, p));
-        }
     if (!model->config.hits)
         return THR_OK;
     const thr_dual_vocabulary *users = &model->words[THR_SIDE_QUERY];
-    THR_TRY(thr_training_weights_make(t->context, (size_t)thr_dual_n_words(users) + thr_dual_n_fields(users), false,
-                                      &t->hits, err));
-    model->hit_words = t->hits.values;
-    model->hit_fields = t->hits.values + thr_dual_n_words(users);
+    THR_TRY(thr_training_weights_make(t->base.context, (size_t)thr_dual_n_words(users) + thr_dual_n_fields(users),
+                                      false, &t->base.hits, err));
+    model->hit_words = t->base.hits.values;
+    model->hit_fields = t->base.hits.values + thr_dual_n_words(users);
     return THR_OK;
 }
 
@@ -132,37 +126,35 @@ static const double EMBEDDING_LIMIT = 0.05;
 /* Initial dense weights after Glorot and Bengio (2010); biases and hit weights start at 0. */
 static void draw_weights(thr_dual_trainer *t) {
     const thr_optimiser optimiser = thr_dual_table_optimiser(t);
-    uint64_t rng = t->options.seed;
+    uint64_t rng = t->options.run.seed;
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++) {
-        thr_training_weights_draw(&rng, EMBEDDING_LIMIT, t->tables[side].values, t->tables[side].n);
+        thr_training_weights_draw(&rng, EMBEDDING_LIMIT, t->base.tables[side].values, t->base.tables[side].n);
         if (optimiser.kind == THR_OPTIMISER_FTRL)
-            place(&optimiser, t->tables[side].values, t->tables[side].slots[0], t->tables[side].n);
-        for (size_t p = 0; p < thr_dual_n_tensors(&t->model.config); p++) {
-            const thr_tensor_shape shape = thr_dual_tensor_shape(&t->model, side, p);
+            place(&optimiser, t->base.tables[side].values, t->base.tables[side].slots[0], t->base.tables[side].n);
+        const thr_tensor_list list = thr_dual_tensors(&t->model, side);
+        for (size_t p = 0; p < list.n; p++) {
+            const thr_tensor_shape *shape = &list.shapes[p];
             if (p != THR_DUAL_HIDDEN_BIAS && p != THR_DUAL_OUTPUT_BIAS)
-                thr_training_weights_draw(&rng, sqrt(6.0 / (shape.n_rows + shape.n_columns)),
-                                          t->dense.values + (t->model.tensors[side][p] - t->dense.values),
-                                          (size_t)shape.n_rows * shape.n_columns);
+                thr_training_weights_draw(&rng, sqrt(6.0 / (shape->n_rows + shape->n_columns)),
+                                          t->base.tensors[side][p], thr_tensor_size(shape));
         }
     }
 }
 
-thr_status thr_dual_trainer_start(thr_context *context, const char *requests_path, const char *items_path,
-                                  const char *path, const thr_dual_train_options *options, thr_dual_trainer *trainer,
-                                  thr_error *err) {
-    trainer->context = context;
-    thr_training_device_start(&trainer->device, context, &thr_dual_steps, trainer, &trainer->state);
-    trainer->options = *options;
-    trainer->path = path;
-    trainer->model.config = options->config;
-    THR_TRY(read_files(trainer, requests_path, items_path, err));
-    THR_TRY(check_requests(trainer, requests_path, err));
-    const size_t a = trainer->requests.most_ads, b = trainer->valid_requests.most_ads, most = THR_MAX(a, b);
-    THR_TRY(thr_alloc(context, most, sizeof *trainer->discounts, &trainer->discounts, "discounts", err));
-    thr_nn_rank_discounts(trainer->discounts, most);
-    THR_TRY(choose_words(trainer, err));
-    THR_TRY(make_weights(trainer, err));
-    draw_weights(trainer);
+static thr_status start(void *base, const void *given, thr_error *err) {
+    thr_dual_trainer *t = base;
+    const thr_dual_task *task = given;
+    t->options = *task->options;
+    t->base.options = &t->options.run;
+    t->model.config = t->options.config;
+    THR_TRY(read_files(t, task->requests_path, task->items_path, err));
+    THR_TRY(check_requests(t, task->requests_path, err));
+    const size_t most = THR_MAX(t->requests.most_ads, t->valid_requests.most_ads);
+    THR_TRY(thr_alloc(t->base.context, most, sizeof *t->discounts, &t->discounts, "discounts", err));
+    thr_nn_rank_discounts(t->discounts, most);
+    THR_TRY(choose_words(t, err));
+    THR_TRY(make_weights(t, err));
+    draw_weights(t);
     return THR_OK;
 }
 
@@ -176,22 +168,67 @@ static void free_back(thr_context *context, thr_dual_back *back) {
     THR_RELEASE(context, back->hit_offsets, back->hit_rows);
 }
 
-void thr_dual_trainer_free(thr_dual_trainer *trainer) {
-    thr_context *context = trainer->context;
-    thr_training_device_end(&trainer->device);
-    thr_dual_lexicon_free(context, &trainer->lexicon);
-    thr_dual_items_free(context, &trainer->items);
-    thr_dual_requests_free(context, &trainer->requests);
-    thr_dual_requests_free(context, &trainer->valid_requests);
-    thr_dual_map_free(context, &trainer->map);
-    thr_training_split_free(context, &trainer->split);
-    thr_release(context, trainer->discounts);
-    thr_dual_words_free(context, &trainer->model);
-    for (size_t side = 0; side < THR_N_SIDES; side++)
-        thr_training_weights_free(context, &trainer->tables[side]);
-    thr_training_weights_free(context, &trainer->dense);
-    thr_training_weights_free(context, &trainer->hits);
-    thr_dual_scores_free(context, &trainer->scores);
-    free_back(context, &trainer->back);
-    *trainer = (thr_dual_trainer){0};
+static void end(void *base) {
+    thr_dual_trainer *t = base;
+    thr_context *context = t->base.context;
+    thr_dual_lexicon_free(context, &t->lexicon);
+    thr_dual_items_free(context, &t->items);
+    thr_dual_requests_free(context, &t->requests);
+    thr_dual_requests_free(context, &t->valid_requests);
+    thr_dual_map_free(context, &t->map);
+    thr_release(context, t->discounts);
+    thr_dual_words_free(context, &t->model);
+    thr_dual_scores_free(context, &t->scores);
+    free_back(context, &t->back);
 }
+
+/* ------------------------------------------------------------------------------------------------ kind */
+
+static thr_model_source model_of(const void *base) {
+    return thr_dual_source(&((const thr_dual_trainer *)base)->model);
+}
+
+static void add_requests(thr_checksum *sum, const thr_dual_requests *requests) {
+    const size_t n = requests->n;
+    if (n == 0)
+        return;
+    thr_checksum_add(sum, requests->word_offsets, (n + 1) * sizeof *requests->word_offsets);
+    thr_checksum_add(sum, requests->words, requests->word_offsets[n] * sizeof *requests->words);
+    thr_checksum_add(sum, requests->x, requests->word_offsets[n] * sizeof *requests->x);
+    thr_checksum_add(sum, requests->ad_offsets, (n + 1) * sizeof *requests->ad_offsets);
+    thr_checksum_add(sum, requests->ads, (size_t)requests->ad_offsets[n] * sizeof *requests->ads);
+    thr_checksum_add(sum, requests->levels, (size_t)requests->ad_offsets[n] * sizeof *requests->levels);
+    thr_checksum_add(sum, requests->values, (size_t)requests->ad_offsets[n] * sizeof *requests->values);
+}
+
+static void identify(const void *base, thr_checksum *sum) {
+    const thr_dual_trainer *t = base;
+    const thr_dual_train_options *options = &t->options;
+    const uint32_t numbers[] = {options->min_count, (uint32_t)options->loss, (uint32_t)options->value,
+                                (uint32_t)options->optimiser};
+    const float rates[] = {options->embedding_rate, options->hits_rate, options->l1, options->l2};
+    thr_checksum_add(sum, numbers, sizeof numbers);
+    thr_checksum_add(sum, rates, sizeof rates);
+    add_requests(sum, &t->requests);
+    add_requests(sum, &t->valid_requests);
+    thr_checksum_add(sum, t->items.offsets, (t->items.n + 1) * sizeof *t->items.offsets);
+    thr_checksum_add(sum, t->items.words, t->items.offsets[t->items.n] * sizeof *t->items.words);
+    for (size_t side = 0; side < THR_N_SIDES; side++)
+        thr_words_lexicon_add_to_sum(sum, &t->lexicon.words[side]);
+}
+
+static const thr_device_copier learners = {.copy = thr_dual_device_open, .free = thr_dual_device_close, .wake_ups = 1};
+
+const thr_trainer_kind thr_dual_trainer_kind = {.size = sizeof(thr_dual_trainer),
+                                                .model_kind = &thr_dual_model_kind,
+                                                .what = "a dual tower",
+                                                .given = "requests, items or options",
+                                                .copier = &learners,
+                                                .examples_a_second = 10e3,
+                                                .start = start,
+                                                .end = end,
+                                                .model = model_of,
+                                                .identify = identify,
+                                                .step = thr_dual_step_on_cpu,
+                                                .learner_step = thr_dual_device_step,
+                                                .validate = thr_dual_validate};

@@ -18,15 +18,10 @@
 
 /* Adam's rate decays linearly to 0 over the steps of all epochs. */
 static thr_optimiser make_adam(const thr_dual_trainer *t, float rate) {
-    const size_t n_steps = t->split.n_train / t->options.batch;
-    const double all = (double)n_steps * (double)t->options.n_epochs;
     thr_optimiser adam;
     thr_nn_optimiser_init(&adam, THR_OPTIMISER_ADAM);
-    adam.rate = (float)((double)rate * (1 - (double)t->state.step / all));
-    adam.step = t->state.step + 1;
-    adam.beta1 = t->options.adam_beta1;
-    adam.beta2 = t->options.adam_beta2;
-    adam.epsilon = t->options.adam_epsilon;
+    adam.rate = thr_training_rate(&t->base, rate);
+    adam.step = t->base.state.step + 1;
     return adam;
 }
 
@@ -39,12 +34,12 @@ static thr_optimiser make_ftrl(const thr_dual_trainer *t, float rate) {
     ftrl.rate = rate;
     ftrl.l1 = t->options.l1;
     ftrl.l2 = t->options.l2;
-    ftrl.gradient_scale = (float)t->options.batch;
+    ftrl.gradient_scale = (float)t->options.run.batch;
     return ftrl;
 }
 
 thr_optimiser thr_dual_dense_optimiser(const thr_dual_trainer *trainer) {
-    return make_adam(trainer, trainer->options.rate);
+    return make_adam(trainer, trainer->options.run.rate);
 }
 
 thr_optimiser thr_dual_table_optimiser(const thr_dual_trainer *trainer) {
@@ -60,18 +55,19 @@ thr_optimiser thr_dual_hits_optimiser(const thr_dual_trainer *trainer) {
 
 static size_t most_scratch(const thr_dual_trainer *t) {
     size_t most = 0;
-    for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++)
-        for (size_t p = 0; p < thr_dual_n_tensors(&t->model.config); p++) {
-            const thr_tensor_shape shape = thr_dual_tensor_shape(&t->model, side, p);
-            const size_t n = thr_nn_dense_scratch(shape.n_rows, shape.n_columns);
+    for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++) {
+        const thr_tensor_list list = thr_dual_tensors(&t->model, side);
+        for (size_t p = 0; p < list.n; p++) {
+            const size_t n = thr_nn_dense_scratch(list.shapes[p].n_rows, list.shapes[p].n_columns);
             most = THR_MAX(n, most);
         }
+    }
     return most;
 }
 
 /* Reserve memory of the backward pass. Both sides' d_inputs are kept until the tables' optimisers have used them. */
 static thr_status make_room(thr_dual_trainer *t, thr_error *err) {
-    thr_context *context = t->context;
+    thr_context *context = t->base.context;
     thr_dual_back *b = &t->back;
     const thr_dual_config *config = &t->model.config;
     const size_t n_users = t->scores.batch.n, n_items = t->scores.batch.n_items;
@@ -93,9 +89,9 @@ static thr_status make_room(thr_dual_trainer *t, thr_error *err) {
 
 /* Backpropagate d_vectors through the layers of a side to d_inputs. */
 static void side_backward(thr_dual_trainer *t, thr_side side, size_t n, const float *d_vectors, float *d_inputs) {
-    thr_context *context = t->context;
+    thr_context *context = t->base.context;
     const thr_dual_config *config = &t->model.config;
-    float *const *d_tensors = t->d_tensors[side];
+    float *const *d_tensors = t->base.d_tensors[side];
     const thr_dual_pass *pass = &t->scores.passes[side];
     thr_dual_back *b = &t->back;
     const size_t n_vector = thr_dual_n_vector(config);
@@ -131,7 +127,7 @@ static float *inputs_of(thr_dual_trainer *t, thr_side side) {
 
 thr_status thr_dual_gradient(thr_dual_trainer *trainer, const uint32_t *numbers, size_t n, double *loss,
                              thr_error *err) {
-    thr_context *context = trainer->context;
+    thr_context *context = trainer->base.context;
     thr_dual_scores *scores = &trainer->scores;
     thr_dual_back *back = &trainer->back;
     const thr_dual_data data = thr_dual_trainer_data(trainer);
@@ -144,7 +140,7 @@ thr_status thr_dual_gradient(thr_dual_trainer *trainer, const uint32_t *numbers,
         *loss += scores->losses[r];
     *loss /= (double)n;
     THR_TRY(make_room(trainer, err));
-    memset(trainer->dense.gradients, 0, trainer->dense.n * sizeof *trainer->dense.gradients);
+    memset(trainer->base.dense.gradients, 0, trainer->base.dense.n * sizeof *trainer->base.dense.gradients);
     const thr_bags ads = {
         .n_bags = n, .offsets = scores->batch.ad_offsets, .rows = scores->batch.ads, .weights = scores->d_scores};
     side_backward(trainer, THR_SIDE_QUERY, n, scores->d_users, inputs_of(trainer, THR_SIDE_QUERY));
@@ -162,16 +158,17 @@ static thr_status step_tables(thr_dual_trainer *t, thr_error *err) {
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++) {
         const thr_dual_vocabulary *words = &t->model.words[side];
         const thr_bags bags = thr_dual_bags_view(&t->scores.batch.examples[side], thr_dual_n_fields(words));
-        THR_TRY(thr_nn_bags_transpose(t->context, &bags, thr_dual_n_words(words), &t->back.words, err));
-        const thr_bags_table table = {t->tables[side].values, t->tables[side].slots, t->model.config.n_embedding};
-        THR_TRY(thr_nn_bags_backward(t->context, &t->back.words, inputs_of(t, side), &optimiser, &table, err));
+        THR_TRY(thr_nn_bags_transpose(t->base.context, &bags, thr_dual_n_words(words), &t->back.words, err));
+        const thr_bags_table table = {t->base.tables[side].values, t->base.tables[side].slots,
+                                      t->model.config.n_embedding};
+        THR_TRY(thr_nn_bags_backward(t->base.context, &t->back.words, inputs_of(t, side), &optimiser, &table, err));
     }
     return THR_OK;
 }
 
 /* A history's word updates its own weight and its field's by the same gradient: two entries in its request's bag. */
 static thr_status list_hits(thr_dual_trainer *t, thr_bags *bags, thr_error *err) {
-    thr_context *context = t->context;
+    thr_context *context = t->base.context;
     const thr_dual_batch *batch = &t->scores.batch;
     thr_dual_back *b = &t->back;
     const size_t n_words = thr_dual_n_words(&t->model.words[THR_SIDE_QUERY]);
@@ -208,27 +205,25 @@ static thr_status step_hits(thr_dual_trainer *t, thr_error *err) {
     const thr_optimiser optimiser = thr_dual_hits_optimiser(t);
     thr_bags bags;
     THR_TRY(list_hits(t, &bags, err));
-    THR_TRY(thr_nn_bags_transpose(t->context, &bags, t->hits.n, &t->back.words, err));
-    const thr_bags_table hits = {t->hits.values, t->hits.slots, 1};
-    return thr_nn_bags_backward(t->context, &t->back.words, t->back.ones, &optimiser, &hits, err);
+    THR_TRY(thr_nn_bags_transpose(t->base.context, &bags, t->base.hits.n, &t->back.words, err));
+    const thr_bags_table hits = {t->base.hits.values, t->base.hits.slots, 1};
+    return thr_nn_bags_backward(t->base.context, &t->back.words, t->back.ones, &optimiser, &hits, err);
 }
 
 thr_status thr_dual_step_on_cpu(void *user, const uint32_t *numbers, double *loss, thr_error *err) {
     thr_dual_trainer *trainer = user;
     const thr_optimiser adam = thr_dual_dense_optimiser(trainer);
-    THR_TRY(thr_dual_gradient(trainer, numbers, trainer->options.batch, loss, err));
+    THR_TRY(thr_dual_gradient(trainer, numbers, trainer->options.run.batch, loss, err));
     if (!isfinite(*loss))
         return thr_dual_diverged(trainer, err);
-    thr_nn_optimiser_step(trainer->context->kernels, &adam, trainer->dense.values, trainer->dense.gradients,
-                          trainer->dense.slots, trainer->dense.n);
+    thr_nn_optimiser_step(trainer->base.context->kernels, &adam, trainer->base.dense.values,
+                          trainer->base.dense.gradients, trainer->base.dense.slots, trainer->base.dense.n);
     THR_TRY(step_tables(trainer, err));
     return trainer->model.config.hits ? step_hits(trainer, err) : THR_OK;
 }
 
 thr_status thr_dual_diverged(const thr_dual_trainer *trainer, thr_error *err) {
-    return thr_fail(err, THR_ERANGE,
-                    "the loss is no longer finite at step %llu: learn at lower rates than %g, %g, %g; %s",
-                    (unsigned long long)trainer->state.step + 1, (double)trainer->options.rate,
-                    (double)trainer->options.embedding_rate, (double)trainer->options.hits_rate,
-                    trainer->state.best_epoch != 0 ? "the best model so far was kept" : "no model was written");
+    const thr_dual_train_options *options = &trainer->options;
+    return thr_training_diverged(&trainer->base,
+                                 fmaxf(fmaxf(options->run.rate, options->embedding_rate), options->hits_rate), err);
 }

@@ -3,11 +3,8 @@
 #pragma once
 
 #include "nn/optimiser.h"
-#include "training/device.h"
-#include "dual_tower/device/trainer.h"
 #include "dual_tower/scores.h"
-#include "training/split.h"
-#include "training/weights.h"
+#include "training/trainer.h"
 
 /* Memory of the backward pass; grows as needed. */
 typedef struct thr_dual_back {
@@ -24,34 +21,29 @@ typedef struct thr_dual_back {
 } thr_dual_back;
 
 typedef struct thr_dual_trainer {
-    thr_context *context;
+    thr_trainer base; /* hits: weights of words, then of fields */
     thr_dual_train_options options;
-    const char *path; /* of the model */
     thr_dual_lexicon lexicon;
     thr_dual_items items;
     thr_dual_requests requests, valid_requests;
     thr_dual_map map;
-    thr_split split;
-    double *discounts; /* of the loss */
-    /* The model, and the weights it is a view of. */
-    thr_dual_model model;
-    thr_weights tables[THR_N_SIDES], dense;
-    float *d_tensors[THR_N_SIDES][THR_DUAL_N_TENSORS]; /* views of dense.gradients */
-    thr_weights hits;                                  /* of words, then of fields */
+    double *discounts;    /* of the loss */
+    thr_dual_model model; /* a view of the weights; it owns its words */
     thr_dual_scores scores;
     thr_dual_back back;
-    thr_training_state state;
-    thr_training_device device;
 } thr_dual_trainer;
 
+/* What a training was asked for. */
+typedef struct thr_dual_task {
+    const thr_dual_train_options *options;
+    const char *requests_path, *items_path;
+} thr_dual_task;
+
 /*
- * Read the files, choose the words, draw the initial weights. *trainer starts zeroed. Statuses as thr_dual_train;
+ * Read the files, choose the words, draw the initial weights; the task is a thr_dual_task. Statuses as thr_dual_train;
  * THR_EFORMAT for too few requests.
  */
-thr_status thr_dual_trainer_start(thr_context *context, const char *requests_path, const char *items_path,
-                                  const char *path, const thr_dual_train_options *options, thr_dual_trainer *trainer,
-                                  thr_error *err);
-void thr_dual_trainer_free(thr_dual_trainer *trainer);
+extern const thr_trainer_kind thr_dual_trainer_kind;
 
 static inline thr_dual_data thr_dual_trainer_data(const thr_dual_trainer *trainer) {
     return (thr_dual_data){&trainer->model, &trainer->lexicon, &trainer->items, &trainer->map};
@@ -60,7 +52,7 @@ static inline thr_rank_loss thr_dual_trainer_loss(const thr_dual_trainer *traine
     return (thr_rank_loss){trainer->options.loss, trainer->options.value, trainer->discounts};
 }
 static inline const thr_dual_requests *thr_dual_trainer_valid(const thr_dual_trainer *trainer) {
-    return trainer->options.valid_path == NULL ? &trainer->requests : &trainer->valid_requests;
+    return trainer->options.run.valid_path == NULL ? &trainer->requests : &trainer->valid_requests;
 }
 
 /* The optimisers of the next step. */
@@ -75,23 +67,14 @@ thr_optimiser thr_dual_hits_optimiser(const thr_dual_trainer *trainer);
 thr_status thr_dual_gradient(thr_dual_trainer *trainer, const uint32_t *numbers, size_t n, double *loss,
                              thr_error *err);
 
-/* The steps of a thr_dual_trainer. */
-extern const thr_step_functions thr_dual_steps;
 thr_status thr_dual_step_on_cpu(void *trainer, const uint32_t *numbers, double *loss, thr_error *err);
-
-/* Choose where the steps run. THR_OK or a status of device/policy.h. */
-thr_status thr_dual_choose_device(void *trainer, thr_error *err);
 
 /*
  * Mean loss and GAUC of the validation requests. THR_OK; THR_ERANGE when they or any weight are not finite; THR_ENOMEM.
  */
-thr_status thr_dual_evaluate(thr_dual_trainer *trainer, double *loss, double *gauc, thr_error *err);
+thr_status thr_dual_validate(void *trainer, thr_tower_epoch *epoch, thr_error *err);
 
-/* Returns THR_ERANGE with a message that names the step and the model kept so far. */
-thr_status thr_dual_diverged(const thr_dual_trainer *trainer, thr_error *err);
-
-/* Describe what a checkpoint of the trainer, a thr_dual_trainer, holds besides the model. */
-thr_checkpoint thr_dual_checkpoint_describe(void *trainer);
+thr_status thr_dual_diverged(const thr_dual_trainer *trainer, thr_error *err); /* thr_training_diverged */
 
 /* Scored requests for metrics (metric.h); owns its memory. Starts zeroed. */
 typedef struct thr_dual_evaluation {

@@ -62,31 +62,26 @@ void thr_dual_evaluation_free(thr_context *context, thr_dual_evaluation *evaluat
     *evaluation = (thr_dual_evaluation){0};
 }
 
-/* Check all weights, including those of words that the validation requests lack. */
-static bool has_finite_weights(const thr_dual_trainer *t) {
-    return thr_training_all_finite(t->tables[THR_SIDE_QUERY].values, t->tables[THR_SIDE_QUERY].n) &&
-           thr_training_all_finite(t->tables[THR_SIDE_ITEM].values, t->tables[THR_SIDE_ITEM].n) &&
-           thr_training_all_finite(t->dense.values, t->dense.n) && thr_training_all_finite(t->hits.values, t->hits.n);
-}
-
-thr_status thr_dual_evaluate(thr_dual_trainer *trainer, double *loss, double *gauc, thr_error *err) {
-    thr_context *context = trainer->context;
+thr_status thr_dual_validate(void *base, thr_tower_epoch *epoch, thr_error *err) {
+    thr_dual_trainer *trainer = base;
+    thr_context *context = trainer->base.context;
     const thr_dual_data data = thr_dual_trainer_data(trainer);
     const thr_rank_loss rank = thr_dual_trainer_loss(trainer);
-    const size_t n = trainer->split.n_valid;
-    const thr_dual_some valid = {thr_dual_trainer_valid(trainer), trainer->split.valid, n};
+    const size_t n = trainer->base.split.n_valid;
+    const thr_dual_some valid = {thr_dual_trainer_valid(trainer), trainer->base.split.valid, n};
     thr_dual_evaluation evaluation = {0};
     thr_status status = THR_OK;
-    if (!has_finite_weights(trainer))
+    if (!thr_training_is_finite(&trainer->base))
         return thr_dual_diverged(trainer, err);
     THR_TRY_OUT(thr_dual_evaluate_all(context, &data, &valid, &rank, &evaluation, err));
-    *loss = 0;
+    double loss = 0;
     for (size_t i = 0; i < n; i++)
-        *loss += evaluation.losses[i];
-    *loss /= (double)n;
-    if (!isfinite(*loss) || !thr_training_all_finite(evaluation.scores, (size_t)evaluation.offsets[n]))
+        loss += evaluation.losses[i];
+    epoch->valid_loss = loss / (double)n;
+    if (!isfinite(epoch->valid_loss) || !thr_training_all_finite(evaluation.scores, (size_t)evaluation.offsets[n]))
         THR_TRY_OUT(thr_dual_diverged(trainer, err));
-    THR_TRY_OUT(thr_gauc(&(thr_ranked){n, evaluation.offsets, evaluation.scores, evaluation.n_best, NULL}, gauc, err));
+    THR_TRY_OUT(thr_gauc(&(thr_ranked){n, evaluation.offsets, evaluation.scores, evaluation.n_best, NULL},
+                         &epoch->valid_quality, err));
 out:
     thr_dual_evaluation_free(context, &evaluation);
     return status;

@@ -84,22 +84,12 @@ static thr_status invert(thr_context *context, const float *weight, size_t n_in,
     return THR_OK;
 }
 
-static size_t tensor_size(const thr_tower_config *config, size_t tensor) {
-    const thr_tensor_shape shape = thr_text_model_tensor_shape(config, tensor);
-    return (size_t)shape.n_rows * shape.n_columns;
-}
-
-/* A writable tensor of a side. */
-static float *tensor_of(thr_text_trainer *trainer, thr_side side, size_t tensor) {
-    return trainer->dense.values + (trainer->model.tensors[side][tensor] - trainer->dense.values);
-}
-
 static thr_status put_side(thr_text_trainer *trainer, thr_side side, const float *x, size_t n_x, thr_error *err) {
     const thr_tower_config *config = &trainer->model.config;
-    const size_t n_weights = tensor_size(config, THR_TEXT_BASE_WEIGHT),
-                 n_tensors = thr_text_model_n_tensors(config, side);
-    float *weight = tensor_of(trainer, side, THR_TEXT_BASE_WEIGHT),
-          *bias = tensor_of(trainer, side, THR_TEXT_BASE_BIAS);
+    const thr_tensor_list list = thr_text_model_tensors(config, side);
+    const size_t n_weights = thr_tensor_size(&list.shapes[THR_TEXT_BASE_WEIGHT]);
+    float *const *tensors = trainer->base.tensors[side];
+    float *weight = tensors[THR_TEXT_BASE_WEIGHT], *bias = tensors[THR_TEXT_BASE_BIAS];
     double square = 0;
     for (size_t i = 0; i < n_x; i++)
         square += (double)x[i] * (double)x[i];
@@ -109,27 +99,27 @@ static thr_status put_side(thr_text_trainer *trainer, thr_side side, const float
         weight[i] *= scale;
     for (size_t i = 0; i < config->n_dims; i++)
         bias[i] *= scale;
-    for (size_t tensor = THR_TEXT_REBUILD_WEIGHT; tensor < n_tensors; tensor += 4) {
-        THR_TRY(
-            invert(trainer->context, weight, config->n_pooled, config->n_dims, tensor_of(trainer, side, tensor), err));
-        memset(tensor_of(trainer, side, tensor + 1), 0, tensor_size(config, tensor + 1) * sizeof(float));
-        memcpy(tensor_of(trainer, side, tensor + 2), weight, n_weights * sizeof *weight);
-        memcpy(tensor_of(trainer, side, tensor + 3), bias, config->n_dims * sizeof *bias);
+    for (size_t tensor = THR_TEXT_REBUILD_WEIGHT; tensor < list.n; tensor += 4) {
+        THR_TRY(invert(trainer->base.context, weight, config->n_pooled, config->n_dims, tensors[tensor], err));
+        memset(tensors[tensor + 1], 0, thr_tensor_size(&list.shapes[tensor + 1]) * sizeof(float));
+        memcpy(tensors[tensor + 2], weight, n_weights * sizeof *weight);
+        memcpy(tensors[tensor + 3], bias, config->n_dims * sizeof *bias);
     }
     return THR_OK;
 }
 
 thr_status thr_text_trainer_init_planes(thr_text_trainer *trainer, thr_error *err) {
     const thr_tower_config *config = &trainer->model.config;
-    const size_t n = trainer->options.batch;
-    THR_TRY(thr_text_trainer_forward(trainer, &trainer->as_floats, &trainer->pairs, trainer->split.train, n,
+    const size_t n = trainer->options.run.batch;
+    THR_TRY(thr_text_trainer_forward(trainer, &trainer->as_floats, &trainer->pairs, trainer->base.split.train, n,
                                      &(thr_batch_mode){0}, err));
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++) {
         if (thr_side_bits(config, side) != THR_FLOAT_BITS)
             THR_TRY(put_side(trainer, side, trainer->scratch.passes[side].before[0], n * config->n_dims, err));
-        thr_text_pass_free(trainer->context, &trainer->scratch.passes[side]); /* it has memory for float sides only */
+        thr_text_pass_free(trainer->base.context,
+                           &trainer->scratch.passes[side]); /* it has memory for float sides only */
     }
     for (size_t s = 0; s < THR_WEIGHTS_SLOTS; s++) /* the moments belong to other weights */
-        memset(trainer->dense.slots[s], 0, trainer->dense.n * sizeof *trainer->dense.slots[s]);
+        memset(trainer->base.dense.slots[s], 0, trainer->base.dense.n * sizeof *trainer->base.dense.slots[s]);
     return THR_OK;
 }

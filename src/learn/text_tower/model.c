@@ -8,11 +8,6 @@
 
 enum { DIMS_MAX = 1024, POOLED_MAX = 4096, GRAMS_MAX = 1 << 24, BITS_MAX = 8, DIMS_A_INPUT_MAX = 8 };
 
-void thr_tower_config_init(thr_tower_config *config) {
-    *config = (thr_tower_config){
-        .n_dims = 64, .n_pooled = 288, .query_bits = 3, .item_bits = 2, .max_grams = 49292, .max_words = 128};
-}
-
 static thr_status check_number(const char *what, uint32_t value, uint32_t most, thr_error *err) {
     if (value >= 1 && value <= most)
         return THR_OK;
@@ -40,12 +35,7 @@ thr_status thr_text_model_check(const thr_tower_config *config, thr_error *err) 
     return THR_OK;
 }
 
-size_t thr_text_model_n_tensors(const thr_tower_config *config, thr_side side) {
-    const size_t n_steps = thr_side_steps(config, side);
-    return 3 + 4 * (config->shared_steps && n_steps > 1 ? 1 : n_steps);
-}
-
-thr_tensor_shape thr_text_model_tensor_shape(const thr_tower_config *config, size_t tensor) {
+static thr_tensor_shape shape_of(const thr_tower_config *config, size_t tensor) {
     static const char *const names[] = {"pool.bias",      "base.weight",       "base.bias",      "rebuild%u.weight",
                                         "rebuild%u.bias", "residual%u.weight", "residual%u.bias"};
     const size_t kind = tensor < 3 ? tensor : 3 + (tensor - 3) % 4;
@@ -72,6 +62,14 @@ thr_tensor_shape thr_text_model_tensor_shape(const thr_tower_config *config, siz
         break;
     }
     return shape;
+}
+
+thr_tensor_list thr_text_model_tensors(const thr_tower_config *config, thr_side side) {
+    const size_t n_steps = thr_side_steps(config, side);
+    thr_tensor_list list = {.n = 3 + 4 * (config->shared_steps && n_steps > 1 ? 1 : n_steps)};
+    for (size_t p = 0; p < list.n; p++)
+        list.shapes[p] = shape_of(config, p);
+    return list;
 }
 
 thr_status thr_text_pass_reserve(thr_context *context, const thr_tower_config *config, thr_side side, size_t n_texts,

@@ -21,6 +21,7 @@
 #include "words/trigrams.h"
 
 enum { THR_STEPS_MAX = 7, THR_TEXT_TENSORS_MAX = 3 + 4 * THR_STEPS_MAX };
+_Static_assert((int)THR_TEXT_TENSORS_MAX <= (int)THR_SIDE_TENSORS_MAX, "a list has room for a side's tensors");
 
 /*
  * The dense parameters of a side, by number. POOL_BIAS is the input's bias. Those of step t >= 1 are
@@ -65,9 +66,8 @@ static inline size_t thr_model_n_columns(const thr_tower_config *config) {
     return (size_t)THR_WINDOW_WORDS * config->n_pooled;
 }
 
-/* The number of tensors of a side, and the shape of a tensor. */
-size_t thr_text_model_n_tensors(const thr_tower_config *config, thr_side side);
-thr_tensor_shape thr_text_model_tensor_shape(const thr_tower_config *config, size_t tensor);
+/* The dense tensors of a side. */
+thr_tensor_list thr_text_model_tensors(const thr_tower_config *config, thr_side side);
 
 /* The number of a tensor of step t >= 1. */
 static inline size_t thr_text_step_tensor(const thr_tower_config *config, uint32_t t, thr_text_tensor tensor) {

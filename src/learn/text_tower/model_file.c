@@ -3,7 +3,6 @@
 #include "text_tower/model_file.h"
 
 #include <stddef.h>
-#include <string.h>
 
 #include "base/error.h"
 
@@ -29,15 +28,10 @@ static const thr_config_field vector_fields[] = {
     {"shared_steps", offsetof(thr_tower_config, shared_steps), true},
     {"plain_weights", offsetof(thr_tower_config, plain_weights), true},
 };
-static const thr_model_kind texts = {THR_MODEL_KIND, "model of texts", 1, fields, sizeof fields / sizeof *fields};
-static const thr_model_kind vectors = {THR_MODEL_KIND, "model of texts or vectors", 2, vector_fields,
-                                       sizeof vector_fields / sizeof *vector_fields};
-
-/* The kind of a file: version 1 are texts. A version that is neither is refused as one of vectors. */
-static const thr_model_kind *kind_of(const thr_tensors *tensors) {
-    const char *version = thr_tensors_metadata(tensors, THR_MODEL_KIND);
-    return version != NULL && strcmp(version, "1") != 0 ? &vectors : &texts;
-}
+const thr_model_kind thr_text_model_kind = {
+    "thresher.tower", "model of texts", NULL, 1, fields, sizeof fields / sizeof *fields};
+const thr_model_kind thr_vector_model_kind = {
+    "thresher.tower", "model of vectors", "vectors", 1, vector_fields, sizeof vector_fields / sizeof *vector_fields};
 
 static void fill_image(const void *source, thr_model_image *image) {
     const thr_text_model *model = source;
@@ -47,15 +41,13 @@ static void fill_image(const void *source, thr_model_image *image) {
         thr_training_image_add_tensor(image, config->shared_words ? "" : sides[i], "words", THR_DTYPE_F32,
                                       model->tables[i], model->grams.n, n_columns);
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++) {
-        for (size_t p = 0; p < thr_text_model_n_tensors(config, side); p++) {
-            const thr_tensor_shape shape = thr_text_model_tensor_shape(config, p);
-            thr_training_image_add_tensor(image, sides[side], shape.name, THR_DTYPE_F32, model->tensors[side][p],
-                                          shape.n_rows, shape.n_columns);
-        }
+        const thr_tensor_list list = thr_text_model_tensors(config, side);
+        thr_training_image_add_side(image, sides[side], &list, model->tensors[side]);
     }
     if (!thr_model_reads_vectors(config))
         thr_training_image_add_tensor(image, "", "grams", THR_DTYPE_U64, model->grams.keys, 1, model->grams.n);
-    thr_training_image_add_config(image, thr_model_reads_vectors(config) ? &vectors : &texts, config);
+    thr_training_image_add_config(
+        image, thr_model_reads_vectors(config) ? &thr_vector_model_kind : &thr_text_model_kind, config);
 }
 
 thr_model_source thr_text_model_source(const thr_text_model *model) {
@@ -69,10 +61,8 @@ static thr_status read_weights(const thr_tensors *tensors, const char *name, thr
         THR_TRY(thr_training_image_read_floats(tensors, name, config->shared_words ? "" : sides[i], &words,
                                                &model->tables[i], err));
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++) {
-        for (size_t p = 0; p < thr_text_model_n_tensors(config, side); p++) {
-            const thr_tensor_shape shape = thr_text_model_tensor_shape(config, p);
-            THR_TRY(thr_training_image_read_floats(tensors, name, sides[side], &shape, &model->tensors[side][p], err));
-        }
+        const thr_tensor_list list = thr_text_model_tensors(config, side);
+        THR_TRY(thr_training_image_read_side(tensors, name, sides[side], &list, model->tensors[side], err));
     }
     return THR_OK;
 }
@@ -94,14 +84,15 @@ thr_status thr_text_model_read(thr_context *context, const thr_tensors *tensors,
                                thr_text_model *model, uint64_t *fingerprint, thr_error *err) {
     *model = (thr_text_model){0};
     thr_tower_config *config = &model->config;
-    const thr_model_kind *kind = kind_of(tensors);
+    const bool vectors = thr_tensors_metadata(tensors, "input") != NULL;
+    const thr_model_kind *kind = vectors ? &thr_vector_model_kind : &thr_text_model_kind;
     THR_TRY(thr_training_image_check_kind(tensors, name, kind, err));
-    THR_TRY(thr_training_image_read_config(tensors, name, kind, config, fingerprint, err));
-    config->n_pooled = kind == &vectors ? config->n_inputs : config->n_pooled;
-    if (thr_text_model_check(config, NULL) != THR_OK || (kind == &vectors && !thr_model_reads_vectors(config)))
+    THR_TRY(thr_training_image_read_config(tensors, name, kind, config, err));
+    config->n_pooled = vectors ? config->n_inputs : config->n_pooled;
+    if (thr_text_model_check(config, NULL) != THR_OK || vectors != thr_model_reads_vectors(config))
         return thr_fail(err, THR_EFORMAT, "%s: its configuration is out of range", name);
-    THR_TRY(thr_training_image_check_metadata(context, tensors, name, kind, config, *fingerprint, err));
-    if (!thr_model_reads_vectors(config))
+    THR_TRY(thr_training_image_read_fingerprint(tensors, name, kind, fingerprint, err));
+    if (!vectors)
         THR_TRY(read_grams(context, tensors, name, model, err));
     return read_weights(tensors, name, model, err);
 }

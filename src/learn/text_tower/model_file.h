@@ -11,7 +11,7 @@
 #include "text_tower/model.h"
 #include "training/model_image.h"
 
-#define THR_MODEL_KIND "thresher.tower" /* the metadata key that identifies the kind */
+extern const thr_model_kind thr_text_model_kind, thr_vector_model_kind;
 
 /* The model as its file holds it. */
 thr_model_source thr_text_model_source(const thr_text_model *model);

@@ -69,10 +69,9 @@ thr_tower_info thr_tower_get_info(const thr_tower *tower) {
                            .fingerprint = tower->fingerprint};
     info.n_parameters = (uint64_t)info.n_grams * thr_model_n_columns(config) * thr_model_n_tables(config);
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++) {
-        for (size_t p = 0; p < thr_text_model_n_tensors(config, side); p++) {
-            const thr_tensor_shape shape = thr_text_model_tensor_shape(config, p);
-            info.n_parameters += (uint64_t)shape.n_rows * shape.n_columns;
-        }
+        const thr_tensor_list list = thr_text_model_tensors(config, side);
+        for (size_t p = 0; p < list.n; p++)
+            info.n_parameters += thr_tensor_size(&list.shapes[p]);
     }
     return info;
 }

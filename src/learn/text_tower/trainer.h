@@ -7,10 +7,8 @@
 #include "text_tower/backward.h"
 #include "text_tower/batch.h"
 #include "text_tower/vectors/vector_pairs.h"
-#include "training/device.h"
-#include "text_tower/device/trainer.h"
-#include "training/split.h"
-#include "training/weights.h"
+#include "text_tower/pair_quality.h"
+#include "training/trainer.h"
 
 /* Memory of a step. */
 typedef struct thr_trainer_scratch {
@@ -23,45 +21,71 @@ typedef struct thr_trainer_scratch {
     float *loss;
 } thr_trainer_scratch;
 
+/* What a training was asked for: pairs of texts, or vectors. */
+typedef struct thr_text_task {
+    const thr_tower_train_options *options;
+    const char *pairs_path;
+    thr_vector_source vectors;
+} thr_text_task;
+
 typedef struct thr_text_trainer {
-    thr_context *context;
-    thr_tower_train_options options;
-    const char *path; /* of the model */
-    /* The data. */
+    thr_trainer base;
+    thr_text_task task;
+    thr_tower_train_options options; /* completed by the data */
+    /* The data: texts, */
     thr_lexicon lexicon;
     thr_pairs pairs, valid_pairs;
-    thr_vector_pairs vectors; /* instead of these, of a model of vectors */
-    thr_split split;
-    /* The model, and the weights it is a view of. */
-    thr_text_model model;
+    thr_vector_pairs vectors; /* or vectors */
+    thr_text_model model;     /* a view of the weights */
     thr_text_model as_floats; /* a view of the same weights with float sides: what the first epochs train */
-    thr_weights tables[THR_N_SIDES], dense;
-    float *d_tensors[THR_N_SIDES][THR_TEXT_TENSORS_MAX]; /* views of dense.gradients */
     thr_trainer_scratch scratch;
-    thr_training_device device;
-    thr_training_state state;
 } thr_text_trainer;
 
-/* Where the pairs come from: a file of texts, or vectors. */
-typedef struct thr_trainer_source {
-    const char *pairs_path;
-    thr_vector_source vectors; /* if it has items */
-} thr_trainer_source;
+/* How a training learns from texts, or from vectors. */
+typedef struct thr_text_trainer_kind {
+    thr_trainer_kind base;
+    float dense_share; /* of the rate, for dense weights once signs replace floats: a larger rate destroys planes that
+                          start as a good quantiser; the loss falls, but fewer items are found */
+    /* Assemble a batch of n pairs; get_input returns a side of it. pairs are those of texts. THR_OK or THR_ENOMEM. */
+    thr_status (*gather)(thr_text_trainer *trainer, const thr_pairs *pairs, const uint32_t *numbers, size_t n,
+                         const thr_batch_mode *mode, thr_error *err);
+    thr_side_input (*get_input)(thr_text_trainer *trainer, thr_side side, size_t n);
+    void (*learn_dense)(thr_text_trainer *trainer, const thr_optimiser *adam); /* step the dense weights */
+    /* AUC or recall of the validation pairs. THR_OK or THR_ENOMEM. */
+    thr_status (*measure)(thr_text_trainer *trainer, thr_scored_pairs *pairs, double *quality, thr_error *err);
+} thr_text_trainer_kind;
 
 /*
- * Read the pairs, choose the trigrams of texts, draw the initial weights. *trainer starts zeroed. THR_OK; THR_EFORMAT
- * for too few pairs; what thr_text_pairs_read or thr_text_vector_pairs_read returns; THR_ENOMEM.
+ * Read the pairs, choose the trigrams of texts, draw the initial weights; the task is a thr_text_task. THR_EFORMAT for
+ * too few pairs; what thr_text_pairs_read or thr_text_vector_pairs_read returns.
  */
-thr_status thr_text_trainer_start(thr_context *context, const thr_trainer_source *source, const char *path,
-                                  const thr_tower_train_options *options, thr_text_trainer *trainer, thr_error *err);
-void thr_text_trainer_free(thr_text_trainer *trainer);
+extern const thr_text_trainer_kind thr_texts_trainer, thr_vectors_trainer;
+
+static inline const thr_text_trainer_kind *thr_text_kind_of(const thr_text_trainer *trainer) {
+    return (const thr_text_trainer_kind *)trainer->base.kind;
+}
+
+/* What both kinds share: the start of `start`, its end after the data is there, and other functions of the kind. */
+void thr_text_trainer_take_task(thr_text_trainer *trainer, const thr_text_task *task);
+thr_status thr_text_trainer_check_split(const thr_text_trainer *trainer, const char *name, thr_error *err);
+thr_status thr_text_trainer_make(thr_text_trainer *trainer, thr_error *err);
+void thr_text_trainer_end(void *trainer);
+thr_model_source thr_text_trainer_model(const void *trainer);
+void thr_text_trainer_identify(const thr_text_trainer *trainer, thr_checksum *sum);
+thr_status thr_text_trainer_step_on_cpu(void *trainer, const uint32_t *numbers, double *loss, thr_error *err);
+
+/*
+ * Mean log loss of the validation pairs, and their AUC, or recall for vectors. THR_OK; THR_ERANGE when they or any
+ * weight are not finite; THR_ENOMEM.
+ */
+thr_status thr_text_trainer_validate(void *trainer, thr_tower_epoch *epoch, thr_error *err);
 
 /* The number of epochs that train floats before signs replace them. */
 uint32_t thr_text_trainer_float_epochs(const thr_text_trainer *trainer);
 
 /* The model that the current epoch trains. */
 static inline const thr_text_model *thr_trainer_model(const thr_text_trainer *trainer) {
-    return trainer->state.epoch < thr_text_trainer_float_epochs(trainer) ? &trainer->as_floats : &trainer->model;
+    return trainer->base.state.epoch < thr_text_trainer_float_epochs(trainer) ? &trainer->as_floats : &trainer->model;
 }
 
 /*
@@ -69,16 +93,6 @@ static inline const thr_text_model *thr_trainer_model(const thr_text_trainer *tr
  * when an activation is not finite; THR_ENOMEM.
  */
 thr_status thr_text_trainer_init_planes(thr_text_trainer *trainer, thr_error *err);
-
-/* Run steps on a GPU if the context selects one; weights have been drawn or read. THR_OK without a GPU, too. */
-thr_status thr_text_trainer_choose_device(void *trainer, thr_error *err);
-
-/* The steps of a thr_text_trainer. */
-extern const thr_step_functions thr_text_steps;
-thr_status thr_text_trainer_step_on_cpu(void *trainer, const uint32_t *numbers, double *loss, thr_error *err);
-
-/* Upload weights and moments after the host changed them, if a device runs the steps. THR_OK; THR_EDEVICE. */
-thr_status thr_text_trainer_put(thr_text_trainer *trainer, thr_error *err);
 
 /* The settings of the next step: batch, loss, optimiser, gradient of signs. */
 thr_batch_mode thr_text_trainer_batch_mode(const thr_text_trainer *trainer);
@@ -91,24 +105,9 @@ thr_optimiser thr_text_trainer_optimiser(const thr_text_trainer *trainer); /* of
 thr_optimiser thr_text_trainer_dense_optimiser(const thr_text_trainer *trainer);
 thr_slope thr_text_trainer_slope(const thr_text_trainer *trainer);
 
-/* The input of a side in the last batch. */
-thr_side_input thr_text_trainer_input(thr_text_trainer *trainer, thr_side side, size_t n);
-
 /*
  * Embed n pairs into the trainer's passes by a view of its model. pairs are those of texts; unused for vectors. THR_OK;
  * THR_ERANGE when an activation is not finite; THR_ENOMEM.
  */
 thr_status thr_text_trainer_forward(thr_text_trainer *trainer, const thr_text_model *model, const thr_pairs *pairs,
                                     const uint32_t *numbers, size_t n, const thr_batch_mode *mode, thr_error *err);
-
-/*
- * Mean log loss of the validation pairs, and their AUC, or recall for vectors. THR_OK; THR_ERANGE when they or any
- * weight are not finite; THR_ENOMEM.
- */
-thr_status thr_text_trainer_validate(thr_text_trainer *trainer, double *loss, double *quality, thr_error *err);
-
-/* Returns THR_ERANGE with a message that names the step and the model kept so far. */
-thr_status thr_text_trainer_diverged(const thr_text_trainer *trainer, thr_error *err);
-
-/* Describe what a checkpoint of the trainer, a thr_text_trainer, holds besides the model. */
-thr_checkpoint thr_text_checkpoint_describe(void *trainer);

@@ -41,6 +41,13 @@ void thr_training_image_add_tensor(thr_model_image *image, const char *side, con
     tensor->n_bytes = (size_t)(n_rows * n_columns) * thr_dtype_size(dtype);
 }
 
+void thr_training_image_add_side(thr_model_image *image, const char *side, const thr_tensor_list *list,
+                                 const float *const *tensors) {
+    for (size_t p = 0; p < list->n; p++)
+        thr_training_image_add_tensor(image, side, list->shapes[p].name, THR_DTYPE_F32, tensors[p],
+                                      list->shapes[p].n_rows, list->shapes[p].n_columns);
+}
+
 static void add_number(thr_model_image *image, const char *key, uint64_t value, bool hexadecimal) {
     const size_t i = image->n_metadata++;
     (void)snprintf(image->values[i], sizeof image->values[i], hexadecimal ? "%016" PRIx64 : "%" PRIu64, value);
@@ -50,6 +57,10 @@ static void add_number(thr_model_image *image, const char *key, uint64_t value, 
 
 void thr_training_image_add_config(thr_model_image *image, const thr_model_kind *kind, const void *config) {
     add_number(image, kind->key, kind->version, false);
+    if (kind->input != NULL) {
+        image->metadata[image->n_metadata][0] = "input";
+        image->metadata[image->n_metadata++][1] = kind->input;
+    }
     for (size_t f = 0; f < kind->n_fields; f++)
         add_number(image, kind->fields[f].name, get_field(config, &kind->fields[f]), false);
 }
@@ -65,23 +76,23 @@ static uint64_t fingerprint_of(const thr_model_image *image) {
     return thr_checksum_end(sum);
 }
 
+static void add_to_sum(thr_checksum *sum, const char *text) {
+    thr_checksum_add(sum, text, strlen(text) + 1);
+}
+
 /* Checksum of the metadata before it: it protects numbers that the shapes of tensors do not determine. */
 static uint64_t metadata_checksum(const thr_model_image *image) {
     thr_checksum_room sum_memory;
     thr_checksum *sum = thr_checksum_start(&sum_memory);
-    for (size_t i = 0; i < image->n_metadata; i++)
-        for (size_t j = 0; j < 2; j++)
-            thr_checksum_add(sum, image->metadata[i][j], strlen(image->metadata[i][j]) + 1);
+    for (size_t i = 0; i < image->n_metadata; i++) {
+        add_to_sum(sum, image->metadata[i][0]);
+        add_to_sum(sum, image->metadata[i][1]);
+    }
     return thr_checksum_end(sum);
 }
 
-static void add_sums(thr_model_image *image, uint64_t fingerprint) {
-    add_number(image, "fingerprint", fingerprint, true);
-    add_number(image, "checksum", metadata_checksum(image), true);
-}
-
-/* Assemble everything but the fingerprint and the checksum. */
-static thr_status begin(thr_context *context, const thr_model_source *source, thr_model_image **image, thr_error *err) {
+thr_status thr_training_image_begin(thr_context *context, const thr_model_source *source, thr_model_image **image,
+                                    thr_error *err) {
     THR_TRY(thr_alloc(context, 1, sizeof **image, image, "a model's header", err));
     (*image)->n_tensors = (*image)->n_metadata = 0;
     source->fill(source->model, *image);
@@ -90,8 +101,9 @@ static thr_status begin(thr_context *context, const thr_model_source *source, th
 
 thr_status thr_training_image_make(thr_context *context, const thr_model_source *source, thr_model_image **image,
                                    thr_error *err) {
-    THR_TRY(begin(context, source, image, err));
-    add_sums(*image, fingerprint_of(*image));
+    THR_TRY(thr_training_image_begin(context, source, image, err));
+    add_number(*image, "fingerprint", fingerprint_of(*image), true);
+    add_number(*image, "checksum", metadata_checksum(*image), true);
     return THR_OK;
 }
 
@@ -123,20 +135,22 @@ static thr_status read_number(const thr_tensors *tensors, const char *name, cons
 
 thr_status thr_training_image_check_kind(const thr_tensors *tensors, const char *name, const thr_model_kind *kind,
                                          thr_error *err) {
+    const char *input = thr_tensors_metadata(tensors, "input");
     uint64_t found = 0;
-    if (thr_tensors_metadata(tensors, kind->key) == NULL)
+    if (thr_tensors_metadata(tensors, kind->key) == NULL ||
+        strcmp(input != NULL ? input : "", kind->input != NULL ? kind->input : "") != 0)
         return thr_fail(err, THR_EFORMAT, "%s: has tensors, but is not a %s that thresher tower train wrote", name,
                         kind->what);
     THR_TRY(read_number(tensors, name, kind->key, 10, &found, err));
-    if (found > kind->version)
+    if (found != kind->version)
         return thr_fail(err, THR_EVERSION,
-                        "%s: a model of version %" PRIu64 ", this build reads up to %" PRIu64 ": use a newer one", name,
-                        found, kind->version);
+                        "%s: a model of version %" PRIu64 ", this build reads version %" PRIu64 ": train it again",
+                        name, found, kind->version);
     return THR_OK;
 }
 
 thr_status thr_training_image_read_config(const thr_tensors *tensors, const char *name, const thr_model_kind *kind,
-                                          void *config, uint64_t *fingerprint, thr_error *err) {
+                                          void *config, thr_error *err) {
     const thr_config_field *fields = kind->fields;
     uint64_t value = 0;
     for (size_t f = 0; f < kind->n_fields; f++) {
@@ -145,25 +159,33 @@ thr_status thr_training_image_read_config(const thr_tensors *tensors, const char
             return thr_fail(err, THR_EFORMAT, "%s: \"%s\" of its metadata is out of range", name, fields[f].name);
         set_field(config, &fields[f], (uint32_t)value);
     }
-    return read_number(tensors, name, "fingerprint", 16, fingerprint, err);
+    return THR_OK;
 }
 
-thr_status thr_training_image_check_metadata(thr_context *context, const thr_tensors *tensors, const char *name,
-                                             const thr_model_kind *kind, const void *config, uint64_t fingerprint,
-                                             thr_error *err) {
-    thr_model_image *image = NULL;
-    thr_status status = THR_OK;
-    THR_TRY(thr_alloc_zero(context, 1, sizeof *image, &image, "a model's header", err));
-    thr_training_image_add_config(image, kind, config);
-    add_sums(image, fingerprint);
-    for (size_t i = 0; status == THR_OK && i < image->n_metadata; i++) {
-        const char *text = thr_tensors_metadata(tensors, image->metadata[i][0]);
-        if (text == NULL || strcmp(text, image->metadata[i][1]) != 0)
-            status = thr_fail(err, THR_ECORRUPT,
-                              "%s: its metadata does not match its checksum: fetch or train it again", name);
+thr_status thr_training_image_read_fingerprint(const thr_tensors *tensors, const char *name, const thr_model_kind *kind,
+                                               uint64_t *fingerprint, thr_error *err) {
+    const char *keys[THR_IMAGE_METADATA_MAX] = {kind->key}, *checksum = thr_tensors_metadata(tensors, "checksum");
+    char expected[17];
+    size_t n = 1;
+    if (kind->input != NULL)
+        keys[n++] = "input";
+    for (size_t f = 0; f < kind->n_fields; f++)
+        keys[n++] = kind->fields[f].name;
+    keys[n++] = "fingerprint";
+    THR_TRY(read_number(tensors, name, "fingerprint", 16, fingerprint, err));
+    thr_checksum_room sum_memory;
+    thr_checksum *sum = thr_checksum_start(&sum_memory);
+    for (size_t i = 0; i < n; i++) {
+        const char *text = thr_tensors_metadata(tensors, keys[i]);
+        if (text == NULL)
+            return thr_fail(err, THR_EFORMAT, "%s: its metadata has no \"%s\": train the model again", name, keys[i]);
+        add_to_sum(sum, keys[i]);
+        add_to_sum(sum, text);
     }
-    thr_release(context, image);
-    return status;
+    (void)snprintf(expected, sizeof expected, "%016" PRIx64, thr_checksum_end(sum));
+    if (checksum != NULL && strcmp(checksum, expected) == 0)
+        return THR_OK;
+    return thr_fail(err, THR_ECORRUPT, "%s: its metadata does not match its checksum: fetch or train it again", name);
 }
 
 static bool are_finite(const thr_model_image *image) {
@@ -180,7 +202,7 @@ static bool are_finite(const thr_model_image *image) {
 thr_status thr_training_image_check_whole(thr_context *context, const thr_model_source *source, const char *name,
                                           uint64_t fingerprint, thr_error *err) {
     thr_model_image *image = NULL;
-    THR_TRY(begin(context, source, &image, err));
+    THR_TRY(thr_training_image_begin(context, source, &image, err));
     const bool whole = fingerprint_of(image) == fingerprint, finite = are_finite(image);
     thr_release(context, image);
     if (!whole)
@@ -207,5 +229,12 @@ thr_status thr_training_image_read_floats(const thr_tensors *tensors, const char
     THR_TRY(thr_tensors_expect(tensors, full, THR_DTYPE_F32, n_axes, shape + 2 - n_axes, &tensor, err));
     THR_TRY(thr_training_image_check_place(tensor, name, err));
     *data = tensor->data;
+    return THR_OK;
+}
+
+thr_status thr_training_image_read_side(const thr_tensors *tensors, const char *name, const char *side,
+                                        const thr_tensor_list *list, const float **found, thr_error *err) {
+    for (size_t p = 0; p < list->n; p++)
+        THR_TRY(thr_training_image_read_floats(tensors, name, side, &list->shapes[p], &found[p], err));
     return THR_OK;
 }

@@ -31,8 +31,9 @@ typedef struct thr_config_field {
 
 /* A kind of model, and the configuration its files hold. */
 typedef struct thr_model_kind {
-    const char *key;  /* metadata key whose value is the version, "thresher.tower" */
-    const char *what; /* for messages: "model of texts" */
+    const char *key;   /* metadata key whose value is the version, "thresher.tower" */
+    const char *what;  /* for messages: "model of texts" */
+    const char *input; /* what it encodes, the value of the metadata's "input"; NULL: there is none */
     uint64_t version;
     const thr_config_field *fields;
     size_t n_fields;
@@ -51,10 +52,18 @@ typedef struct thr_model_source {
 void thr_training_image_add_tensor(thr_model_image *image, const char *side, const char *name, thr_dtype dtype,
                                    const void *data, uint64_t n_rows, uint64_t n_columns);
 
+/* Add a side's dense tensors, or find them. THR_OK or THR_EFORMAT. */
+void thr_training_image_add_side(thr_model_image *image, const char *side, const thr_tensor_list *list,
+                                 const float *const *tensors);
+thr_status thr_training_image_read_side(const thr_tensors *tensors, const char *name, const char *side,
+                                        const thr_tensor_list *list, const float **found, thr_error *err);
+
 /* Add the kind, its version and the configuration: the kind's fields of the struct at config. */
 void thr_training_image_add_config(thr_model_image *image, const thr_model_kind *kind, const void *config);
 
-/* Assemble the model's file with fingerprint and checksum. The caller releases *image. THR_OK or THR_ENOMEM. */
+/* Assemble all but fingerprint and checksum; or the whole file. The caller releases *image. THR_OK or THR_ENOMEM. */
+thr_status thr_training_image_begin(thr_context *context, const thr_model_source *source, thr_model_image **image,
+                                    thr_error *err);
 thr_status thr_training_image_make(thr_context *context, const thr_model_source *source, thr_model_image **image,
                                    thr_error *err);
 
@@ -64,24 +73,17 @@ thr_status thr_training_image_save(thr_context *context, const thr_model_source 
 
 /* ------------------------------------------------------------------------------------------------ read */
 
-/*
- * Check the kind and that its version is not newer than this build's. name is for messages. THR_OK; THR_EFORMAT;
- * THR_EVERSION.
- */
+/* Check the kind and its version. name is for messages. THR_OK; THR_EFORMAT; THR_EVERSION. */
 thr_status thr_training_image_check_kind(const thr_tensors *tensors, const char *name, const thr_model_kind *kind,
                                          thr_error *err);
 
-/* Read the configuration's numbers and the fingerprint. THR_OK or THR_EFORMAT. */
+/* Read the configuration's numbers. THR_OK or THR_EFORMAT. */
 thr_status thr_training_image_read_config(const thr_tensors *tensors, const char *name, const thr_model_kind *kind,
-                                          void *config, uint64_t *fingerprint, thr_error *err);
+                                          void *config, thr_error *err);
 
-/*
- * Check that the metadata is exactly what a model of this configuration and fingerprint has. THR_OK; THR_ECORRUPT;
- * THR_ENOMEM.
- */
-thr_status thr_training_image_check_metadata(thr_context *context, const thr_tensors *tensors, const char *name,
-                                             const thr_model_kind *kind, const void *config, uint64_t fingerprint,
-                                             thr_error *err);
+/* Read the fingerprint, and check the metadata against its checksum. THR_OK; THR_EFORMAT; THR_ECORRUPT. */
+thr_status thr_training_image_read_fingerprint(const thr_tensors *tensors, const char *name, const thr_model_kind *kind,
+                                               uint64_t *fingerprint, thr_error *err);
 
 /*
  * Check that the tensors and the configuration of a model that was read match its fingerprint, and that weights are

@@ -28,8 +28,8 @@ void thr_training_weights_free(thr_context *context, thr_weights *weights) {
     *weights = (thr_weights){0};
 }
 
-size_t thr_training_tensor_floats(thr_tensor_shape shape) {
-    return THR_ROUND_UP((size_t)shape.n_rows * shape.n_columns, PART_ALIGN);
+size_t thr_training_tensor_floats(const thr_tensor_shape *shape) {
+    return THR_ROUND_UP(thr_tensor_size(shape), PART_ALIGN);
 }
 
 bool thr_training_all_finite(const float *x, size_t n) {

@@ -14,6 +14,17 @@ typedef struct thr_tensor_shape {
     uint32_t n_rows, n_columns; /* 1 x n for a bias */
 } thr_tensor_shape;
 
+/* The dense tensors of a side, in the order of its weights. */
+enum { THR_SIDE_TENSORS_MAX = 31 };
+typedef struct thr_tensor_list {
+    size_t n;
+    thr_tensor_shape shapes[THR_SIDE_TENSORS_MAX];
+} thr_tensor_list;
+
+static inline size_t thr_tensor_size(const thr_tensor_shape *shape) { /* numbers */
+    return (size_t)shape->n_rows * shape->n_columns;
+}
+
 /* Starts zeroed. */
 typedef struct thr_weights {
     size_t n;
@@ -28,7 +39,7 @@ thr_status thr_training_weights_make(thr_context *context, size_t n, bool gradie
 void thr_training_weights_free(thr_context *context, thr_weights *weights);
 
 /* Floats that a tensor takes in an array of tensors, with its padding. */
-size_t thr_training_tensor_floats(thr_tensor_shape shape);
+size_t thr_training_tensor_floats(const thr_tensor_shape *shape);
 
 bool thr_training_all_finite(const float *x, size_t n);
 

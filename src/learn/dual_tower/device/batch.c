@@ -28,7 +28,7 @@ static thr_status put_words(thr_dual_learner *l, thr_dual_trainer *t, thr_side s
     const thr_bags bags = thr_dual_bags_view(&t->scores.batch.examples[side], thr_dual_n_fields(words));
     const size_t n = bags.offsets[bags.n_bags];
     thr_dual_device_side *to = &l->sides[side];
-    THR_TRY(thr_nn_bags_transpose(l->context, &bags, thr_dual_n_words(words), &t->back.words, err));
+    THR_TRY(thr_nn_bags_transpose(l->base.context, &bags, thr_dual_n_words(words), &t->back.words, err));
     to->n = (uint32_t)t->scores.batch.examples[side].n;
     to->words.n = (uint32_t)bags.n_bags;
     thr_device_upload_put_sizes(&l->upload, bags.offsets, bags.n_bags + 1, &to->words.offsets);
@@ -45,12 +45,12 @@ static thr_status put_ads(thr_dual_learner *l, thr_dual_trainer *t, const uint32
     const thr_rank_loss loss = thr_dual_trainer_loss(t);
     thr_requests_op *op = &l->requests;
     l->n_ads = (uint32_t)n;
-    THR_TRY(thr_grow(l->context, &t->scores.scores, &t->scores.scores_capacity, n, sizeof(float), "scores", err));
+    THR_TRY(thr_grow(l->base.context, &t->scores.scores, &t->scores.scores_capacity, n, sizeof(float), "scores", err));
     for (size_t a = 0; a < n; a++)
         t->scores.scores[a] = (float)a;
     const thr_bags bags = {
         .n_bags = batch->n, .offsets = batch->ad_offsets, .rows = batch->ads, .weights = t->scores.scores};
-    THR_TRY(thr_nn_bags_transpose(l->context, &bags, batch->n_items, &t->back.ads, err));
+    THR_TRY(thr_nn_bags_transpose(l->base.context, &bags, batch->n_items, &t->back.ads, err));
     thr_device_upload_put_sizes(&l->upload, batch->ad_offsets, batch->n + 1, &op->ad_offsets);
     thr_device_upload_put(&l->upload, batch->ads, n * sizeof *batch->ads, &op->ads);
     uint32_t *const levels = thr_device_upload_take(&l->upload, n * sizeof *levels, &op->levels);
@@ -100,11 +100,11 @@ static thr_status list_request(thr_dual_learner *l, const thr_dual_trainer *t, s
     for (size_t a = batch->ad_offsets[r]; status == THR_OK && a < batch->ad_offsets[r + 1]; a++) {
         const uint32_t item = batch->items[batch->ads[a]];
         const size_t first = t->items.offsets[item], n = t->items.offsets[item + 1] - first;
-        status =
-            thr_grow(l->context, &l->ad_slots, &l->ad_slots_capacity, *n_hits + n, sizeof *l->ad_slots, "hits", err);
+        status = thr_grow(l->base.context, &l->ad_slots, &l->ad_slots_capacity, *n_hits + n, sizeof *l->ad_slots,
+                          "hits", err);
         if (status == THR_OK)
-            status = thr_grow(l->context, &l->slot_ads, &l->slot_ads_capacity, *n_hits + n, sizeof *l->slot_ads, "hits",
-                              err);
+            status = thr_grow(l->base.context, &l->slot_ads, &l->slot_ads_capacity, *n_hits + n, sizeof *l->slot_ads,
+                              "hits", err);
         for (size_t w = first; status == THR_OK && w < first + n; w++)
             if (l->slot_of[t->items.words[w]] != 0) {
                 l->ad_slots[*n_hits] = l->slot_of[t->items.words[w]] - 1;
@@ -122,10 +122,10 @@ static thr_status list_hits(thr_dual_learner *l, const thr_dual_trainer *t, uint
     const thr_dual_batch *batch = &t->scores.batch;
     *n_slots = 0;
     *n_hits = 0;
-    THR_TRY(thr_grow(l->context, &l->ad_slot_offsets, &l->ad_slot_offsets_capacity, batch->ad_offsets[batch->n] + 1,
-                     sizeof *l->ad_slot_offsets, "hits", err));
-    THR_TRY(thr_grow(l->context, &l->history_slots, &l->history_slots_capacity, batch->history_offsets[batch->n] + 1,
-                     sizeof *l->history_slots, "hits", err));
+    THR_TRY(thr_grow(l->base.context, &l->ad_slot_offsets, &l->ad_slot_offsets_capacity,
+                     batch->ad_offsets[batch->n] + 1, sizeof *l->ad_slot_offsets, "hits", err));
+    THR_TRY(thr_grow(l->base.context, &l->history_slots, &l->history_slots_capacity,
+                     batch->history_offsets[batch->n] + 1, sizeof *l->history_slots, "hits", err));
     l->ad_slot_offsets[0] = 0;
     for (size_t r = 0; r < batch->n; r++)
         THR_TRY(list_request(l, t, r, n_slots, n_hits, err));
@@ -138,9 +138,9 @@ static thr_status put_touched_hits(thr_dual_learner *l, thr_dual_trainer *t, thr
     const size_t n = batch->history_offsets[batch->n], n_words = thr_dual_n_words(&t->model.words[THR_SIDE_QUERY]);
     thr_dual_back *b = &t->back;
     size_t used = 0;
-    THR_TRY(
-        thr_grow(l->context, &b->hit_offsets, &b->hit_offsets_capacity, n + 1, sizeof *b->hit_offsets, "hits", err));
-    THR_TRY(thr_grow(l->context, &b->hit_rows, &b->hit_rows_capacity, 2 * n, sizeof *b->hit_rows, "hits", err));
+    THR_TRY(thr_grow(l->base.context, &b->hit_offsets, &b->hit_offsets_capacity, n + 1, sizeof *b->hit_offsets, "hits",
+                     err));
+    THR_TRY(thr_grow(l->base.context, &b->hit_rows, &b->hit_rows_capacity, 2 * n, sizeof *b->hit_rows, "hits", err));
     for (size_t h = 0; h < n; h++) {
         b->hit_offsets[h] = used;
         b->hit_rows[used++] = (uint32_t)(n_words + batch->history[h].field);
@@ -149,7 +149,7 @@ static thr_status put_touched_hits(thr_dual_learner *l, thr_dual_trainer *t, thr
     }
     b->hit_offsets[n] = used;
     const thr_bags bags = {.n_bags = n, .offsets = b->hit_offsets, .rows = b->hit_rows};
-    THR_TRY(thr_nn_bags_transpose(l->context, &bags, t->hits.n, &b->words, err));
+    THR_TRY(thr_nn_bags_transpose(l->base.context, &bags, t->base.hits.n, &b->words, err));
     put_transposed(l, &b->words, &l->touched_hits);
     return THR_OK;
 }
@@ -226,9 +226,9 @@ static thr_status make_workspace(thr_dual_learner *l, const thr_dual_trainer *t,
     if (at.too_large)
         return thr_fail(err, THR_ENOMEM, "a batch of %zu requests: more bytes than there can be", t->scores.batch.n);
     const size_t size = at.used <= l->workspace.size ? at.used : at.used + at.used / 4;
-    THR_TRY(thr_device_buffer_grow(l->backend, l->device, &l->workspace, size, "a batch", &memory, err));
-    THR_TRY(thr_device_buffer_grow(l->backend, l->device, &l->on_host, t->options.batch * sizeof(double), "losses",
-                                   &memory, err));
+    THR_TRY(thr_device_buffer_grow(l->base.backend, l->base.device, &l->workspace, size, "a batch", &memory, err));
+    THR_TRY(thr_device_buffer_grow(l->base.backend, l->base.device, &l->on_host, t->options.run.batch * sizeof(double),
+                                   "losses", &memory, err));
     at = (thr_device_layout){.memory = l->workspace.memory};
     lay_out(l, t, &at);
     return THR_OK;
@@ -237,12 +237,12 @@ static thr_status make_workspace(thr_dual_learner *l, const thr_dual_trainer *t,
 thr_status thr_dual_device_batch_put(thr_dual_learner *l, thr_dual_trainer *t, const uint32_t *numbers,
                                      thr_error *err) {
     const thr_dual_data data = thr_dual_trainer_data(t);
-    const thr_dual_some some = {&t->requests, numbers, t->options.batch};
+    const thr_dual_some some = {&t->requests, numbers, t->options.run.batch};
     const thr_rank_loss loss = thr_dual_trainer_loss(t);
     thr_dual_batch *batch = &t->scores.batch;
     size_t n_hits = 0;
     uint32_t n_slots = 0;
-    THR_TRY(thr_dual_batch_fill(l->context, &data, &some, batch, err));
+    THR_TRY(thr_dual_batch_fill(l->base.context, &data, &some, batch, err));
     if (batch->ad_offsets[batch->n] >= MOST_ADS)
         return thr_fail(err, THR_EUNSUPPORTED,
                         "%zu requests have %zu ads, and a GPU takes fewer than 2^24: choose "
@@ -256,13 +256,13 @@ thr_status thr_dual_device_batch_put(thr_dual_learner *l, thr_dual_trainer *t, c
                                     .product = loss.loss == THR_DUAL_LOSS_PRODUCT,
                                     .swap = loss.value == THR_DUAL_VALUE_SWAP,
                                     .n_slots = n_slots,
-                                    .hits = l->hits.values};
-    THR_TRY(
-        thr_device_upload_start(l->backend, l->device, &l->upload, count_bytes(t, n_slots, n_hits), "a batch", err));
+                                    .hits = l->base.hits.values};
+    THR_TRY(thr_device_upload_start(l->base.backend, l->base.device, &l->upload, count_bytes(t, n_slots, n_hits),
+                                    "a batch", err));
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++)
         THR_TRY(put_words(l, t, side, err));
     THR_TRY(put_ads(l, t, numbers, err));
     THR_TRY(put_hits(l, t, n_hits, err));
     THR_TRY(make_workspace(l, t, err));
-    return thr_device_upload_send(l->backend, l->stream, &l->upload, err);
+    return thr_device_upload_send(l->base.backend, l->base.stream, &l->upload, err);
 }

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* learner.h - the members of a dual tower's training on a device. Pointers are to device memory unless stated. */
+/*
+ * learner.h - the steps of a dual tower's training on a GPU. Pointers are to device memory unless stated.
+ *
+ * The host assembles a batch as for the CPU and uploads it in one copy; gathers, layers, products of fields, scores
+ * with hits, the loss, all gradients and the optimisers run on the device. Every sum has the CPU's order, so the
+ * weights have the CPU's bits; the loss of a step may differ in the last bits of a double.
+ */
 #pragma once
 
 #include "device/upload.h"
 #include "dual_tower/trainer.h"
-
-/* An array of weights on the device: thr_weights. */
-typedef struct thr_dual_device_weights {
-    float *values, *gradients, *slots[THR_WEIGHTS_SLOTS];
-} thr_dual_device_weights;
+#include "training/learner.h"
 
 /* Bags that were uploaded: of rows, or transposed. */
 typedef struct thr_dual_device_bags {
@@ -24,14 +26,10 @@ typedef struct thr_dual_device_side {
 } thr_dual_device_side;
 
 typedef struct thr_dual_learner {
-    const thr_backend *backend;
-    thr_device *device;
-    thr_stream *stream;
-    thr_context *context;
-    void *weights; /* all of them, and the discounts of ranks */
-    thr_dual_device_weights tables[THR_N_SIDES], dense, hits;
-    double *discounts;
-    float *one; /* 1.0 */
+    thr_learner base;
+    void *constants;
+    double *discounts; /* of ranks */
+    float *one;        /* 1.0 */
     /* The batch. */
     thr_device_upload upload;
     thr_device_buffer workspace, on_host; /* on_host: losses */
@@ -52,3 +50,13 @@ typedef struct thr_dual_learner {
  */
 thr_status thr_dual_device_batch_put(thr_dual_learner *learner, thr_dual_trainer *trainer, const uint32_t *numbers,
                                      thr_error *err);
+
+/* Allocate memory for the weights on the first device and upload them. */
+thr_status thr_dual_device_open(void *trainer, const thr_devices *devices, void **learner, thr_error *err);
+void thr_dual_device_close(void *learner); /* NULL is allowed */
+
+/*
+ * Run a step, which changes the device's weights but not the trainer's. THR_OK; THR_ERANGE when the loss is not finite:
+ * the device's weights are lost then.
+ */
+thr_status thr_dual_device_step(void *learner, void *trainer, const uint32_t *numbers, double *loss, thr_error *err);

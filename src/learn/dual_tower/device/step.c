@@ -21,19 +21,14 @@ typedef struct side_layers {
     layer hidden, output, product;
 } side_layers;
 
-/* A dense tensor's address on the device, and its gradient's. */
-static float *at(float *dense, const thr_dual_trainer *t, thr_side side, thr_dual_tensor tensor) {
-    return dense + (t->model.tensors[side][tensor] - t->dense.values);
-}
-
 static layer layer_of(const thr_dual_learner *l, const thr_dual_trainer *t, thr_side side, thr_dual_tensor weight,
                       thr_dense dense) {
     const bool biased = dense.bias != NULL;
-    dense.weights = at(l->dense.values, t, side, weight);
-    dense.bias = biased ? at(l->dense.values, t, side, weight + 1) : NULL;
+    dense.weights = thr_learner_tensor(&l->base, &t->base, side, weight);
+    dense.bias = biased ? thr_learner_tensor(&l->base, &t->base, side, weight + 1) : NULL;
     return (layer){.dense = dense,
-                   .d_weights = at(l->dense.gradients, t, side, weight),
-                   .d_bias = biased ? at(l->dense.gradients, t, side, weight + 1) : NULL,
+                   .d_weights = thr_learner_gradient(&l->base, &t->base, side, weight),
+                   .d_bias = biased ? thr_learner_gradient(&l->base, &t->base, side, weight + 1) : NULL,
                    .y_row = dense.n_out};
 }
 
@@ -69,7 +64,7 @@ static thr_status forward(const thr_dual_learner *l, const layer *a, size_t n, t
     thr_layer_op op = thr_nn_dense_op(&a->dense, a->x, a->dense.n_in, n, a->y);
     op.c_row = (uint32_t)a->y_row;
     op.tanh = a->tanh;
-    return l->backend->layer(l->stream, &op, err);
+    return l->base.backend->layer(l->base.stream, &op, err);
 }
 
 /* d_x, then x^T d_y, and the sum of d_y as its product with ones. */
@@ -103,22 +98,22 @@ static thr_status backward(const thr_dual_learner *l, const layer *a, uint32_t n
     d_bias.a = l->one;
     d_bias.a_row = d_bias.a_step = 0;
     d_bias.n_rows = 1;
-    THR_TRY(l->backend->layer(l->stream, &d_x, err));
-    THR_TRY(l->backend->layer(l->stream, &d_weights, err));
-    return a->d_bias != NULL ? l->backend->layer(l->stream, &d_bias, err) : THR_OK;
+    THR_TRY(l->base.backend->layer(l->base.stream, &d_x, err));
+    THR_TRY(l->base.backend->layer(l->base.stream, &d_weights, err));
+    return a->d_bias != NULL ? l->base.backend->layer(l->base.stream, &d_bias, err) : THR_OK;
 }
 
 static thr_status side_forward(const thr_dual_learner *l, const thr_dual_trainer *t, thr_side side, thr_error *err) {
     const thr_dual_device_side *s = &l->sides[side];
     const side_layers all = layers_of(l, t, side);
-    const thr_gather_op embed = {.table = l->tables[side].values,
+    const thr_gather_op embed = {.table = l->base.tables[side].values,
                                  .offsets = s->words.offsets,
                                  .rows = s->words.rows,
                                  .weights = s->words.weights,
                                  .n_bags = s->words.n,
                                  .n_columns = t->model.config.n_embedding,
                                  .out = s->inputs};
-    THR_TRY(l->backend->gather(l->stream, &embed, err));
+    THR_TRY(l->base.backend->gather(l->base.stream, &embed, err));
     THR_TRY(forward(l, &all.hidden, s->n, err));
     THR_TRY(forward(l, &all.output, s->n, err));
     return t->model.config.n_products != 0 ? forward(l, &all.product, s->n, err) : THR_OK;
@@ -135,7 +130,7 @@ static thr_status side_backward(const thr_dual_learner *l, const thr_dual_traine
                                     .estimator = THR_DEVICE_TANH,
                                     .n = (uint64_t)s->n * t->model.config.n_hidden};
     THR_TRY(backward(l, &all.output, s->n, err));
-    THR_TRY(l->backend->plane_back(l->stream, &tanh, err));
+    THR_TRY(l->base.backend->plane_back(l->base.stream, &tanh, err));
     THR_TRY(backward(l, &all.hidden, s->n, err));
     return t->model.config.n_products != 0 ? backward(l, &all.product, s->n, err) : THR_OK;
 }
@@ -162,28 +157,28 @@ static thr_status run_requests(thr_dual_learner *l, thr_error *err) {
                                     .out = items->d_vectors};
     op->users = users->vectors;
     op->items = items->vectors;
-    THR_TRY(l->backend->requests(l->stream, op, err));
-    THR_TRY(l->backend->gather(l->stream, &to_users, err));
-    THR_TRY(l->backend->gather(l->stream, &turn, err));
-    return l->backend->gather(l->stream, &to_items, err);
+    THR_TRY(l->base.backend->requests(l->base.stream, op, err));
+    THR_TRY(l->base.backend->gather(l->base.stream, &to_users, err));
+    THR_TRY(l->base.backend->gather(l->base.stream, &turn, err));
+    return l->base.backend->gather(l->base.stream, &to_items, err);
 }
 
 /* ------------------------------------------------------------------------------------------------ optimisers */
 
 static thr_status step_rows(const thr_dual_learner *l, const thr_optimiser *optimiser, thr_adam_rows_op *rows,
                             thr_error *err) {
-    const thr_optimiser_pass pass = thr_nn_optimiser_start(l->context->kernels, optimiser);
+    const thr_optimiser_pass pass = thr_nn_optimiser_start(l->base.context->kernels, optimiser);
     if (optimiser->kind == THR_OPTIMISER_FTRL) {
         const thr_ftrl_rows_op op = {*rows,          pass.ftrl.scale, pass.ftrl.alpha,
                                      pass.ftrl.beta, pass.ftrl.l1,    pass.ftrl.l2};
-        return l->backend->ftrl_rows(l->stream, &op, err);
+        return l->base.backend->ftrl_rows(l->base.stream, &op, err);
     }
     rows->adam = thr_nn_adam_op(&pass.adam);
-    return l->backend->adam_rows(l->stream, rows, err);
+    return l->base.backend->adam_rows(l->base.stream, rows, err);
 }
 
 /* Step the rows of a table that the bags touch; d_out has n_columns floats a bag. */
-static thr_adam_rows_op rows_of(const thr_dual_device_weights *table, const thr_dual_device_bags *touched,
+static thr_adam_rows_op rows_of(const thr_device_weights *table, const thr_dual_device_bags *touched,
                                 const float *d_out, uint32_t n_columns) {
     return (thr_adam_rows_op){.table = table->values,
                               .m = table->slots[0],
@@ -200,40 +195,41 @@ static thr_adam_rows_op rows_of(const thr_dual_device_weights *table, const thr_
 static thr_status learn(const thr_dual_learner *l, const thr_dual_trainer *t, thr_error *err) {
     const thr_optimiser dense = thr_dual_dense_optimiser(t), tables = thr_dual_table_optimiser(t),
                         hits = thr_dual_hits_optimiser(t);
-    const thr_optimiser_pass pass = thr_nn_optimiser_start(l->context->kernels, &dense);
-    const thr_adam_op op = {.weights = l->dense.values,
-                            .m = l->dense.slots[0],
-                            .v = l->dense.slots[1],
-                            .gradient = l->dense.gradients,
-                            .n = t->dense.n,
+    const thr_optimiser_pass pass = thr_nn_optimiser_start(l->base.context->kernels, &dense);
+    const thr_adam_op op = {.weights = l->base.dense.values,
+                            .m = l->base.dense.slots[0],
+                            .v = l->base.dense.slots[1],
+                            .gradient = l->base.dense.gradients,
+                            .n = t->base.dense.n,
                             .adam = thr_nn_adam_op(&pass.adam)};
-    THR_TRY(l->backend->adam(l->stream, &op, err));
+    THR_TRY(l->base.backend->adam(l->base.stream, &op, err));
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++) {
-        thr_adam_rows_op rows =
-            rows_of(&l->tables[side], &l->sides[side].touched, l->sides[side].d_inputs, t->model.config.n_embedding);
+        thr_adam_rows_op rows = rows_of(&l->base.tables[side], &l->sides[side].touched, l->sides[side].d_inputs,
+                                        t->model.config.n_embedding);
         THR_TRY(step_rows(l, &tables, &rows, err));
     }
     if (l->requests.n_history == 0)
         return THR_OK;
-    thr_adam_rows_op rows = rows_of(&l->hits, &l->touched_hits, l->requests.d_history, 1);
+    thr_adam_rows_op rows = rows_of(&l->base.hits, &l->touched_hits, l->requests.d_history, 1);
     return step_rows(l, &hits, &rows, err);
 }
 
 thr_status thr_dual_device_step(void *learner, void *user, const uint32_t *numbers, double *loss, thr_error *err) {
     thr_dual_learner *l = learner;
     thr_dual_trainer *trainer = user;
-    const size_t n = trainer->options.batch;
+    const size_t n = trainer->options.run.batch;
     THR_TRY(thr_dual_device_batch_put(l, trainer, numbers, err));
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++)
         THR_TRY(side_forward(l, trainer, side, err));
     THR_TRY(run_requests(l, err));
-    THR_TRY(l->backend->clear(l->stream, l->dense.gradients, trainer->dense.n * sizeof(float), err));
+    THR_TRY(
+        l->base.backend->clear(l->base.stream, l->base.dense.gradients, trainer->base.dense.n * sizeof(float), err));
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++)
         THR_TRY(side_backward(l, trainer, side, err));
     THR_TRY(learn(l, trainer, err));
     double *const losses = l->on_host.memory;
-    THR_TRY(l->backend->download(l->stream, losses, l->requests.losses, n * sizeof *losses, err));
-    THR_TRY(l->backend->wait(l->stream, err));
+    THR_TRY(l->base.backend->download(l->base.stream, losses, l->requests.losses, n * sizeof *losses, err));
+    THR_TRY(l->base.backend->wait(l->base.stream, err));
     *loss = 0;
     for (size_t r = 0; r < n; r++)
         *loss += losses[r];

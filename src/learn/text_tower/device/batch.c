@@ -40,7 +40,7 @@ static size_t count_numbers(const thr_text_trainer *trainer) {
 }
 
 static thr_status make_numbers(thr_device_learner *learner, size_t n, thr_error *err) {
-    const thr_backend *backend = learner->backend;
+    const thr_backend *backend = learner->base.backend;
     void *pinned = NULL;
     learner->n_numbers = 0;
     if (n > UINT32_MAX)
@@ -52,12 +52,12 @@ static thr_status make_numbers(thr_device_learner *learner, size_t n, thr_error 
         return THR_OK;
     const size_t capacity = with_reserve(n), size = capacity * sizeof *learner->numbers;
     learner->numbers_capacity = 0;
-    backend->release_pinned(learner->device, learner->pinned);
-    backend->release(learner->device, learner->numbers);
+    backend->release_pinned(learner->base.device, learner->pinned);
+    backend->release(learner->base.device, learner->numbers);
     learner->pinned = learner->numbers = NULL;
-    THR_TRY(backend->alloc_pinned(learner->device, size, &pinned, "a batch's texts", err));
+    THR_TRY(backend->alloc_pinned(learner->base.device, size, &pinned, "a batch's texts", err));
     learner->pinned = pinned;
-    THR_TRY(thr_text_device_learner_alloc(learner, size, &learner->numbers, "a batch's texts", err));
+    THR_TRY(thr_training_learner_alloc(&learner->base, size, &learner->numbers, "a batch's texts", err));
     learner->numbers_capacity = capacity;
     return THR_OK;
 }
@@ -71,10 +71,10 @@ static thr_status make_vectors(thr_device_learner *learner, const thr_text_train
     if (2 * n > learner->vectors_capacity) {
         const size_t capacity = with_reserve(2 * n);
         learner->vectors_capacity = 0;
-        learner->backend->release(learner->device, learner->vectors);
+        learner->base.backend->release(learner->base.device, learner->vectors);
         learner->vectors = NULL;
-        THR_TRY(thr_text_device_learner_alloc(learner, capacity * sizeof *learner->vectors, &learner->vectors,
-                                              "words' vectors and gradients", err));
+        THR_TRY(thr_training_learner_alloc(&learner->base, capacity * sizeof *learner->vectors, &learner->vectors,
+                                           "words' vectors and gradients", err));
         learner->vectors_capacity = capacity;
     }
     learner->n_vectors = n;
@@ -147,7 +147,8 @@ static thr_status write_words(thr_device_learner *learner, thr_text_trainer *tra
     const thr_bags_transposed *transposed = &trainer->scratch.transposed;
     const size_t n_trigrams = count_trigrams(words);
     thr_device_table *to = &learner->tables[number];
-    THR_TRY(thr_nn_bags_transpose(trainer->context, &bags, trainer->model.grams.n, &trainer->scratch.transposed, err));
+    THR_TRY(
+        thr_nn_bags_transpose(trainer->base.context, &bags, trainer->model.grams.n, &trainer->scratch.transposed, err));
     to->n_words = (uint32_t)words->n;
     to->n_touched = (uint32_t)transposed->n_rows;
     write_sizes(learner, words->offsets, words->n + 1, &to->offsets);
@@ -164,13 +165,13 @@ thr_status thr_text_device_batch_put(thr_device_learner *learner, thr_text_train
     thr_batch_mode mode = thr_text_trainer_batch_mode(trainer);
     mode.learn = false; /* the device has its own gradients */
     const thr_batch_source source = {config, &trainer->lexicon, &trainer->pairs, numbers, learner->n};
-    THR_TRY(thr_text_batch_fill(trainer->context, &source, &mode, &trainer->scratch.batch, err));
+    THR_TRY(thr_text_batch_fill(trainer->base.context, &source, &mode, &trainer->scratch.batch, err));
     THR_TRY(make_numbers(learner, count_numbers(trainer), err));
     THR_TRY(make_vectors(learner, trainer, err));
     for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++)
         write_texts(learner, trainer, side);
     for (size_t i = 0; i < thr_model_n_tables(config); i++)
         THR_TRY(write_words(learner, trainer, i, err));
-    return learner->backend->upload(learner->stream, learner->numbers, learner->pinned,
-                                    learner->n_numbers * sizeof *learner->numbers, err);
+    return learner->base.backend->upload(learner->base.stream, learner->numbers, learner->pinned,
+                                         learner->n_numbers * sizeof *learner->numbers, err);
 }

@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* learner.h - the members of a device learner. Pointers are to device memory unless stated otherwise. */
+/*
+ * learner.h - the steps of a training of texts on a GPU. Pointers are to device memory unless stated otherwise.
+ *
+ * The host assembles and transposes a batch as for the CPU, uploads some hundred kB of numbers, and downloads the
+ * losses of the rows. Layers, gradients and Adam run on the device. The results have the same bits as the CPU's, except
+ * for matrix products and the loss, whose sums the device adds in another order. One device gives the same bits in
+ * every run.
+ */
 #pragma once
 
-#include "text_tower/device/trainer.h"
 #include "text_tower/trainer.h"
+#include "training/learner.h"
 
 /* A table of letter trigrams, and the distinct words of the batch that it embeds. */
 typedef struct thr_device_table {
-    float *weights, *slots[THR_WEIGHTS_SLOTS];
     uint32_t n_words, n_touched;
     const uint32_t *offsets, *rows;                           /* bags: the trigrams of each word */
     const uint32_t *touched, *touched_offsets, *touched_bags; /* the bags transposed: the words of each touched row */
@@ -27,17 +33,10 @@ typedef struct thr_device_side {
     float *d_embedding;
 } thr_device_side;
 
-struct thr_device_learner {
-    const thr_backend *backend;
-    thr_device *device;
-    thr_stream *stream;
-    thr_context *context;
+typedef struct thr_device_learner {
+    thr_learner base;
     uint32_t n; /* pairs in a batch */
-
-    /* Weights, moments and gradients, allocated once. */
-    void *weights;
     thr_device_table tables[THR_N_SIDES];
-    float *dense, *d_dense, *dense_slots[THR_WEIGHTS_SLOTS];
 
     /* Memory of a batch whose size does not depend on its words. */
     void *workspace;
@@ -55,11 +54,21 @@ struct thr_device_learner {
     uint32_t *numbers;          /* texts, bags and their transposes, concatenated */
     uint32_t *pinned;           /* their copy in pinned host memory, uploaded at once */
     size_t numbers_capacity, n_numbers;
-};
+} thr_device_learner;
 
-/* Allocate device memory; the message of THR_ENOMEM suggests what a user can do. */
-thr_status thr_text_device_learner_alloc(const thr_device_learner *learner, size_t size, void *memory_out,
-                                         const char *what, thr_error *err);
+/*
+ * Allocate what the trainer's steps need on the first device and upload the weights. A trial product loads cuBLAS, so
+ * that a missing library is found before anything is learned.
+ */
+thr_status thr_text_device_learner_open(void *trainer, const thr_devices *devices, void **learner, thr_error *err);
+void thr_text_device_learner_close(void *learner); /* NULL is allowed */
+
+/*
+ * Run a step, which changes the device's weights but not the trainer's. THR_OK; THR_ERANGE when the loss is not finite,
+ * in which case the device's weights are lost; THR_EUNSUPPORTED for a batch of 2^32 words and trigrams or more.
+ */
+thr_status thr_text_device_learner_step(void *learner, void *trainer, const uint32_t *numbers, double *loss,
+                                        thr_error *err);
 
 /*
  * Assemble the batch of these pairs, enqueue its upload, and reserve device memory for its words. THR_OK;

@@ -26,8 +26,8 @@ typedef struct way {
 
 static way begin(const thr_device_learner *learner, const thr_text_model *model, thr_side side) {
     return (way){.learner = learner,
-                 .backend = learner->backend,
-                 .stream = learner->stream,
+                 .backend = learner->base.backend,
+                 .stream = learner->base.stream,
                  .side = &learner->sides[side],
                  .config = &model->config,
                  .n = learner->n,
