@@ -428,6 +428,27 @@ THR_API uint64_t thr_search_candidates(uint64_t k);
 THR_API thr_status thr_index_search(thr_index *index, const thr_matrix *queries, uint64_t k,
                                     const thr_search_options *options, uint64_t *ids, float *scores, thr_error *err);
 
+/* The size of a text of thr_index_explain, its ending 0 included. */
+#define THR_EXPLAIN_SIZE 2048
+
+/*
+ * Explain how a search with these arguments runs, without running it: a line for each decision, as "name: decision",
+ * such as
+ *
+ *     source: the codes of the likeliest of 512 cells, and of more until the recall is reached
+ *     promise: recall 0.95; 65 % of the misses in cells that are not read, the others by error margins
+ *     threads: 8, all of them for one query after the other
+ *
+ * The wording is for people, and may change. n_queries, 1 or more, is the number of queries in one call. k is 0 for
+ * thr_index_search_radius. The options are those of the search. Of certified, n_read, n_unknown and least_scores only
+ * whether they are NULL counts; features are for n_queries queries. text has room for THR_EXPLAIN_SIZE bytes.
+ *
+ * Returns THR_OK; THR_EINVAL, THR_EDIM, THR_ERANGE and THR_EUNSUPPORTED for the options, as the search; THR_EINVAL for
+ * 0 queries; THR_ECHANGED; THR_ENOMEM.
+ */
+THR_API thr_status thr_index_explain(thr_index *index, uint64_t n_queries, uint64_t k,
+                                     const thr_search_options *options, char *text, thr_error *err);
+
 /* Answers of thr_index_search_radius: ids and scores [offsets[q], offsets[q + 1]) are query q's, best first. */
 typedef struct thr_radius_result {
     uint64_t n_queries;

@@ -39,6 +39,7 @@ from ._search import (
     ScoreArray,
     SearchOptions,
     ask_for_features,
+    explain,
     options_of_recall,
     search,
     search_options,
@@ -382,6 +383,12 @@ class Index(Opened):
         if handle.encodes_vectors or are_texts(queries):
             queries = self._encoded(handle, queries)
         return search_radius(handle, queries, least_score, options, certified)
+
+    @again_if_changed
+    def explain(self, queries: Any = 1, k: int | None = 10, **options: Any) -> str:
+        """What search() with these arguments reads, and why, as text. k None: search_radius(); queries: or a number."""
+        handle = self.handle()
+        return explain(self, handle, queries, k, self._allow(handle, options.pop("filter", None)), options)
 
     @property
     def model(self) -> TowerInfo | DualInfo | None:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from ctypes import addressof, byref
+from ctypes import addressof, byref, c_uint8, create_string_buffer
 from typing import Any, TypedDict
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from . import _errors
 from ._core import abi, arrays
 from ._core.arrays import numbers, output
-from ._core.checks import choice, number, share_of, whole
+from ._core.checks import choice, number, refuse_keywords, share_of, whole
 from ._core.feature_queries import Asked
 from ._core.library import defaults, lib
 from ._core.notes import note
@@ -201,6 +201,30 @@ def search(
         return ids, scores
     sure = flags.astype(np.bool_)
     return ids, scores, sure if ids.ndim == 2 else sure[0]
+
+
+def explain(index: Any, handle: IndexHandle, queries: Any, k: int | None, allowed: Any, given: dict[str, Any]) -> str:
+    """thr_index_explain for the arguments of Index.search(); k None: of a search by radius."""
+    if not isinstance(queries, (int, np.integer)):
+        one = isinstance(queries, str) or getattr(queries, "ndim", 2) == 1
+        queries = 1 if one else len(queries)
+    n_queries = whole(queries, "queries", 1, 2**48)
+    certified, exact, value = given.pop("certified", False), given.pop("exact", False), given.pop("value", "sum")
+    features, target = given.pop("features", None), given.pop("target", None)
+    effort = {name: given.pop(name, None) for name in ("recall", "n_candidates", "n_survivors", "query_bits")}
+    refuse_keywords(given, index.search)
+    options = search_options(handle.n_rows, exact=exact, allowed=allowed, **effort)
+    if features is not None or target is not None:
+        index._ask_for_features(handle, options, features, value, target, False)
+    text, flag = create_string_buffer(abi.EXPLAIN_SIZE), c_uint8()
+    if certified:
+        options.certified = addressof(flag)
+    err = _slot.error
+    wanted = 0 if k is None else whole(k, "k", 1, 2**48)
+    status = lib.thr_index_explain(handle.pointer, n_queries, wanted, byref(options), text, byref(err))
+    if status != 0:
+        raise _errors.failure(status, err)
+    return text.value.decode().rstrip("\n")
 
 
 def _per_query(options: abi.SearchOptions, n_queries: int) -> None:

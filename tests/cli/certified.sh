@@ -48,7 +48,11 @@ works "$THRESHER" index search cells.index queries.fvecs -k 3 --recall 0.5 -o pl
 works "$THRESHER" index search cells.index queries.fvecs -k 3 --recall 0.5 -o verbose.trec -v
 same plain.trec verbose.trec
 matches 'answers are not certified, because that would read every cell: use --certify$' err
+matches 'source: the codes of the likeliest of [0-9]* cells, and of more until the recall is reached$' err
+[ "$(grep -c 'source: ' err)" -eq 1 ] || die "the plan is printed for every batch"
 ! grep -q 'certified exact' err || die "answers are certified unasked"
+works "$THRESHER" index search cells.index queries.fvecs --radius 0.9 --recall 1 -o verbose.jsonl -v
+matches 'promise: no item is missed$' err
 works "$THRESHER" index search cells.index queries.fvecs -k 3 --recall 0.5 --json
 is_json out
 ! grep -q certified out err || die "answers are certified unasked"

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/rng.h"
 #include "naive.h"
+#include "run_scan.h"
 
 #include <thresher/way.h>
 
@@ -32,9 +33,9 @@ static answers search(gcheck *g, const thr_scan_corpus *corpus, const thr_matrix
                  test_array(queries->n_rows, 1)};
     if (corpus->keep != THR_DTYPE_NONE)
         o.certified = a.certified;
-    gcheck_must(thr_store_search(g->scan, corpus, queries, &o,
-                                 &(thr_answers){.k = k, .ids = a.rows, .scores = a.scores, .certified = o.certified},
-                                 &err),
+    gcheck_must(test_run_scan(g->scan, corpus, queries, &o,
+                              &(thr_answers){.k = k, .ids = a.rows, .scores = a.scores, .certified = o.certified},
+                              &err),
                 &err, what);
     return a;
 }

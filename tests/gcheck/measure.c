@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "store/store.h"
 #include "support.h"
+#include "run_scan.h"
 
 #include <thresher/way.h>
 
@@ -27,7 +28,7 @@ static double seconds_of(gcheck *g, const gcheck_case *c, uint64_t batch, uint64
     const thr_matrix some = batch_of(c, batch, turn);
     thr_error err;
     const double start = thr_clock();
-    gcheck_must(thr_store_search(
+    gcheck_must(test_run_scan(
                     g->scan, c->corpus, &some, &c->options,
                     &(thr_answers){.k = c->k, .ids = rows, .scores = scores, .certified = c->options.certified}, &err),
                 &err, c->name);

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "support.h"
+#include "run_scan.h"
 
 #include <stdlib.h>
 
@@ -43,8 +44,8 @@ static double recall_of(const trial *t, uint64_t first, uint64_t end, uint64_t s
     some.n_rows = end - first;
     options.n_survivors = survivors;
     options.n_candidates = candidates;
-    gcheck_must(thr_store_search(t->g->scan, t->c.corpus, &some, &options,
-                                 &(thr_answers){.k = K, .ids = rows, .certified = options.certified}, &err),
+    gcheck_must(test_run_scan(t->g->scan, t->c.corpus, &some, &options,
+                              &(thr_answers){.k = K, .ids = rows, .certified = options.certified}, &err),
                 &err, t->c.name);
     for (uint64_t i = 0; i < (end - first) * K; i++) {
         const uint64_t *true_rows = t->truth + (first + i / K) * K;
@@ -141,8 +142,8 @@ static uint64_t *find_truth(gcheck *g, const gcheck_vectors *vectors) {
     options.exact = true;
     gcheck_vectors_encode(g, vectors, 1, 0, &coded);
     const double start = thr_clock();
-    gcheck_must(thr_store_search(g->scan, &coded.scan, &queries, &options,
-                                 &(thr_answers){.k = K, .ids = truth, .certified = options.certified}, &err),
+    gcheck_must(test_run_scan(g->scan, &coded.scan, &queries, &options,
+                              &(thr_answers){.k = K, .ids = truth, .certified = options.certified}, &err),
                 &err, "exact scan");
     gcheck_figure(g, (double)vectors->n_queries / (thr_clock() - start), "recall.exact_cpu_per_s");
     gcheck_coded_free(g, &coded);

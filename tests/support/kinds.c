@@ -2,6 +2,7 @@
 #include "kinds.h"
 
 #include "naive.h"
+#include "run_scan.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -58,8 +59,8 @@ thr_status test_search(thr_context *context, const test_corpus *corpus, const fl
     thr_scan *scan = NULL;
     assert_ok(thr_scan_create(context, &scan, err), err);
     const thr_status status =
-        thr_store_search(scan, &corpus->scan, &matrix, options,
-                         &(thr_answers){.k = k, .ids = rows, .scores = scores, .certified = options->certified}, err);
+        test_run_scan(scan, &corpus->scan, &matrix, options,
+                      &(thr_answers){.k = k, .ids = rows, .scores = scores, .certified = options->certified}, err);
     thr_scan_free(scan);
     return status;
 }

@@ -6,6 +6,7 @@
 #include "code/rotate.h"
 #include "kernel/kernel.h"
 #include "scan/job.h"
+#include "run_scan.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -323,9 +324,9 @@ void test_search_equals_naive(thr_context *context, const test_corpus *corpus, c
     thr_scan *scan = NULL;
     thr_error err;
     assert_ok(thr_scan_create(context, &scan, &err), &err);
-    assert_ok(thr_store_search(scan, &corpus->scan, &matrix, options,
-                               &(thr_answers){.k = k, .ids = rows, .scores = scores, .certified = options->certified},
-                               &err),
+    assert_ok(test_run_scan(scan, &corpus->scan, &matrix, options,
+                            &(thr_answers){.k = k, .ids = rows, .scores = scores, .certified = options->certified},
+                            &err),
               &err);
     thr_scan_free(scan);
     for (uint64_t q = 0; q < n_queries; q++) {

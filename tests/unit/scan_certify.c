@@ -3,6 +3,7 @@
 #include "test.h"
 
 #include "naive.h"
+#include "run_scan.h"
 #include "scan/margins/bounds.h"
 
 static const thr_metric METRICS[] = {THR_METRIC_COSINE, THR_METRIC_IP, THR_METRIC_L2};
@@ -177,14 +178,14 @@ static size_t check_answers(bench *b, const float *queries, size_t n_queries, ui
     expect_ok(thr_scan_create(b->context, &scan, &err));
     const thr_answers exact = {.k = k, .ids = exact_rows, .scores = exact_scores},
                       found = {.k = k, .ids = rows, .scores = scores, .certified = certified};
-    expect_ok(thr_store_search(scan, &b->corpus.scan, &matrix, &options, &exact, &err));
+    expect_ok(test_run_scan(scan, &b->corpus.scan, &matrix, &options, &exact, &err));
     options.exact = false;
     options.certified = certified;
     for (uint64_t candidates = k; candidates <= 8 * k; candidates *= 2) {
         options.n_candidates = candidates;
         options.n_survivors = 3 * candidates;
         memset(certified, 7, n_queries);
-        expect_ok(thr_store_search(scan, &b->corpus.scan, &matrix, &options, &found, &err));
+        expect_ok(test_run_scan(scan, &b->corpus.scan, &matrix, &options, &found, &err));
         n += count_certified(&found, &exact, n_queries, shape, candidates);
     }
     thr_scan_free(scan);
@@ -263,8 +264,8 @@ static uint8_t certified_one(bench *b, const float *query, const thr_search_opti
     const thr_matrix matrix = thr_matrix_f32(query, 1, b->shape.n_dims);
     options.certified = &certified;
     expect_ok(thr_scan_create(b->context, &scan, &err));
-    expect_ok(thr_store_search(scan, &b->corpus.scan, &matrix, &options,
-                               &(thr_answers){.k = 4, .ids = rows, .certified = options.certified}, &err));
+    expect_ok(test_run_scan(scan, &b->corpus.scan, &matrix, &options,
+                            &(thr_answers){.k = 4, .ids = rows, .certified = options.certified}, &err));
     thr_scan_free(scan);
     return certified;
 }

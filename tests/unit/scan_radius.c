@@ -418,14 +418,12 @@ TEST(a_bad_query_is_named) {
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     const float rows[] = {1, 2, 3, 4}, queries[] = {1, 2, 1, NAN};
     const test_shape shape = {.n_items = 2, .n_dims = 2, .bits = 2, .keep = THR_DTYPE_F32};
-    const thr_search_options options = options_of(1, NULL);
     const thr_matrix matrix = thr_matrix_f32(queries, 2, 2);
-    thr_found found[2] = {{0}};
     thr_scan *scan = NULL;
     test_corpus corpus;
     test_target_make(&corpus, &shape, rows);
     expect_ok(thr_scan_create(context, &scan, &err));
-    expect_error(thr_scan_radius(scan, &corpus.scan, &matrix, 0, &options, found, &err), THR_ERANGE, "query 1");
+    expect_error(thr_scan_check_queries(scan, &corpus.scan, &matrix, &err), THR_ERANGE, "query 1");
     thr_scan_free(scan);
     test_target_free(&corpus);
     thr_context_free(context);

@@ -2,6 +2,7 @@
 #include "index/search_run.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "index/rows.h"
@@ -43,12 +44,28 @@ static thr_status follow(prog_vector_search *s, bool *other_model, thr_error *er
     return THR_ECHANGED;
 }
 
+/* With --verbose: print the plan of the first batch. */
+static void explain(prog_vector_search *s, uint64_t n_queries) {
+    char text[THR_EXPLAIN_SIZE], *rest = NULL;
+    thr_error err;
+
+    if (s->explained || !s->search.run->globals.verbose)
+        return;
+    s->explained = true;
+    if (thr_index_explain(s->index, n_queries, s->search.by_radius ? 0 : s->search.k, &s->options, text, &err) !=
+        THR_OK)
+        return; /* the search fails in the same way, and says so */
+    for (char *line = strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest))
+        prog_detail("%s", line);
+}
+
 static thr_status search_once(prog_vector_search *s, const thr_matrix *queries, thr_error *err) {
     prog_search *search = &s->search;
     const thr_hits_queries features = prog_features_view(&search->features, 0);
 
     s->options.features = search->features.name != NULL ? &features : NULL;
     s->options.features_model = search->features.model;
+    explain(s, queries->n_rows);
     if (!search->by_radius)
         return thr_index_search(s->index, queries, search->k, &s->options, search->ids, search->scores, err);
     thr_radius_result_free(search->found);

@@ -18,6 +18,7 @@ typedef struct prog_vector_search {
     thr_search_options options;
     prog_filter filter;
     float least_score; /* by radius: the options for the library */
+    bool explained;    /* the plan was printed */
     float *vectors;    /* of --like and --text */
     uint64_t *like;    /* ids of --like */
 } prog_vector_search;

@@ -131,6 +131,21 @@ class Search(VectorCase):
         coarse = thresher.recall(truth, self.index.search(self.queries, n_candidates=10, query_bits=1)[0])
         self.assertLess(coarse, few)
 
+    def test_a_search_explains_its_plan(self) -> None:
+        lines = self.index.explain(self.queries, 7, recall=0.9).split("\n")
+        self.assertEqual(lines[0], "source: the codes of all rows: the index has no cells")
+        self.assertIn("promise: recall 0.9, by error margins of each query", lines)
+        self.assertEqual(self.index.explain(len(self.queries), 7, recall=0.9).split("\n"), lines)
+        self.assertIn("source: the vectors of all rows: as asked for", self.index.explain(k=7, exact=True))
+        self.assertIn(f"filter: 2 of {N} rows pass", self.index.explain(self.queries[0], filter=[1, 2]))
+        self.assertIn("certificates: by bounds", self.index.explain(certified=True))
+        self.assertIn("promise: no item is missed", self.index.explain(k=None, recall=1))
+        for wrong in ({"k": 0}, {"queries": 0}, {"recall": 2}, {"k": None, "n_candidates": 9}):
+            with self.assertRaises(thresher.ArgumentError):
+                self.index.explain(**wrong)
+        with self.assertRaises(thresher.UnsupportedError):
+            self.index.explain(features={})
+
     def test_recall_of_1_is_exact(self) -> None:
         truth = self.index.search(self.queries, exact=True)
         ids, scores = self.index.search(self.queries, recall=1)

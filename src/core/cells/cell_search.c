@@ -17,7 +17,6 @@ enum {
     LEAST_WANTED = 20, /* rows that a pass finds, at least: the spread is fitted to them */
 };
 
-static const double UNVISITED_SHARE = 0.65; /* of the allowed misses: those that may be in cells not visited */
 /*
  * With 1/64, searches for negated items on books100d find .83 of the ten best where .9 is promised. With 1/20 they find
  * .95 where .95 is, but .96 where .99 is, so the share grows if fewer than ORDER_MISSES are allowed.
@@ -61,11 +60,11 @@ static thr_cells_plan plan_of(thr_context *context, const thr_cells_corpus *corp
                            .n_blocks = thr_blocks_of(corpus->scan->n_rows),
                            .k = k_estimated,
                            .wanted = k > LEAST_WANTED ? k : LEAST_WANTED,
-                           .allowed_misses = misses * UNVISITED_SHARE * (double)(ip ? k_estimated : k),
+                           .allowed_misses = misses * THR_CELLS_UNVISITED_SHARE * (double)(ip ? k_estimated : k),
                            .order_share = order_share(misses)};
     /* As many survivors as are refined at once. If they are too few, margins cause a second pass. */
     plan.options.n_candidates = plan.options.n_survivors = thr_scan_first_refined(plan.wanted);
-    plan.options.recall = (float)(1 - misses * (1 - UNVISITED_SHARE));
+    plan.options.recall = (float)(1 - misses * (1 - THR_CELLS_UNVISITED_SHARE));
     return plan;
 }
 
@@ -83,7 +82,6 @@ thr_status thr_cells_search(thr_scan *scan, thr_cells_workspace *workspace, cons
     const bool on_devices = thr_cells_can_use_devices(&job.plan);
     const uint32_t n_slots = on_devices ? thr_cells_device_slots(&job) : thr_cells_group_slots(&job);
     THR_TRY(thr_scan_make_room(scan, corpus->scan, n_slots, 1, thr_scan_most_survivors(&job.plan.whole), err));
-    THR_TRY(thr_scan_check_queries(scan, corpus->scan, queries, err));
     THR_TRY(thr_cells_workspace_prepare(workspace, &job.plan, n_slots, err));
     return on_devices ? thr_cells_search_on_devices(&job, n_slots, err)
                       : thr_cells_search_in_groups(&job, n_slots, err);

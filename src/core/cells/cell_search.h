@@ -3,8 +3,8 @@
  * cell_search.h - the best k from some of the cells, with a promised recall.
  *
  * A query visits the cells with the best centroids first. Then it estimates how many of its best k rows are in the
- * other cells (chooser.h). If that exceeds .65 of the misses that the recall allows (UNVISITED_SHARE), it visits
- * the likeliest of these cells, and estimates again. The margins of the screen may use the other .35.
+ * other cells (chooser.h). If that exceeds THR_CELLS_UNVISITED_SHARE of the misses that the recall allows, it visits
+ * the likeliest of these cells, and estimates again. The margins of the screen may use the other misses.
  *
  * Threads: one search at a time may use a workspace.
  */
@@ -12,6 +12,9 @@
 
 #include "cells/cells.h"
 #include "scan/scan.h"
+
+/* The share of the allowed misses that may be in cells not visited. */
+#define THR_CELLS_UNVISITED_SHARE 0.65
 
 /* The data that a search reads. Pointers are borrowed. */
 typedef struct thr_cells_corpus {
@@ -41,10 +44,10 @@ bool thr_cells_may_be_skipped(const thr_cells_corpus *corpus, const thr_search_o
                               const thr_answers *answers);
 
 /*
- * As thr_scan_search, for options that thr_cells_may_be_skipped accepts. If corpus->scan->store holds all codes in
- * device memory, the devices run the screens (device_search.h), and THR_EDEVICE is possible. Each query has passes of
- * its own, so its answer depends neither on the batch nor on devices. A second search of the same shape allocates
- * nothing.
+ * As thr_scan_search, for options that thr_cells_may_be_skipped accepts and queries that thr_scan_check_queries has
+ * accepted. If corpus->scan->store holds all codes in device memory, the devices run the screens (device_search.h), and
+ * THR_EDEVICE is possible. Each query has passes of its own, so its answer depends neither on the batch nor on devices.
+ * A second search of the same shape allocates nothing.
  */
 thr_status thr_cells_search(thr_scan *scan, thr_cells_workspace *workspace, const thr_cells_corpus *corpus,
                             const thr_matrix *queries, const thr_search_options *options, const thr_answers *answers,

@@ -103,13 +103,16 @@ thr_status thr_index_is_newest_manifest(const thr_index *root, bool *same, thr_e
 
 /*
  * Turn options' recall into survivors and candidates for k, or into the exact scan. Counts that the options give are
- * kept.
+ * kept. Returns why the scan is exact, for people; NULL if it is not.
  */
-void thr_index_resolve_recall(const thr_index *index, uint64_t k, thr_search_options *options);
+const char *thr_index_resolve_recall(const thr_index *index, uint64_t k, thr_search_options *options);
 
 /* Check the options that all searches share. THR_EINVAL and others, as thr_index_search documents. */
 thr_status thr_index_check_options(const thr_index *index, const thr_search_options *options, uint64_t k,
                                    thr_error *err);
+
+/* The same for a search within a radius, in search/radius.c. */
+thr_status thr_index_check_radius_options(const thr_index *index, const thr_search_options *options, thr_error *err);
 
 /*
  * Borrow a workspace for a search; return it with thr_idle_put. The first call measures the index's noise. After an
@@ -117,13 +120,14 @@ thr_status thr_index_check_options(const thr_index *index, const thr_search_opti
  */
 thr_status thr_index_take_scan(thr_index *index, thr_scan **scan, thr_error *err);
 
+struct thr_search_plan;
+
 /*
- * thr_scan_search with hits, or without (NULL). The screen runs on the GPUs of the index's context if the index's
- * policies allow it and its codes have no origins; with hits, on the first GPU only.
+ * The scan of plan->job. The screen runs on the GPUs of the index's context if its source is codes without origins and
+ * the index's policies allow it; with hits, on the first GPU only. answers->k is plan->n_found.
  */
-thr_status thr_index_scan(thr_index *index, thr_scan *scan, const thr_matrix *queries,
-                          const thr_search_options *options, thr_scan_hits *hits, const thr_answers *answers,
-                          thr_error *err);
+thr_status thr_index_scan(thr_index *index, thr_scan *scan, const struct thr_search_plan *plan,
+                          const thr_matrix *queries, const thr_answers *answers, thr_error *err);
 
 /* thr_cells_search, with the screens on GPUs likewise, where these hold all codes. */
 thr_status thr_index_scan_cells(thr_index *index, thr_scan *scan, thr_cells_workspace *workspace,

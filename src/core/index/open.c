@@ -8,7 +8,7 @@
 #include "code/rotate.h"
 #include "index/features.h"
 #include "index/journal/snapshot.h"
-#include "index/search/bounded.h"
+#include "index/search/sources.h"
 #include "index/search/with_tail.h"
 #include "index/search/model_codes.h"
 #include "kernel/kernel.h"
@@ -44,10 +44,6 @@ static void unload(thr_index *index) {
     index->n_segments = 0;
 }
 
-static void free_cell_search(void *search) {
-    thr_cells_workspace_free(search);
-}
-
 static void free_scan(void *scan) {
     thr_scan_free(scan);
 }
@@ -56,7 +52,7 @@ static void free_root(thr_index *index) {
     thr_context *context = index->context;
     (void)pthread_mutex_destroy(&index->noise_mutex);
     thr_idle_end(&index->scans, free_scan);
-    thr_idle_end(&index->cell_searches, free_cell_search);
+    thr_idle_end(&index->cell_searches, thr_index_cell_search_free);
     thr_idle_end(&index->bounded_searches, thr_index_bounded_free);
     thr_idle_end(&index->hits_workspaces, thr_index_feature_scores_free);
     thr_idle_end(&index->filters, thr_index_filter_free);

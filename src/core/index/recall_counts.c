@@ -59,7 +59,22 @@ static bool exact_is_cheaper(const thr_index *index, double survivors, double ca
                fmin(candidates, n_items) * thr_cost_ns(THR_COST_VECTOR_ANYWHERE, 1, size);
 }
 
-void thr_index_resolve_recall(const thr_index *index, uint64_t k, thr_search_options *options) {
+/* Why vectors are scored without a screen, for a recall (the number of its row) that takes these counts; or NULL. */
+static const char *why_exact(const thr_index *index, size_t recall, uint64_t survivors, uint64_t candidates,
+                             bool filtered) {
+    const uint64_t n_items = index->manifest.n_items;
+    if (recall == THR_TUNED_RECALLS)
+        return "the recall is above 0.999";
+    if (index->manifest.tuning.n_queries == 0 && n_items < THR_TUNE_LEAST_ITEMS)
+        return "the index is so small";
+    if (survivors >= n_items / 2)
+        return "half of the items would pass a screen";
+    if (!filtered && n_items >= LEAST_TO_CHOOSE && exact_is_cheaper(index, (double)survivors, (double)candidates))
+        return "reading all in order costs less than so many survivors and candidates";
+    return NULL;
+}
+
+const char *thr_index_resolve_recall(const thr_index *index, uint64_t k, thr_search_options *options) {
     const thr_tuning *tuning = &index->manifest.tuning;
     const size_t r = recall_row(options->recall);
     const uint64_t n_items = index->manifest.n_items;
@@ -74,12 +89,11 @@ void thr_index_resolve_recall(const thr_index *index, uint64_t k, thr_search_opt
         survivors = filtered ? count_of_share(s, k, share) : count_for(s, k);
         candidates = filtered ? count_of_share(c, k, share) : count_for(c, k);
     }
-    const bool tiny = tuning->n_queries == 0 && n_items < THR_TUNE_LEAST_ITEMS;
     const bool counted = options->n_candidates != 0;
-    const bool many =
-        !filtered && n_items >= LEAST_TO_CHOOSE && exact_is_cheaper(index, (double)survivors, (double)candidates);
-    if (kept && !counted && (r == THR_TUNED_RECALLS || tiny || survivors >= n_items / 2 || many))
-        options->exact = true;
+    const char *exact = options->exact ? "as asked for" : NULL;
+    if (exact == NULL && kept && !counted)
+        exact = why_exact(index, r, survivors, candidates, filtered);
+    options->exact = exact != NULL;
     if (counted || options->n_survivors != 0) {
         options->recall = 0; /* the caller's numbers decide */
     } else if (kept && index->manifest.model.n_inputs == 0) {
@@ -90,4 +104,5 @@ void thr_index_resolve_recall(const thr_index *index, uint64_t k, thr_search_opt
         options->n_candidates = candidates;
     if (options->n_survivors == 0)
         options->n_survivors = survivors;
+    return exact;
 }

@@ -217,6 +217,12 @@ static inline uint64_t thr_shared_blocks(const thr_scan_corpus *corpus) {
 thr_job thr_scan_job_make(thr_context *context, const thr_scan_corpus *corpus, const thr_search_options *options,
                           const thr_answers *answers);
 
+/*
+ * In scan.c: run a job for queries that thr_scan_check_queries has accepted, on the CPU: thr_scan_search without its
+ * first two steps, and with its errors. job->corpus->store is not used.
+ */
+thr_status thr_scan_run(thr_scan *scan, const thr_job *job, const thr_matrix *queries, thr_error *err);
+
 /* Whether margins can keep the recall of a search with these options, if it is below 1 (margin.h). */
 bool thr_scan_has_margins(const thr_scan_corpus *corpus);
 

@@ -6,6 +6,7 @@
 #include "scan/radius.h"
 
 #include "base/error.h"
+#include "base/minmax.h"
 #include "parallel/pool.h"
 #include "scan/margins/bounds.h"
 #include "scan/margins/margin.h"
@@ -214,20 +215,19 @@ static thr_status run_group(void *arg, size_t group, uint32_t worker, thr_error 
     return search_group(s, q, (uint32_t)(left < s->group_size ? left : s->group_size), &s->scan->lanes[first], 1, err);
 }
 
-static thr_status run(radius_search *s, bool one_by_one, thr_error *err) {
-    if (one_by_one) {
+static thr_status run(radius_search *s, thr_error *err) {
+    if (s->group_size == 0) {
         for (uint64_t row = 0; row < s->queries->n_rows; row++)
             THR_TRY(search_group(s, row, 1, s->scan->lanes, s->scan->context->n_threads, err));
         return THR_OK;
     }
-    return thr_parallel_try(s->scan->context, (size_t)((s->queries->n_rows + s->group_size - 1) / s->group_size),
-                            run_group, s, err);
+    return thr_parallel_try(s->scan->context, (size_t)THR_CEIL_DIV(s->queries->n_rows, s->group_size), run_group, s,
+                            err);
 }
 
 thr_status thr_scan_radius(thr_scan *scan, const thr_scan_corpus *corpus, const thr_matrix *queries, float least_score,
                            const thr_search_options *options, thr_found *found, thr_error *err) {
     thr_context *context = scan->context;
-    const uint32_t n_threads = context->n_threads;
     const thr_answers answers = {.k = 1};
     thr_job job = thr_scan_job_make(context, corpus, options, &answers);
     radius_search s = {.scan = scan,
@@ -237,13 +237,10 @@ thr_status thr_scan_radius(thr_scan *scan, const thr_scan_corpus *corpus, const 
                        .found = found};
     job.measures_queries = !job.exact;
     job.kept_error = job.measures_queries && s.radius.certain ? thr_scan_kept_error(corpus) : 0;
-    const bool one_by_one = queries->n_rows < n_threads || queries->n_rows == 1;
-    const uint64_t each = (queries->n_rows + n_threads - 1) / n_threads;
-    s.group_size = (size_t)(one_by_one ? 1 : each > THR_GROUP ? THR_GROUP : each);
-    const size_t n_lanes = n_threads * s.group_size;
-    THR_TRY(thr_scan_make_room(scan, corpus, n_lanes, (uint32_t)s.group_size, THR_RADIUS_ROWS, err));
-    THR_TRY(thr_scan_check_queries(scan, corpus, queries, err));
-    const thr_status status = run(&s, one_by_one, err);
+    s.group_size = thr_scan_group_size(context, queries->n_rows);
+    const size_t n_lanes = thr_scan_lanes(context, queries->n_rows);
+    THR_TRY(thr_scan_make_room(scan, corpus, n_lanes, (uint32_t)THR_MAX(s.group_size, 1), THR_RADIUS_ROWS, err));
+    const thr_status status = run(&s, err);
     for (size_t i = 0; i < n_lanes; i++)
         thr_scan_found_free(context, &scan->lanes[i].accepted);
     return status;

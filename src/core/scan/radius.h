@@ -31,14 +31,14 @@ thr_status thr_scan_found_append(thr_context *context, thr_found *found, const t
 
 /*
  * Find for every query all rows with a score of at least least_score, in the user's units, not NaN. Uses the options
- * query_bits, exact, filter, recall and certified, which the caller has checked. found has a zeroed element per query;
- * the caller frees them, after an error too.
+ * query_bits, exact, filter, recall and certified. The caller has checked these and the queries
+ * (thr_scan_check_queries). found has a zeroed element per query; the caller frees them, after an error too.
  *
  * A row that just reaches least_score is missed with probability 1 - recall; the better its score, the smaller the
  * probability (noise.h). With recall 1 no row is missed. Rows are accepted by exact scores, or, in an index of codes
  * only, by the estimates from all planes.
  *
- * THR_ERANGE: a query is not finite or too long (err names it); THR_ENOMEM.
+ * THR_ENOMEM.
  */
 thr_status thr_scan_radius(thr_scan *scan, const thr_scan_corpus *corpus, const thr_matrix *queries, float least_score,
                            const thr_search_options *options, thr_found *found, thr_error *err);

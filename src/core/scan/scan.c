@@ -7,6 +7,7 @@
 #include "scan/scan.h"
 
 #include "base/error.h"
+#include "base/minmax.h"
 #include "parallel/pool.h"
 #include "scan/margins/margin.h"
 #include "scan/radius_plan.h"
@@ -78,38 +79,26 @@ static thr_status run_group(void *arg, size_t group, uint32_t worker, thr_error 
                         &s->scan->lanes[(size_t)worker * s->group_size], 1, margins, err);
 }
 
-/* Whether all threads search for one query after the other, rather than each thread for a group of queries. */
-static bool one_by_one_is_best(const thr_context *context, uint64_t n_queries) {
-    return n_queries < context->n_threads || n_queries == 1;
-}
-
-static size_t choose_group_size(const thr_context *context, uint64_t n_queries) {
-    const uint64_t share = (n_queries + context->n_threads - 1) / context->n_threads;
-    return share < THR_GROUP ? (size_t)share : THR_GROUP;
-}
-
-size_t thr_scan_lanes(const thr_context *context, uint64_t n_queries) {
-    return context->n_threads * (one_by_one_is_best(context, n_queries) ? 1 : choose_group_size(context, n_queries));
-}
-
-thr_status thr_scan_search(thr_scan *scan, const thr_scan_corpus *corpus, const thr_matrix *queries,
-                           const thr_search_options *options, const thr_answers *answers, thr_error *err) {
+thr_status thr_scan_run(thr_scan *scan, const thr_job *job, const thr_matrix *queries, thr_error *err) {
     thr_context *context = scan->context;
-    const thr_job job = thr_scan_job_make(context, corpus, options, answers);
-    const bool one_by_one = one_by_one_is_best(context, queries->n_rows);
-    const size_t group_size = choose_group_size(context, queries->n_rows),
-                 n_lanes = thr_scan_lanes(context, queries->n_rows);
-    THR_TRY(thr_scan_make_room(scan, corpus, n_lanes, one_by_one ? 1 : (uint32_t)group_size,
-                               thr_scan_most_survivors(&job), err));
-    THR_TRY(thr_scan_check_queries(scan, corpus, queries, err));
-    query_search s = {scan, &job, queries, group_size};
-    if (one_by_one) {
+    const size_t group_size = thr_scan_group_size(context, queries->n_rows);
+    THR_TRY(thr_scan_make_room(scan, job->corpus, thr_scan_lanes(context, queries->n_rows),
+                               (uint32_t)THR_MAX(group_size, 1), thr_scan_most_survivors(job), err));
+    query_search s = {scan, job, queries, group_size};
+    if (group_size == 0) {
         thr_margin margin;
         for (uint64_t q = 0; q < queries->n_rows; q++)
             THR_TRY(search_group(&s, q, 1, scan->lanes, context->n_threads, &margin, err));
         return THR_OK;
     }
-    return thr_parallel_try(context, (size_t)((queries->n_rows + group_size - 1) / group_size), run_group, &s, err);
+    return thr_parallel_try(context, (size_t)THR_CEIL_DIV(queries->n_rows, group_size), run_group, &s, err);
+}
+
+thr_status thr_scan_search(thr_scan *scan, const thr_scan_corpus *corpus, const thr_matrix *queries,
+                           const thr_search_options *options, const thr_answers *answers, thr_error *err) {
+    const thr_job job = thr_scan_job_make(scan->context, corpus, options, answers);
+    THR_TRY(thr_scan_check_queries(scan, corpus, queries, err));
+    return thr_scan_run(scan, &job, queries, err);
 }
 
 /* ------------------------------------------------------------------------------------------------ rerank */

@@ -102,6 +102,12 @@ thr_status thr_scan_rerank(thr_scan *scan, const thr_scan_corpus *corpus, const 
 thr_status thr_scan_check_queries(thr_scan *scan, const thr_scan_corpus *corpus, const thr_matrix *queries,
                                   thr_error *err);
 
+/*
+ * How many of n_queries queries a thread of the CPU searches together, so that they share its reads; 0: all threads
+ * work on one query after the other.
+ */
+size_t thr_scan_group_size(const thr_context *context, uint64_t n_queries);
+
 /* The number of lanes, numbered from 0, that a search of n_queries uses on the CPU. */
 size_t thr_scan_lanes(const thr_context *context, uint64_t n_queries);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* workspace.c - the memory of searches, one lane per query or thread; and the check of queries. */
+/* workspace.c - the lanes of searches: how many there are, and their memory; and the check of queries. */
 #include "base/shortest.h"
 #include "base/error.h"
+#include "base/minmax.h"
 #include "code/encode.h"
 #include "scan/radius_plan.h"
 #include "scan/job.h"
@@ -21,6 +22,18 @@ thr_status thr_scan_create(thr_context *context, thr_scan **scan_out, thr_error 
         scan->lanes[i].number = i;
     *scan_out = scan;
     return THR_OK;
+}
+
+size_t thr_scan_group_size(const thr_context *context, uint64_t n_queries) {
+    const uint64_t share = THR_CEIL_DIV(n_queries, context->n_threads);
+    if (n_queries < context->n_threads || n_queries == 1)
+        return 0;
+    return (size_t)THR_MIN(share, THR_GROUP);
+}
+
+size_t thr_scan_lanes(const thr_context *context, uint64_t n_queries) {
+    const size_t size = thr_scan_group_size(context, n_queries);
+    return context->n_threads * THR_MAX(size, 1);
 }
 
 static void free_lane(thr_context *context, thr_lane *lane) {

@@ -81,16 +81,11 @@ static thr_status run_batch(search_batch *b, size_t n, thr_error *err) {
     return thr_parallel_try(context, n, put_one, b, err);
 }
 
-thr_status thr_store_search(thr_scan *scan, const thr_scan_corpus *corpus, const thr_matrix *queries,
-                            const thr_search_options *options, const thr_answers *answers, thr_error *err) {
-    const thr_job job = thr_scan_job_make(scan->context, corpus, options, answers);
-    if (corpus->store == NULL || job.exact)
-        return thr_scan_search(scan, corpus, queries, options, answers, err);
+thr_status thr_store_run(thr_scan *scan, const thr_job *job, const thr_matrix *queries, thr_error *err) {
     uint64_t n_lanes = queries->n_rows < scan->n_lanes ? queries->n_rows : scan->n_lanes;
     n_lanes = n_lanes < THR_DEVICE_QUERIES ? n_lanes : THR_DEVICE_QUERIES;
-    THR_TRY(thr_scan_make_room(scan, corpus, (size_t)n_lanes, 1, thr_scan_most_survivors(&job), err));
-    THR_TRY(thr_scan_check_queries(scan, corpus, queries, err));
-    search_batch b = {.job = &job, .queries = queries, .lanes = scan->lanes};
+    THR_TRY(thr_scan_make_room(scan, job->corpus, (size_t)n_lanes, 1, thr_scan_most_survivors(job), err));
+    search_batch b = {.job = job, .queries = queries, .lanes = scan->lanes};
     for (uint64_t left = queries->n_rows; left > 0;) {
         const size_t n = (size_t)(left < n_lanes ? left : n_lanes);
         b.row = queries->n_rows - left;

@@ -40,17 +40,16 @@ typedef struct thr_store_size {
 } thr_store_size;
 thr_store_size thr_store_get_size(thr_store *store);
 
-/*
- * thr_scan_search (scan/scan.h) with the screen on corpus->store: the same arguments, answers and errors, and
- * THR_ENOMEM for memory of a device, and THR_EDEVICE. Passes exact searches and corpora without a store to
- * thr_scan_search. The codes must have no origins (scan/origins.h): only the screens of listed.h add their bases.
- */
-thr_status thr_store_search(thr_scan *scan, const thr_scan_corpus *corpus, const thr_matrix *queries,
-                            const thr_search_options *options, const thr_answers *answers, thr_error *err);
-
 struct thr_job;
 struct thr_lane;
 struct thr_scan_query;
+
+/*
+ * thr_scan_run (scan/job.h) with the screen on job->corpus->store: the same arguments, answers and errors, and
+ * THR_ENOMEM for memory of a device, and THR_EDEVICE. The job is not exact, and its codes have no origins
+ * (scan/origins.h): only the screens of listed.h add their bases.
+ */
+thr_status thr_store_run(thr_scan *scan, const struct thr_job *job, const thr_matrix *queries, thr_error *err);
 
 /*
  * thr_scan_collect (scan/impl.h) on the devices: collects the survivors of queries[i], which is prepared, in

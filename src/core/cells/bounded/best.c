@@ -48,13 +48,11 @@ static thr_status search_part(best_query *b, const thr_search_options *options, 
                                  .scores = b->slot->scores,
                                  .n_read = &n_read,
                                  .least_scores = &b->least};
-    if (thr_cells_bounded_is_on_all_lanes(&s->common)) {
-        THR_TRY(thr_scan_search(s->common.scan, part, &b->query, options, &answers, err));
-    } else {
-        thr_margin margin;
-        const thr_job job = thr_scan_job_of_part(&s->whole, part, options, &answers);
-        THR_TRY(thr_scan_search_one(&job, &b->query, b->lane, &margin, err));
-    }
+    const thr_job job = thr_scan_job_of_part(&s->whole, part, options, &answers);
+    thr_margin margin;
+    THR_TRY(thr_cells_bounded_is_on_all_lanes(&s->common)
+                ? thr_scan_run(s->common.scan, &job, &b->query, err)
+                : thr_scan_search_one(&job, &b->query, b->lane, &margin, err));
     b->n_read += n_read;
     return THR_OK;
 }
@@ -189,6 +187,13 @@ static void put_fallback_answers(const best_search *s) {
     }
 }
 
+static thr_status search_whole(const best_search *s, const thr_matrix *queries, const thr_answers *answers,
+                               thr_error *err) {
+    thr_job job = s->whole;
+    job.answers = answers;
+    return thr_scan_run(s->common.scan, &job, queries, err);
+}
+
 /* Search the whole corpus for the queries that could skip too little, from the scores that their answers reach. */
 static thr_status search_fallback(const best_search *s, thr_error *err) {
     static const char what[] = "answers";
@@ -202,14 +207,14 @@ static thr_status search_fallback(const best_search *s, thr_error *err) {
         return THR_OK;
     answers.least_scores = f->least;
     if (f->n == c->queries->n_rows)
-        return thr_scan_search(c->scan, c->corpus->scan, &queries, c->options, &answers, err);
+        return search_whole(s, &queries, &answers, err);
     const size_t n = f->n * (size_t)answers.k;
     THR_TRY(thr_grow(context, &f->ids, &f->ids_capacity, n, sizeof *f->ids, what, err));
     THR_TRY(thr_grow(context, &f->scores, &f->scores_capacity, n, sizeof *f->scores, what, err));
     for (size_t i = 0; i < f->n; i++)
         f->least[i] = f->least[f->numbers[i]];
     answers = (thr_answers){.k = answers.k, .ids = f->ids, .scores = f->scores, .least_scores = f->least};
-    THR_TRY(thr_scan_search(c->scan, c->corpus->scan, &queries, c->options, &answers, err));
+    THR_TRY(search_whole(s, &queries, &answers, err));
     put_fallback_answers(s);
     return THR_OK;
 }
@@ -234,7 +239,7 @@ thr_status thr_cells_best(const thr_bounded_search *search, const thr_answers *a
     const double share =
         thr_cells_bounded_is_on_all_lanes(search) ? THR_BOUNDED_SHARE_ALONE : THR_BOUNDED_SHARE_OF_VECTORS;
     if (answers->k > corpus->n_rows / FIRST_ONE_IN)
-        return thr_scan_search(search->scan, corpus, search->queries, search->options, answers, err);
+        return search_whole(&s, search->queries, answers, err);
     THR_TRY(thr_cells_bounded_prepare(search, s.whole.n_survivors, share, err));
     THR_TRY(reserve(w, (size_t)search->queries->n_rows, (size_t)answers->k, err));
     THR_TRY(thr_cells_bounded_run_queries(search, search_query, &s, err));

@@ -19,7 +19,7 @@ void thr_cells_bounded_workspace_free(thr_bounded_workspace *workspace);
 /* Whether searches of a corpus can skip cells by bounds: it has cells and kept vectors, and no hits. */
 bool thr_cells_have_bounds(const thr_cells_corpus *corpus);
 
-/* A search of many queries, with all that it uses. Pointers are borrowed. */
+/* A search of many queries that thr_scan_check_queries has accepted, with all that it uses. Pointers are borrowed. */
 typedef struct thr_bounded_search {
     thr_scan *scan;
     thr_bounded_workspace *workspace;

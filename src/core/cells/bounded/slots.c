@@ -94,7 +94,6 @@ thr_status thr_cells_bounded_prepare(const thr_bounded_search *search, size_t n_
     const thr_scan_corpus *corpus = search->corpus->scan;
     const size_t n_queries = (size_t)search->queries->n_rows;
     THR_TRY(thr_scan_make_room(search->scan, corpus, w->context->n_threads, 1, n_survivors, err));
-    THR_TRY(thr_scan_check_queries(search->scan, corpus, search->queries, err));
     if (!w->is_ready) {
         free_slots(w);
         THR_TRY(make_slots(w, search->corpus, err));
@@ -185,8 +184,7 @@ bool thr_cells_bounded_too_many_reach(const thr_bounded_workspace *workspace, co
 /* ------------------------------------------------------------------------------------------------ all queries */
 
 bool thr_cells_bounded_is_on_all_lanes(const thr_bounded_search *search) {
-    const uint64_t n = search->queries->n_rows;
-    return n < search->workspace->context->n_threads || n == 1;
+    return thr_scan_group_size(search->workspace->context, search->queries->n_rows) == 0;
 }
 
 thr_status thr_cells_bounded_run_queries(const thr_bounded_search *search, thr_try_fn search_query, void *arg,

@@ -64,8 +64,8 @@ struct thr_bounded_workspace {
 #define THR_BOUNDED_SHARE_OF_CODES   0.5  /* all other searches by radius */
 
 /*
- * Allocate for a search, with a slot and a lane for each thread, validate its queries, and set most_blocks to a share
- * of all blocks. n_survivors: of a lane. THR_ENOMEM; errors of thr_scan_check_queries.
+ * Allocate for a search, with a slot and a lane for each thread, and set most_blocks to a share of all blocks.
+ * n_survivors: of a lane. THR_ENOMEM.
  */
 thr_status thr_cells_bounded_prepare(const thr_bounded_search *search, size_t n_survivors, double share,
                                      thr_error *err);

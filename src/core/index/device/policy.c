@@ -4,7 +4,7 @@
  * lists together. If codes have origins (scan/origins.h), GPUs run only searches that skip cells; those that read all
  * cells, such as with features or a certificate, run on the CPU.
  */
-#include "index/impl.h"
+#include "index/search/plan.h"
 
 #include "base/error.h"
 #include "scan/cost.h"
@@ -103,16 +103,16 @@ static thr_device_use use_of_fused(thr_index *index, uint64_t n_queries, const t
 
 /* ------------------------------------------------------------------------------------------------ searches */
 
-/* Whether GPUs can run a search that reads all codes: their screens of all codes have no bases of origins. */
-static bool can_scan_on_devices(const thr_index *index, const thr_search_options *options) {
-    return !options->exact && index->corpus.origins == NULL;
+/* Whether GPUs can run a plan: their screens of all codes have no bases of origins. */
+static bool can_scan_on_devices(const thr_search_plan *plan) {
+    return plan->source == THR_SOURCE_CODES && plan->corpus.origins == NULL;
 }
 
 /* Borrow the store of codes, and with hits the copy of the lists; *codes is NULL if the CPU must search. */
-static thr_status enter(thr_index *index, uint64_t n_queries, const thr_search_options *options, thr_scan_hits *hits,
-                        thr_store **codes, thr_error *err) {
+static thr_status enter(thr_index *index, const thr_search_plan *plan, uint64_t n_queries, thr_store **codes,
+                        thr_error *err) {
     thr_device_use use;
-    if (hits == NULL) {
+    if (plan->hits == NULL) {
         use = use_of_codes(index, n_queries);
         return thr_device_enter(&index->codes, &use, codes, err);
     }
@@ -120,40 +120,42 @@ static thr_status enter(thr_index *index, uint64_t n_queries, const thr_search_o
     *codes = NULL;
     if (index->hits->delta != NULL)
         return THR_OK;
-    use = use_of_fused(index, n_queries, options->features);
+    use = use_of_fused(index, n_queries, plan->options.features);
     THR_TRY(thr_device_enter(&index->fused, &use, &f, err));
     *codes = f == NULL ? NULL : f->codes;
     if (f != NULL)
-        thr_index_feature_scores_use(hits, f->lists);
+        thr_index_feature_scores_use(plan->hits, f->lists);
     return THR_OK;
 }
 
-thr_status thr_index_scan(thr_index *index, thr_scan *scan, const thr_matrix *queries,
-                          const thr_search_options *options, thr_scan_hits *hits, const thr_answers *answers,
-                          thr_error *err) {
+thr_status thr_index_scan(thr_index *index, thr_scan *scan, const thr_search_plan *plan, const thr_matrix *queries,
+                          const thr_answers *answers, thr_error *err) {
     thr_error why = {.status = THR_OK};
-    thr_scan_corpus corpus = index->corpus;
+    thr_scan_corpus corpus = plan->corpus;
+    thr_job job = plan->job;
+    thr_index *root = index->root;
     bool done = false;
-    corpus.hits = hits;
-    if (can_scan_on_devices(index, options))
-        THR_TRY(enter(index, queries->n_rows, options, hits, &corpus.store, err));
+    job.corpus = &corpus;
+    job.answers = answers;
+    if (can_scan_on_devices(plan))
+        THR_TRY(enter(root, plan, queries->n_rows, &corpus.store, err));
     if (corpus.store != NULL) {
         /*
          * The CPU must search if the codes are not all resident, or if a value is not finite, which need not be in an
          * answer.
          */
-        bool left_to_cpu = hits != NULL && !thr_store_can_add_hits(corpus.store);
+        const bool fuses = plan->hits != NULL;
+        bool left_to_cpu = fuses && !thr_store_can_add_hits(corpus.store);
         thr_status status = THR_OK;
         if (!left_to_cpu)
-            status = thr_store_search(scan, &corpus, queries, options, answers, &why);
-        left_to_cpu = left_to_cpu || (hits != NULL && status == THR_ERANGE);
-        THR_TRY(thr_device_leave(hits == NULL ? &index->codes : &index->fused, left_to_cpu ? THR_OK : status, &why,
-                                 &done, err));
+            status = thr_store_run(scan, &job, queries, &why);
+        left_to_cpu = left_to_cpu || (fuses && status == THR_ERANGE);
+        THR_TRY(thr_device_leave(fuses ? &root->fused : &root->codes, left_to_cpu ? THR_OK : status, &why, &done, err));
         if (done && !left_to_cpu)
             return THR_OK;
         corpus.store = NULL;
     }
-    return thr_scan_search(scan, &corpus, queries, options, answers, err);
+    return thr_scan_run(scan, &job, queries, err);
 }
 
 thr_status thr_index_scan_cells(thr_index *index, thr_scan *scan, thr_cells_workspace *workspace,

@@ -124,8 +124,8 @@ static double lowered(const thr_index *index, double query_length, double score)
     return isfinite(score) ? range_of(index, query_length, score, largest_error(index)).low : score;
 }
 
-thr_status thr_index_wider_answers_make(const thr_index *index, const thr_matrix *queries, const thr_answers *wanted,
-                                        thr_wider_answers *wider, thr_error *err) {
+thr_status thr_index_wider_answers_make(const thr_index *index, const thr_matrix *queries, uint64_t k,
+                                        const thr_answers *wanted, thr_wider_answers *wider, thr_error *err) {
     static const char what[] = "answers";
     const size_t n = (size_t)queries->n_rows;
     float *vector = NULL;
@@ -133,7 +133,7 @@ thr_status thr_index_wider_answers_make(const thr_index *index, const thr_matrix
     thr_answers *a = &wider->answers;
     a->ids = NULL;
     a->scores = NULL;
-    a->k += wanted->k < index->manifest.n_rows;
+    a->k = k;
     THR_TRY(thr_alloc(index->context, n, (size_t)a->k * sizeof *a->ids, &a->ids, what, err));
     THR_TRY(thr_alloc(index->context, n, (size_t)a->k * sizeof *a->scores, &a->scores, what, err));
     if (wanted->least_scores == NULL)

@@ -32,9 +32,9 @@ typedef struct thr_wider_answers {
     float *least_scores;
 } thr_wider_answers;
 
-/* Allocate. Free it after any outcome. THR_ENOMEM. */
-thr_status thr_index_wider_answers_make(const thr_index *index, const thr_matrix *queries, const thr_answers *wanted,
-                                        thr_wider_answers *wider, thr_error *err);
+/* Allocate for k items of each query. Free it after any outcome. THR_ENOMEM. */
+thr_status thr_index_wider_answers_make(const thr_index *index, const thr_matrix *queries, uint64_t k,
+                                        const thr_answers *wanted, thr_wider_answers *wider, thr_error *err);
 void thr_index_wider_answers_free(const thr_index *index, thr_wider_answers *wider);
 
 /* Copy the wanted items, whose certificates then hold for the vectors as given. THR_ENOMEM. */

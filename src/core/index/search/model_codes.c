@@ -5,8 +5,6 @@
 #include "base/error.h"
 #include "index/model/embed.h"
 
-#include <string.h>
-
 enum { AT_ONCE = 256 }; /* queries */
 
 typedef struct embedding_workspace {
@@ -31,12 +29,13 @@ void thr_index_embedding_free(void *piece) {
     thr_release(context, w);
 }
 
-thr_status thr_index_embed_queries(thr_index *index, const thr_matrix *queries, void **workspace, thr_matrix *embedded,
-                                   thr_error *err) {
+thr_status thr_index_embed_queries(thr_index *index, thr_scan *scan, const thr_matrix *queries, void **workspace,
+                                   thr_matrix *embedded, thr_error *err) {
     THR_TRY(thr_idle_take(&index->root->embedders, make_workspace, workspace, err));
     embedding_workspace *w = *workspace;
     w->embedder.encoder = &index->model.encoder;
-    return thr_index_embed(&w->embedder, THR_SIDE_QUERY, queries, embedded, err);
+    THR_TRY(thr_index_embed(&w->embedder, THR_SIDE_QUERY, queries, embedded, err));
+    return thr_scan_check_queries(scan, &index->corpus, embedded, err);
 }
 
 /* The rows of a query's candidates, which a THR_NO_ID may end. */
@@ -47,21 +46,20 @@ static uint64_t count_rows(const uint64_t *rows, size_t n) {
     return i;
 }
 
-/* Some queries: n candidates each by their codes, and the best k of these by the vectors. */
-static thr_status search_some(thr_index *index, thr_scan *scan, const thr_matrix *queries,
-                              const thr_search_options *options, size_t n, const thr_answers *answers, thr_error *err) {
+/* Some queries: plan->n_found candidates each by their codes, and the best k of these by the vectors. */
+static thr_status rerank_some(thr_index *index, thr_scan *scan, const thr_search_plan *plan, const thr_matrix *queries,
+                              const thr_answers *answers, thr_error *err) {
+    const size_t n = (size_t)plan->n_found;
     void *workspace = NULL;
     thr_matrix embedded;
-    thr_search_options screen = *options;
-    screen.certified = NULL;
-    thr_status status = thr_index_embed_queries(index, queries, &workspace, &embedded, err);
+    thr_status status = thr_index_embed_queries(index, scan, queries, &workspace, &embedded, err);
     if (status == THR_OK) {
         embedding_workspace *w = workspace;
         status = thr_grow(index->context, &w->rows, &w->capacity, (size_t)queries->n_rows * n, sizeof *w->rows,
                           "candidates", err);
         const thr_answers candidates = {.k = n, .ids = w->rows};
         if (status == THR_OK)
-            status = thr_index_scan(index, scan, &embedded, &screen, NULL, &candidates, err);
+            status = thr_index_scan(index, scan, plan, &embedded, &candidates, err);
         for (uint64_t q = 0; status == THR_OK && answers->n_read != NULL && q < queries->n_rows; q++)
             answers->n_read[q] = count_rows(w->rows + q * n, n);
         thr_answers best = *answers;
@@ -74,11 +72,8 @@ static thr_status search_some(thr_index *index, thr_scan *scan, const thr_matrix
     return status;
 }
 
-static thr_status screen_and_refine(thr_index *index, thr_scan *scan, const thr_matrix *queries,
-                                    const thr_search_options *options, const thr_answers *answers, thr_error *err) {
-    const uint64_t n_rows = index->corpus.n_rows;
-    uint64_t n = options->n_candidates > answers->k ? options->n_candidates : answers->k;
-    n = n < n_rows ? n : n_rows;
+static thr_status screen_and_rerank(thr_index *index, thr_scan *scan, const thr_search_plan *plan,
+                                    const thr_matrix *queries, const thr_answers *answers, thr_error *err) {
     for (uint64_t first = 0; first < queries->n_rows; first += AT_ONCE) {
         thr_matrix some = *queries;
         some.data = (const char *)queries->data + first * queries->stride;
@@ -89,33 +84,21 @@ static thr_status screen_and_refine(thr_index *index, thr_scan *scan, const thr_
                                     .n_read = answers->n_read == NULL ? NULL : answers->n_read + first,
                                     .least_scores =
                                         answers->least_scores == NULL ? NULL : answers->least_scores + first};
-        THR_TRY(search_some(index, scan, &some, options, (size_t)n, &answer, err));
+        THR_TRY(rerank_some(index, scan, plan, &some, &answer, err));
     }
-    if (answers->certified != NULL)
-        memset(answers->certified, 0, (size_t)queries->n_rows);
     return THR_OK;
 }
 
-static thr_status search_codes(thr_index *index, thr_scan *scan, const thr_matrix *queries,
-                               const thr_search_options *options, thr_scan_hits *hits, const thr_answers *answers,
-                               thr_error *err) {
+thr_status thr_index_search_model_codes(thr_index *index, thr_scan *scan, const thr_search_plan *plan,
+                                        const thr_matrix *queries, const thr_answers *answers, thr_error *err) {
     void *workspace = NULL;
     thr_matrix embedded;
-    thr_status status = thr_index_embed_queries(index, queries, &workspace, &embedded, err);
+    if (plan->reranks)
+        return screen_and_rerank(index, scan, plan, queries, answers, err);
+    thr_status status = thr_index_embed_queries(index, scan, queries, &workspace, &embedded, err);
     if (status == THR_OK)
-        status = thr_index_scan(index, scan, &embedded, options, hits, answers, err);
+        status = thr_index_scan(index, scan, plan, &embedded, answers, err);
     if (workspace != NULL)
         thr_idle_put(&index->root->embedders, workspace);
     return status;
-}
-
-thr_status thr_index_search_model_codes(thr_index *index, thr_scan *scan, const thr_matrix *queries,
-                                        const thr_search_options *options, thr_scan_hits *hits,
-                                        const thr_answers *answers, thr_error *err) {
-    THR_TRY(thr_scan_check_queries(scan, &index->vectors, queries, err));
-    if (index->vectors.keep == THR_DTYPE_NONE)
-        return search_codes(index, scan, queries, options, hits, answers, err);
-    if (options->exact)
-        return thr_scan_search(scan, &index->vectors, queries, options, answers, err);
-    return screen_and_refine(index, scan, queries, options, answers, err);
 }

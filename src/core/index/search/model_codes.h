@@ -8,18 +8,17 @@
  */
 #pragma once
 
-#include "index/impl.h"
+#include "index/search/plan.h"
+
+/* As thr_index_search_segments, for a plan that encodes queries. Encoding allocates memory. */
+thr_status thr_index_search_model_codes(thr_index *index, thr_scan *scan, const thr_search_plan *plan,
+                                        const thr_matrix *queries, const thr_answers *answers, thr_error *err);
 
 /*
- * Search for queries that thr_index_check_queries has accepted. options are resolved; hits, or NULL, need an index
- * without kept vectors. Encoding allocates memory.
+ * Encode queries into a workspace, whose memory *embedded borrows; return it to index->root->embedders. THR_ERANGE: an
+ * encoded query is not finite; what the encoder returns; THR_ENOMEM.
  */
-thr_status thr_index_search_model_codes(thr_index *index, thr_scan *scan, const thr_matrix *queries,
-                                        const thr_search_options *options, thr_scan_hits *hits,
-                                        const thr_answers *answers, thr_error *err);
-
-/* Encode queries into a workspace, whose memory *embedded borrows; return it to index->root->embedders. */
-thr_status thr_index_embed_queries(thr_index *index, const thr_matrix *queries, void **workspace, thr_matrix *embedded,
-                                   thr_error *err);
+thr_status thr_index_embed_queries(thr_index *index, thr_scan *scan, const thr_matrix *queries, void **workspace,
+                                   thr_matrix *embedded, thr_error *err);
 
 void thr_index_embedding_free(void *workspace);

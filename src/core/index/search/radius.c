@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * radius.c - thr_index_search_radius: checks the options, borrows a scan, and joins the rows of all queries as
- * ids.
- */
-#include "index/impl.h"
+/* radius.c - thr_index_search_radius: checks the arguments, plans, runs, and joins the rows of all queries as ids. */
+#include "index/search/plan.h"
 
 #include "base/error.h"
 #include "index/search/kept_certificates.h"
+#include "index/search/sources.h"
 #include "index/search/with_tail.h"
-#include "index/search/model_codes.h"
-#include "scan/radius.h"
 
 #include <math.h>
 #include <string.h>
@@ -31,6 +27,18 @@ void thr_radius_result_free(thr_radius_result *result) {
     thr_context_free(context);
 }
 
+thr_status thr_index_check_radius_options(const thr_index *index, const thr_search_options *options, thr_error *err) {
+    THR_TRY(thr_index_check_options(index, options, 1, err));
+    if (options->n_candidates != 0 || options->n_survivors != 0)
+        return thr_fail(err, THR_EINVAL,
+                        "n_candidates and n_survivors are for the best k, not for all within a radius");
+    if (options->features != NULL || options->target != NULL)
+        return thr_fail(err, THR_EINVAL, "features and targets are for the best k, not for all within a radius");
+    if (options->least_scores != NULL || options->n_read != NULL)
+        return thr_fail(err, THR_EINVAL, "least_scores and n_read are for the best k, not for all within a radius");
+    return THR_OK;
+}
+
 static thr_status check(const thr_index *index, const thr_matrix *queries, float least_score,
                         const thr_search_options *options, thr_error *err) {
     if (isnan(least_score))
@@ -40,14 +48,7 @@ static thr_status check(const thr_index *index, const thr_matrix *queries, float
                         "a least score of %g: for l2 scores are minus squared distances, so none is above 0: for all "
                         "within a distance of %g give %g",
                         (double)least_score, (double)least_score, -(double)least_score * (double)least_score);
-    THR_TRY(thr_index_check_options(index, options, 1, err));
-    if (options->n_candidates != 0 || options->n_survivors != 0)
-        return thr_fail(err, THR_EINVAL,
-                        "n_candidates and n_survivors are for the best k, not for all within a radius");
-    if (options->features != NULL || options->target != NULL)
-        return thr_fail(err, THR_EINVAL, "features and targets are for the best k, not for all within a radius");
-    if (options->least_scores != NULL || options->n_read != NULL)
-        return thr_fail(err, THR_EINVAL, "least_scores and n_read are for the best k, not for all within a radius");
+    THR_TRY(thr_index_check_radius_options(index, options, err));
     THR_TRY(thr_index_check_queries(index, queries, 1, err));
     return thr_index_check_unchanged(index, err);
 }
@@ -77,48 +78,35 @@ static thr_status gather(const thr_index *index, thr_found *found, owned_result 
     return THR_OK;
 }
 
-/* Of a model's codes of given vectors: all kept vectors are scored, or else the codes of encoded queries. */
-static thr_status search_inputs(thr_index *index, thr_scan *scan, const thr_matrix *queries, float least_score,
-                                const thr_search_options *options, thr_found *found, thr_error *err) {
-    void *workspace = NULL;
-    thr_matrix embedded;
-    thr_search_options exact = *options;
-    exact.exact = true;
-    THR_TRY(thr_scan_check_queries(scan, &index->vectors, queries, err));
-    if (index->vectors.keep != THR_DTYPE_NONE)
-        return thr_scan_radius(scan, &index->vectors, queries, least_score, &exact, found, err);
-    thr_status status = thr_index_embed_queries(index, queries, &workspace, &embedded, err);
-    if (status == THR_OK)
-        status = thr_scan_radius(scan, &index->corpus, &embedded, least_score, options, found, err);
-    if (workspace != NULL)
-        thr_idle_put(&index->root->embedders, workspace);
-    return status;
-}
-
-static thr_status search_any(thr_index *index, thr_scan *scan, const thr_matrix *queries, float least_score,
-                             const thr_search_options *options, thr_found *found, thr_error *err) {
-    return index->manifest.model.n_inputs != 0
-               ? search_inputs(index, scan, queries, least_score, options, found, err)
-               : thr_index_radius_with_tail(index, scan, queries, least_score, options, found, err);
+static thr_status run(thr_index *index, thr_scan *scan, const thr_search_plan *plan, const thr_matrix *queries,
+                      float least_score, thr_found *found, thr_error *err) {
+    return plan->has_tail ? thr_index_radius_with_tail(index, scan, plan, queries, least_score, found, err)
+                          : thr_index_radius_of_segments(index, scan, plan, queries, least_score, found, err);
 }
 
 /*
  * Search by the vectors as given, as far as the kept ones determine their scores. A search that may miss items finds
  * the same with certificates as without.
  */
-static thr_status search(thr_index *index, thr_scan *scan, const thr_matrix *queries, float least_score,
-                         const thr_search_options *options, thr_found *found, thr_error *err) {
-    const bool exact = options->exact || options->recall >= 1, rounded = thr_index_scores_are_rounded(index);
-    float lowered;
-    if (!exact || !rounded) {
-        THR_TRY(search_any(index, scan, queries, least_score, options, found, err));
-        if (rounded && options->certified != NULL)
-            memset(options->certified, 0, (size_t)queries->n_rows);
-        return THR_OK;
-    }
-    THR_TRY(thr_index_lowered_radius(index, queries, least_score, &lowered, err));
-    THR_TRY(search_any(index, scan, queries, lowered, options, found, err));
-    return thr_index_keep_radius(index, queries, least_score, options, found, err);
+static thr_status run_plan(thr_index *index, const thr_search_plan *plan, const thr_matrix *queries, float least_score,
+                           thr_found *found, thr_error *err) {
+    const thr_search_options *o = &plan->options;
+    const bool widens = (o->exact || o->recall >= 1) && thr_index_scores_are_rounded(index);
+    float least = least_score;
+    thr_scan *scan;
+    thr_status status = THR_OK;
+    THR_TRY(thr_index_take_scan(index, &scan, err));
+    THR_TRY_OUT(thr_scan_check_queries(scan, &index->vectors, queries, err));
+    if (widens)
+        THR_TRY_OUT(thr_index_lowered_radius(index, queries, least_score, &least, err));
+    THR_TRY_OUT(run(index, scan, plan, queries, least, found, err));
+    if (widens)
+        status = thr_index_keep_radius(index, queries, least_score, o, found, err);
+    else if (o->certified != NULL && !plan->certifies)
+        memset(o->certified, 0, (size_t)queries->n_rows);
+out:
+    thr_idle_put(&index->root->scans, scan);
+    return status;
 }
 
 thr_status thr_index_search_radius(thr_index *index, const thr_matrix *queries, float least_score,
@@ -126,8 +114,7 @@ thr_status thr_index_search_radius(thr_index *index, const thr_matrix *queries, 
     thr_search_options complete;
     owned_result *owned = NULL;
     thr_found *found = NULL;
-    thr_scan *scan = NULL;
-    void *filter = NULL;
+    thr_search_plan plan;
     thr_status status = THR_OK;
     if (index == NULL || queries == NULL || result == NULL)
         return thr_fail(err, THR_EINVAL, "a search needs an index, queries and a pointer for the result");
@@ -142,10 +129,10 @@ thr_status thr_index_search_radius(thr_index *index, const thr_matrix *queries, 
     owned->shown.n_queries = queries->n_rows;
     THR_TRY_OUT(thr_alloc_zero(index->context, (size_t)queries->n_rows, sizeof *found, &found, "the result", err));
     if (queries->n_rows > 0) {
-        THR_TRY_OUT(thr_index_restrict(index, &complete, &filter, err));
-        THR_TRY_OUT(thr_index_take_scan(index, &scan, err));
-        status = search(index, scan, queries, least_score, &complete, found, err);
-        thr_idle_put(&index->root->scans, scan);
+        status = thr_index_plan_begin(index, queries->n_rows, 0, &complete, &plan, err);
+        if (status == THR_OK)
+            status = run_plan(index, &plan, queries, least_score, found, err);
+        thr_index_plan_end(index, &plan);
     }
     if (status == THR_OK)
         status = gather(index, found, owned, err);
@@ -155,8 +142,6 @@ thr_status thr_index_search_radius(thr_index *index, const thr_matrix *queries, 
         owned = NULL;
     }
 out:
-    if (filter != NULL)
-        thr_idle_put(&index->root->filters, filter);
     for (uint64_t q = 0; found != NULL && q < queries->n_rows; q++)
         thr_scan_found_free(index->context, &found[q]);
     thr_release(index->context, found);

@@ -3,9 +3,9 @@
 #include "index/search/with_tail.h"
 
 #include "base/error.h"
-#include "index/search/bounded.h"
+#include "base/minmax.h"
+#include "index/search/sources.h"
 
-#include <math.h>
 #include <string.h>
 
 /* The tail's answers, and one of the segments'. */
@@ -29,25 +29,17 @@ void thr_index_tail_answers_free(void *piece) {
 /* ------------------------------------------------------------------------------------------------ the tail */
 
 /* The tail as an index of its own, whose rows are numbered from 0, and the options to search it. */
-static thr_scan_corpus tail_corpus(const thr_index *index, const thr_search_options *options,
+static thr_scan_corpus tail_corpus(const thr_index *index, const thr_search_plan *plan,
                                    thr_search_options *tail_options) {
     thr_scan_corpus corpus = index->corpus;
     corpus.segments = &index->tail_segment;
     corpus.n_segments = 1;
     corpus.n_rows = index->n_tail;
-    *tail_options = *options;
+    *tail_options = plan->options;
     tail_options->exact = true;
-    tail_options->filter = options->filter + index->tail->first_row / 64;
+    tail_options->filter = plan->tail_filter + index->tail->first_row / 64;
     tail_options->filter_bits = index->n_tail;
     return corpus;
-}
-
-/* The options for the segments: their rows need no filter if all are live and the caller has none. */
-static thr_search_options segment_options(const thr_index *index, const thr_search_options *options) {
-    thr_search_options o = *options;
-    if (index->segments_whole && o.filter == index->live.words)
-        o.filter = NULL;
-    return o;
 }
 
 /* ------------------------------------------------------------------------------------------------ the best k */
@@ -85,48 +77,33 @@ static void merge_query(tail_answers *m, const thr_answers *all, const thr_answe
     }
 }
 
-static void fill_empty(const thr_answers *answers, uint64_t n_queries) {
-    for (uint64_t i = 0; i < n_queries * answers->k; i++) {
-        answers->ids[i] = THR_NO_ID;
-        answers->scores[i] = -INFINITY;
-    }
-    if (answers->n_read != NULL)
-        memset(answers->n_read, 0, (size_t)n_queries * sizeof *answers->n_read);
-    if (answers->certified != NULL)
-        memset(answers->certified, 1, (size_t)n_queries);
-}
-
-static thr_status search(thr_index *index, thr_scan *scan, const thr_matrix *queries, const thr_search_options *options,
+static thr_status search(thr_index *index, thr_scan *scan, const thr_search_plan *plan, const thr_matrix *queries,
                          const thr_answers *answers, tail_answers *m, thr_error *err) {
-    const size_t n = (size_t)queries->n_rows, k = (size_t)answers->k, kt = k < index->n_tail ? k : index->n_tail;
+    const size_t n = (size_t)queries->n_rows, k = (size_t)answers->k, kt = THR_MIN(k, index->n_tail);
     THR_TRY(make_room(m, n, k, kt, answers->scores != NULL, err));
     thr_answers all = *answers;
     all.scores = answers->scores != NULL ? answers->scores : m->all_scores;
-    if (index->n_segments > 0) {
-        const thr_search_options o = segment_options(index, options);
-        THR_TRY(thr_index_scan(index->root, scan, queries, &o, NULL, &all, err));
-    } else {
-        THR_TRY(thr_scan_check_queries(scan, &index->corpus, queries, err));
-        fill_empty(&all, n);
-    }
+    THR_TRY(thr_index_search_segments(index, scan, plan, queries, &all, err));
     if (kt == 0)
         return THR_OK;
     thr_search_options tail_options;
-    const thr_scan_corpus corpus = tail_corpus(index, options, &tail_options);
+    const thr_scan_corpus corpus = tail_corpus(index, plan, &tail_options);
     const thr_answers tail = {.k = kt, .ids = m->rows, .scores = m->scores, .least_scores = answers->least_scores};
-    THR_TRY(thr_scan_search(scan, &corpus, queries, &tail_options, &tail, err));
-    for (size_t q = 0; q < n && answers->n_read != NULL; q++)
-        answers->n_read[q] += index->n_tail;
-    for (size_t q = 0; q < n; q++)
+    const thr_job job = thr_scan_job_make(index->context, &corpus, &tail_options, &tail);
+    THR_TRY(thr_scan_run(scan, &job, queries, err));
+    for (size_t q = 0; q < n; q++) {
+        if (answers->n_read != NULL)
+            answers->n_read[q] += index->n_tail;
         merge_query(m, &all, &tail, q, index->tail->first_row);
+    }
     return THR_OK;
 }
 
-thr_status thr_index_search_with_tail(thr_index *index, thr_scan *scan, const thr_matrix *queries,
-                                      const thr_search_options *options, const thr_answers *answers, thr_error *err) {
+thr_status thr_index_search_with_tail(thr_index *index, thr_scan *scan, const thr_search_plan *plan,
+                                      const thr_matrix *queries, const thr_answers *answers, thr_error *err) {
     void *m;
     THR_TRY(thr_idle_take(&index->root->tail_answers, make_tail_answers, &m, err));
-    const thr_status status = search(index, scan, queries, options, answers, m, err);
+    const thr_status status = search(index, scan, plan, queries, answers, m, err);
     thr_idle_put(&index->root->tail_answers, m);
     return status;
 }
@@ -141,12 +118,15 @@ static thr_status append_found(const thr_index *index, thr_found *found, thr_fou
     return THR_OK;
 }
 
-static thr_status add_tail(thr_index *index, thr_scan *scan, const thr_matrix *queries, float least_score,
-                           const thr_search_options *options, thr_found *found, thr_error *err) {
+thr_status thr_index_radius_with_tail(thr_index *index, thr_scan *scan, const thr_search_plan *plan,
+                                      const thr_matrix *queries, float least_score, thr_found *found, thr_error *err) {
     thr_found *tail = NULL;
     thr_search_options tail_options;
     thr_status status = THR_OK;
-    const thr_scan_corpus corpus = tail_corpus(index, options, &tail_options);
+    THR_TRY(thr_index_radius_of_segments(index, scan, plan, queries, least_score, found, err));
+    if (index->n_tail == 0)
+        return THR_OK;
+    const thr_scan_corpus corpus = tail_corpus(index, plan, &tail_options);
     tail_options.certified = NULL;
     THR_TRY(thr_alloc_zero(index->context, (size_t)queries->n_rows, sizeof *tail, &tail, "the result", err));
     THR_TRY_OUT(thr_scan_radius(scan, &corpus, queries, least_score, &tail_options, tail, err));
@@ -157,17 +137,4 @@ out:
         thr_scan_found_free(index->context, &tail[q]);
     thr_release(index->context, tail);
     return status;
-}
-
-thr_status thr_index_radius_with_tail(thr_index *index, thr_scan *scan, const thr_matrix *queries, float least_score,
-                                      const thr_search_options *options, thr_found *found, thr_error *err) {
-    if (index->n_segments > 0) {
-        const thr_search_options o = segment_options(index, options);
-        THR_TRY(thr_index_scan_radius(index, scan, queries, least_score, &o, found, err));
-    } else {
-        THR_TRY(thr_scan_check_queries(scan, &index->corpus, queries, err));
-        if (options->certified != NULL)
-            memset(options->certified, 1, (size_t)queries->n_rows);
-    }
-    return index->n_tail == 0 ? THR_OK : add_tail(index, scan, queries, least_score, options, found, err);
 }
