@@ -13,9 +13,11 @@ static fixture *group_setup, *group_teardown, *each_setup, *each_teardown;
 static bool (*is_possible)(void);
 static void (*writer)(void);
 
-/* Blocks of test_new, the newest first. */
+/* What is released at an end, the newest first: object by its function, and the block itself. */
 typedef struct block {
     struct block *next;
+    void (*release)(void *object); /* NULL: there is no object */
+    void *object;
     max_align_t values[];
 } block;
 
@@ -41,17 +43,37 @@ void test_set_writer(void (*write)(void)) {
     writer = write;
 }
 
-void *test_new(size_t n, size_t size) {
-    const size_t all = n * size;
-    block *made = size != 0 && all / size != n ? NULL : calloc(1, sizeof *made + (all > 0 ? all : 1));
+static block *add_block(size_t size) {
+    block *made = calloc(1, sizeof *made + size);
     if (made == NULL)
-        fail_msg("no memory for the test: %zu x %zu bytes", n, size);
+        fail_msg("no memory for the test: %zu bytes", size);
     (void)pthread_mutex_lock(&mutex);
     block **list = in_test ? &of_test : &of_group;
     made->next = *list;
     *list = made;
     (void)pthread_mutex_unlock(&mutex);
-    return made->values;
+    return made;
+}
+
+void *test_new(size_t n, size_t size) {
+    assert_true(size == 0 || n <= SIZE_MAX / 2 / size);
+    return add_block(n * size > 0 ? n * size : 1)->values;
+}
+
+void test_later(void (*release)(void *object), void *object) {
+    block *made = add_block(0);
+    made->object = object;
+    made->release = release;
+}
+
+static void release_context(void *context) {
+    thr_context_free(context);
+}
+
+thr_context *test_new_context(uint32_t n_threads) {
+    thr_context *context = test_context(n_threads, THR_ISA_BEST, NULL);
+    test_later(release_context, context);
+    return context;
 }
 
 void *test_copy(const void *values, size_t n, size_t size) {
@@ -71,6 +93,8 @@ static void release(block **list) {
     while (*list != NULL) {
         block *first = *list;
         *list = first->next;
+        if (first->release != NULL)
+            first->release(first->object);
         free(first);
     }
 }

@@ -29,13 +29,24 @@
 #define TEST_PASTE(a, b)  TEST_PASTE_(a, b)
 #define TEST_AT_START     __attribute__((constructor)) static void TEST_PASTE(test_at_start_, __COUNTER__)(void)
 
-/* The function of a test. Its argument `state` points to what the group's setup left there. */
+/* The function of a test; `state` points to what the group's setup left there. */
 #define TEST(name)                                                                                                     \
     static void name(void **state);                                                                                    \
     TEST_AT_START {                                                                                                    \
         test_add(#name, name);                                                                                         \
     }                                                                                                                  \
     static void name(__attribute__((unused)) void **state)
+
+/* The same of a test that draws numbers: `rng` is the seed. */
+#define RANDOM_TEST(name)                                                                                              \
+    static void name(void **state, uint64_t rng);                                                                      \
+    static void TEST_PASTE(name, _with_seed)(void **state) {                                                           \
+        name(state, test_seed());                                                                                      \
+    }                                                                                                                  \
+    TEST_AT_START {                                                                                                    \
+        test_add(#name, TEST_PASTE(name, _with_seed));                                                                 \
+    }                                                                                                                  \
+    static void name(__attribute__((unused)) void **state, uint64_t rng)
 void test_add(const char *name, void (*test)(void **state));
 
 /* setup runs before all tests of the file, teardown after them; NULL: nothing. The last TEST_GROUP counts. */
@@ -89,8 +100,23 @@ void *test_new(size_t n, size_t size);
 /* A copy of n values, released as test_new's. */
 void *test_copy(const void *values, size_t n, size_t size);
 
+/* Calls release(object) when the test ends, or the group, as of test_new; what came last is released first. */
+void test_later(void (*release)(void *object), void *object);
+
+/* test_context at the best level, which is released so. */
+thr_context *test_new_context(uint32_t n_threads);
+
+/* Declares a struct of options that holds their defaults. */
+#define OPTIONS(type, name)                                                                                            \
+    type name;                                                                                                         \
+    type##_init(&(name))
+
 /* A file's bytes, as test_read_file's; released as test_new's. */
 uint8_t *test_bytes_of(const char *path, size_t *size);
+
+/* Rows of floats, as functions take them that read a matrix. */
+#define ROWS(data, n_rows, n_dims)                                                                                     \
+    (&(const thr_matrix){(data), (n_rows), (n_dims), THR_DTYPE_F32, (n_dims) * sizeof(float)})
 
 /* How many elements an array has. */
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))

@@ -85,18 +85,16 @@ static size_t naive_lines(double t[WORDS + 1][WORDS], double least, size_t n_bes
 
 /* ------------------------------------------------------------------------------------------------ learning */
 
-TEST(probabilities_are_those_of_a_naive_model) {
+RANDOM_TEST(probabilities_are_those_of_a_naive_model) {
     static naive_text source, target;
     double t[WORDS + 1][WORDS];
-    uint64_t rng = test_seed();
     for (uint32_t iterations = 1; iterations < 8; iterations += 3) {
-        thr_align_options o;
+        OPTIONS(thr_align_options, o);
         thr_align_report report;
         draw(&source, &target, &rng);
         write_text(SOURCE, &source, 'e');
         write_text(TARGET, &target, 'f');
         naive_learn(&source, &target, (int)iterations, t);
-        thr_align_options_init(&o);
         o.n_iterations = iterations;
         o.n_best = iterations == 1 ? 3 : 100;
         o.min_probability = iterations == 1 ? 0 : 0.01;
@@ -126,8 +124,7 @@ TEST(words_that_go_together_are_each_others_best_translation) {
     thr_align_report report;
     test_write_text(SOURCE, "House\nbig house\nbig\n");
     test_write_text(TARGET, "Haus\ngroßes Haus\ngroßes\n");
-    thr_align_options o;
-    thr_align_options_init(&o);
+    OPTIONS(thr_align_options, o);
     o.n_iterations = 200;
     o.n_best = 1;
     expect_ok(thr_align_train(*state, SOURCE, TARGET, TABLE, &o, &report, &err));
@@ -259,10 +256,9 @@ static void *learn_and_read(void *arg) {
     return NULL;
 }
 
-TEST(threads_of_one_context_learn_the_same_table) {
+RANDOM_TEST(threads_of_one_context_learn_the_same_table) {
     enum { THREADS = 4 };
     static naive_text source, target;
-    uint64_t rng = test_seed();
     learner learners[THREADS];
     draw(&source, &target, &rng);
     write_text(SOURCE, &source, 's');
@@ -284,9 +280,8 @@ TEST(threads_of_one_context_learn_the_same_table) {
 
 /* ------------------------------------------------------------------------------------------------ memory */
 
-TEST(every_failed_allocation_is_reported) {
+RANDOM_TEST(every_failed_allocation_is_reported) {
     static naive_text source, target;
-    uint64_t rng = test_seed();
     test_memory memory = {.fail_at = 0};
     thr_context *context = test_context(1, THR_ISA_BEST, &memory);
     (void)state;

@@ -10,8 +10,7 @@ TEST(known_sums_are_xxh3_64) {
     assert_true(thr_checksum_of("abc", 3) == UINT64_C(0x78af5f94892f3950));
 }
 
-TEST(a_running_sum_is_the_sum_at_once_however_it_is_cut) {
-    uint64_t rng = test_seed();
+RANDOM_TEST(a_running_sum_is_the_sum_at_once_however_it_is_cut) {
     enum { MOST = 5000 };
     uint8_t bytes[MOST];
     for (size_t i = 0; i < MOST; i++)
@@ -30,8 +29,7 @@ TEST(a_running_sum_is_the_sum_at_once_however_it_is_cut) {
     }
 }
 
-TEST(every_flipped_bit_changes_the_sum) {
-    uint64_t rng = test_seed();
+RANDOM_TEST(every_flipped_bit_changes_the_sum) {
     uint8_t bytes[200];
     for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = (uint8_t)thr_rng_next(&rng);

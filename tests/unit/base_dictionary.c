@@ -12,7 +12,7 @@ static size_t write_word(char *word, size_t size, uint32_t i) {
 
 TEST(what_was_added_is_found) {
     thr_dictionary d = {.n = 0};
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    thr_context *context = test_new_context(1);
     uint32_t number;
     bool is_new;
     char word[32];
@@ -35,7 +35,6 @@ TEST(what_was_added_is_found) {
     assert_false(thr_dictionary_find(&d, "word1000000", 11, &number));
     assert_int_equal(d.n, N);
     thr_dictionary_free(context, &d);
-    thr_context_free(context);
 }
 
 TEST(every_failing_allocation_leaves_what_was_added) {

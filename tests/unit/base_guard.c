@@ -14,7 +14,6 @@ enum { SIZE = 5 * 4096 + 100 };
 
 static void write_file(void) {
     uint8_t *bytes = test_new(1, SIZE);
-    assert_non_null(bytes);
     memset(bytes, 7, SIZE);
     test_write_file(FILE_A, bytes, SIZE);
 }

@@ -91,14 +91,13 @@ static void take_pairs(everything *all) {
 static void take_all(everything *all) {
     static const char word[] = "price=usd:1.5";
     size_t length = sizeof word - 1;
-    thr_bleu_options bleu;
+    OPTIONS(thr_bleu_options, bleu);
     memset(all, 0, sizeof *all);
     take_numerals(all);
     take_model(all);
     take_ranking(all);
     take_pairs(all);
     assert_true(thr_dual_cut_number(word, &length, &all->word));
-    thr_bleu_options_init(&bleu);
     bleu.smoothing = THR_BLEU_SMOOTHING_FLOOR;
     bleu.smoothing_value = 0.25;
     expect_ok(thr_bleu_signature(&bleu, 1, all->signature, &err));

@@ -72,13 +72,12 @@ static void check(thr_head *head, hashed *model, const thr_beam_options *o, cons
     thr_beam_free(beam);
 }
 
-TEST(answers_are_those_by_the_book) {
+RANDOM_TEST(answers_are_those_by_the_book) {
     static const head_case cases[] = {
         {2, 3, THR_DTYPE_F32, true, false, 0, 0, 0, 0},
         {9, 5, THR_DTYPE_F32, false, false, 0, 0, 0, 0},
         {60, 12, THR_DTYPE_F16, true, true, 5, 1, 8, 3},
     };
-    uint64_t rng = test_seed();
     for (size_t i = 0; i < 3; i++)
         for (int ties = 0; ties < 2; ties++) {
             thr_context *context = test_context((uint32_t)i + 1, THR_ISA_BEST, NULL);
@@ -120,8 +119,8 @@ static void walk_on(walk *w, const naive_sequence *before) {
     float state[8], log_probs[8];
     uint32_t words[8];
     hashed_state(w->model, before->hash, state);
-    const thr_matrix rows = thr_matrix_f32(state, 1, w->model->n_dims);
-    expect_ok(thr_head_query(w->head, &rows, n_words, NULL, &(thr_head_answers){words, NULL, log_probs}, &err));
+    expect_ok(thr_head_query(w->head, ROWS(state, 1, w->model->n_dims), n_words, NULL,
+                             &(thr_head_answers){words, NULL, log_probs}, &err));
     for (uint32_t i = 0; i < n_words; i++) {
         naive_sequence next = *before;
         next.words[next.n] = words[i];
@@ -139,10 +138,10 @@ static void walk_on(walk *w, const naive_sequence *before) {
     }
 }
 
-TEST(a_beam_of_everything_finds_the_true_best) {
+RANDOM_TEST(a_beam_of_everything_finds_the_true_best) {
     enum { WORDS = 4, LENGTH = 5, N_BEST = 60, ALL = 1024 };
     static const head_case shape = {WORDS, 3, THR_DTYPE_F32, true, false, 0, 0, 0, 0};
-    uint64_t rng = test_seed() + 1;
+    rng += 1;
     for (int round = 0; round < 12; round++) {
         const uint64_t seeds[1] = {thr_rng_next(&rng)};
         head_drawn h = head_draw(&shape, &rng, false);
@@ -179,14 +178,12 @@ TEST(a_beam_of_everything_finds_the_true_best) {
 /* A head whose logits are the state, so that a decoder sets all probabilities. */
 static thr_head *make_mirror(thr_context *context, uint32_t n_words) {
     float *weights = test_new((size_t)n_words * n_words, sizeof *weights);
-    const thr_matrix rows = thr_matrix_f32(weights, n_words, n_words);
-    thr_head_build_options options;
+    OPTIONS(thr_head_build_options, options);
     thr_head *head = NULL;
-    thr_head_build_options_init(&options);
     options.n_bands = options.n_planes = 0;
     for (uint32_t i = 0; i < n_words; i++)
         weights[i * n_words + i] = 1;
-    expect_ok(thr_head_create(context, &rows, &options, &head, &err));
+    expect_ok(thr_head_create(context, ROWS(weights, n_words, n_words), &options, &head, &err));
     return head;
 }
 
@@ -407,9 +404,10 @@ static void set_round(int round, thr_head_query_options *query, thr_beam_options
 }
 
 /* The batch, alone, other threads and kernels: the same bits. */
-TEST(answers_depend_on_the_sentence_alone) {
+RANDOM_TEST(answers_depend_on_the_sentence_alone) {
     static const head_case shape = {500, 24, THR_DTYPE_F32, true, true, 10, 1, 8, 3};
-    uint64_t rng = test_seed() + 2, seeds[SENTENCES];
+    rng += 2;
+    uint64_t seeds[SENTENCES];
     thr_context *one = test_context(1, THR_ISA_SCALAR, NULL), *three = test_context(3, THR_ISA_BEST, NULL);
     head_drawn h = head_draw(&shape, &rng, false);
     thr_head *a = head_make(one, &h), *b = head_make(three, &h);

@@ -50,9 +50,8 @@ static void free_fixture(fixture *f) {
         assert_null(beam);                                                                                             \
     } while (0)
 
-TEST(options_out_of_range_are_refused) {
+RANDOM_TEST(options_out_of_range_are_refused) {
     static const uint32_t never[] = {5, WORDS}, with_end[] = {5, 2};
-    uint64_t rng = test_seed();
     thr_beam_options right;
     head_drawn h = head_draw(&SHAPE, &rng, false);
     thr_head *head = head_make(*state, &h);
@@ -73,14 +72,12 @@ TEST(options_out_of_range_are_refused) {
     thr_head_free(head);
 }
 
-TEST(queries_that_a_beam_cannot_ask_are_refused) {
-    uint64_t rng = test_seed();
+RANDOM_TEST(queries_that_a_beam_cannot_ask_are_refused) {
     thr_beam_options right;
-    thr_head_query_options query;
+    OPTIONS(thr_head_query_options, query);
     head_drawn h = head_draw(&SHAPE, &rng, false);
     thr_head *head = head_make(*state, &h);
     thr_beam_options_init(&right, 1, 2);
-    thr_head_query_options_init(&query);
     right.query = &query;
     query.group = 2;
     refuse_options(o.query = &query, "candidates for groups of 2 states: a beam search chooses them for each row (1)");
@@ -93,8 +90,7 @@ TEST(queries_that_a_beam_cannot_ask_are_refused) {
     thr_head_free(head);
 }
 
-TEST(a_beam_needs_a_head_and_options) {
-    uint64_t rng = test_seed();
+RANDOM_TEST(a_beam_needs_a_head_and_options) {
     thr_beam *beam = NULL;
     head_drawn h = head_draw(&SHAPE, &rng, false);
     thr_head *head = head_make(*state, &h);
@@ -145,9 +141,8 @@ TEST(no_sentences_are_answered_by_no_sequences) {
 
 TEST(what_the_head_refuses_ends_a_search) {
     thr_beam_options o;
-    thr_head_query_options query;
+    OPTIONS(thr_head_query_options, query);
     thr_beam_options_init(&o, 1, 2);
-    thr_head_query_options_init(&query);
     query.n_frequent = WORDS + 1;
     o.query = &query;
     fixture f = make_fixture(*state, &o);
@@ -211,8 +206,7 @@ static thr_beam_options usual_options(thr_head_query_options *query) {
     return o;
 }
 
-TEST(every_allocation_may_fail) {
-    uint64_t rng = test_seed();
+RANDOM_TEST(every_allocation_may_fail) {
     head_drawn h = head_draw(&SHAPE, &rng, false);
     hashed *model = make_model();
     thr_head_query_options query;

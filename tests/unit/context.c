@@ -46,8 +46,7 @@ TEST(half_an_allocator_is_refused) {
 }
 
 TEST(more_than_1024_threads_are_refused) {
-    thr_context_options options;
-    thr_context_options_init(&options);
+    OPTIONS(thr_context_options, options);
     options.n_threads = 1025;
     refused(&options, THR_EINVAL, "1025");
     options.n_threads = UINT32_MAX;
@@ -57,14 +56,13 @@ TEST(more_than_1024_threads_are_refused) {
 /* In a process that can start no thread, as a user other than root: the default is one thread, and 2 are refused. */
 static int without_threads(void) {
     const struct rlimit limit = {1, 1};
-    thr_context_options options;
+    OPTIONS(thr_context_options, options);
     thr_context *context = NULL;
     if ((geteuid() == 0 && setuid(65533) != 0) || setrlimit(RLIMIT_NPROC, &limit) != 0)
         return 77;
     if (thr_context_create(NULL, &context, &err) != THR_OK || thr_context_threads(context) != 1)
         return 1;
     thr_context_free(context);
-    thr_context_options_init(&options);
     options.n_threads = 2;
     return thr_context_create(&options, &context, &err) == THR_ENOMEM && context == NULL &&
                    strstr(err.text, "only 1 of 2 threads could be started") != NULL
@@ -87,8 +85,7 @@ TEST(the_default_is_the_threads_that_can_be_started) {
 TEST(the_requested_level_is_the_level_in_use) {
     (void)unsetenv("THR_ISA");
     for (int isa = THR_ISA_SCALAR; isa <= THR_ISA_LAST; isa++) {
-        thr_context_options options;
-        thr_context_options_init(&options);
+        OPTIONS(thr_context_options, options);
         options.isa = (thr_isa)isa;
         if (!thr_kernel_isa_has((thr_isa)isa)) {
             refused(&options, THR_EUNSUPPORTED, thr_isa_name((thr_isa)isa));
@@ -104,8 +101,7 @@ TEST(the_requested_level_is_the_level_in_use) {
 TEST(a_level_that_is_none_is_refused) {
     const int levels[] = {THR_ISA_LAST + 1, 99, 101, -1};
     for (size_t i = 0; i < COUNT_OF(levels); i++) {
-        thr_context_options options;
-        thr_context_options_init(&options);
+        OPTIONS(thr_context_options, options);
         memcpy(&options.isa, &levels[i], sizeof options.isa);
         refused(&options, THR_EINVAL, "level");
     }
@@ -136,16 +132,14 @@ TEST(thr_isa_lowers_the_level_and_never_raises_it) {
 
 TEST(an_empty_thr_isa_changes_nothing) {
     assert_int_equal(setenv("THR_ISA", "", 1), 0);
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    thr_context *context = test_new_context(1);
     assert_int_equal(thr_context_isa(context), thr_kernel_isa_best());
-    thr_context_free(context);
     (void)unsetenv("THR_ISA");
 }
 
 TEST(an_unknown_thr_isa_is_an_error_that_names_it) {
     const char *values[] = {thr_kernel_isa_is_built(THR_ISA_NEON) ? "avx2" : "neon", "AVX2", "avx2 ", "best", "0"};
-    thr_context_options options;
-    thr_context_options_init(&options);
+    OPTIONS(thr_context_options, options);
     for (size_t i = 0; i < COUNT_OF(values); i++) {
         assert_int_equal(setenv("THR_ISA", values[i], 1), 0);
         refused(&options, THR_EINVAL, values[i]);
@@ -155,8 +149,7 @@ TEST(an_unknown_thr_isa_is_an_error_that_names_it) {
 
 TEST(an_unknown_thr_kernel_is_an_error_that_names_it) {
     const char *values[] = {"popcount", "XOR", "tile ", "best", "0"};
-    thr_context_options options;
-    thr_context_options_init(&options);
+    OPTIONS(thr_context_options, options);
     for (size_t i = 0; i < COUNT_OF(values); i++) {
         assert_int_equal(setenv("THR_KERNEL", values[i], 1), 0);
         refused(&options, THR_EINVAL, values[i]);
@@ -181,9 +174,8 @@ TEST(every_failing_allocation_is_enomem_and_leaves_nothing) {
     test_memory memory = {0};
     test_oom oom = test_oom_start(&memory);
     while (test_oom_next(&oom)) {
-        thr_context_options options;
+        OPTIONS(thr_context_options, options);
         thr_context *context = NULL;
-        thr_context_options_init(&options);
         options.allocator = test_memory_allocator(&memory);
         options.n_threads = 3;
         test_oom_arm(&oom);

@@ -29,8 +29,7 @@ static void *find_radius(thr_context *context) {
     thr_index *index = open_index(context);
     const uint32_t n_dims = thr_index_get_info(index).n_dims;
     float *query = test_new(n_dims, sizeof *query);
-    const thr_matrix queries = thr_matrix_f32(query, 1, n_dims);
-    expect_ok(thr_index_search_radius(index, &queries, 1e9F, NULL, &result, &err));
+    expect_ok(thr_index_search_radius(index, ROWS(query, 1, n_dims), 1e9F, NULL, &result, &err));
     thr_index_free(index);
     return result;
 }
@@ -52,8 +51,7 @@ static void *open_hits(thr_context *context) {
 static void *update_hits(thr_context *context) {
     static const char *const removed = "item 7";
     thr_hits *updated = NULL, *hits = open_words(context);
-    thr_hits_changes changes;
-    thr_hits_changes_init(&changes);
+    OPTIONS(thr_hits_changes, changes);
     changes.removed_names = &removed;
     changes.n_removed = 1;
     expect_ok(thr_hits_update(hits, &changes, &updated, &err));
@@ -128,9 +126,8 @@ static void *make_ranking(thr_context *context) {
     const float rows[] = {1, 2, 3, 4};
     const double labels[] = {0, 1};
     const uint64_t queries[] = {0, 0};
-    const thr_matrix matrix = thr_matrix_f32(rows, 2, 2);
     thr_ranking *ranking = NULL;
-    expect_ok(thr_ranking_from_matrix(context, &matrix, labels, queries, &ranking, &err));
+    expect_ok(thr_ranking_from_matrix(context, ROWS(rows, 2, 2), labels, queries, &ranking, &err));
     return ranking;
 }
 
@@ -202,11 +199,10 @@ static const kind kinds[] = {
     {"translator", open_translator, drop_translator},
     {"reader", open_reader, drop_reader},
 };
-enum { N_KINDS = COUNT_OF(kinds) };
 
 static int write_models(void **state) {
     thr_dual_train_options options;
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    thr_context *context = test_new_context(1);
     tower_make(NAME("model.safetensors"), 2, 2);
     dual_write_items(NAME("items.tsv"));
     dual_write_requests(NAME("requests.tsv"), 0, DUAL_REQUESTS);
@@ -215,12 +211,11 @@ static int write_models(void **state) {
     (void)dual_train(context, NAME("requests.tsv"), NAME("items.tsv"), NAME("dual.safetensors"), &options);
     model *words = model_dictionary();
     model_write(context, words, NAME("words.safetensors"), (size_t)-1);
-    thr_context_free(context);
     return tower_setup(state);
 }
 
 TEST(every_object_outlives_its_context) {
-    for (size_t i = 0; i < N_KINDS; i++) {
+    for (size_t i = 0; i < COUNT_OF(kinds); i++) {
         test_memory memory = {0};
         thr_context *context = test_context(3, THR_ISA_BEST, &memory);
         void *thing = kinds[i].make(context);
@@ -233,18 +228,18 @@ TEST(every_object_outlives_its_context) {
 }
 
 TEST(objects_and_their_context_go_in_any_order) {
-    void *things[N_KINDS];
-    for (size_t middle = 0; middle <= N_KINDS; middle += 7) {
+    void *things[COUNT_OF(kinds)];
+    for (size_t middle = 0; middle <= COUNT_OF(kinds); middle += 7) {
         test_memory memory = {0};
         thr_context *context = test_context(2, THR_ISA_BEST, &memory);
-        for (size_t i = 0; i < N_KINDS; i++)
+        for (size_t i = 0; i < COUNT_OF(kinds); i++)
             things[i] = kinds[i].make(context);
-        for (size_t i = 0; i < N_KINDS; i++) {
+        for (size_t i = 0; i < COUNT_OF(kinds); i++) {
             if (i == middle)
                 thr_context_free(context);
             kinds[i].drop(things[i]);
         }
-        if (middle == N_KINDS) {
+        if (middle == COUNT_OF(kinds)) {
             assert_true(memory.live > 0);
             thr_context_free(context);
         }

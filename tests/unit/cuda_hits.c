@@ -186,8 +186,7 @@ static void check_terms(const thr_hit_dense_op *dense, const codes *c, const hit
     assert_memory_equal(found + CHOSEN, items + CHOSEN, (WANTED - CHOSEN) * sizeof *items);
 }
 
-TEST(codes_and_lists_are_scored_in_one_pass) {
-    uint64_t rng = test_seed();
+RANDOM_TEST(codes_and_lists_are_scored_in_one_pass) {
     for (uint32_t n_planes = 1; n_planes <= 8; n_planes++) {
         hits_problem p = hits_make_problem(gpu.context, N, FEATURES, &rng);
         codes *c = draw_codes(n_planes, 1 + n_planes % 4, &rng);

@@ -56,16 +56,15 @@ static void check_product(const shape *s, uint64_t *rng) {
     gpu_forget();
 }
 
-TEST(products_are_added_in_the_order_of_the_sum) {
-    uint64_t rng = test_seed();
+RANDOM_TEST(products_are_added_in_the_order_of_the_sum) {
     for (size_t i = 0; i < COUNT_OF(SHAPES); i++)
         check_product(&SHAPES[i], &rng);
 }
 
 /* ------------------------------------------------------------------------------------------------ weighted sums */
 
-TEST(bags_with_weights_are_summed_in_order) {
-    uint64_t rng = test_seed() + 1;
+RANDOM_TEST(bags_with_weights_are_summed_in_order) {
+    rng += 1;
     nn_bags *p = nn_make_bags(23, 37, &rng);
     float *weights = nn_normal(&rng, NN_MOST_BAGS * NN_MOST_ENTRIES), *right = test_new(23 * 37, sizeof *right);
     p->bags.weights = weights;
@@ -83,10 +82,10 @@ TEST(bags_with_weights_are_summed_in_order) {
 }
 
 /* Part of each row, into rows that are longer. */
-TEST(rows_are_copied_with_strides) {
+RANDOM_TEST(rows_are_copied_with_strides) {
     enum { N = 9, FROM = 11, TO = 13, COLUMNS = 5 };
     static const uint32_t rows[N] = {3, 3, 0, 8, 1, 2, 7, 7, 4};
-    uint64_t rng = test_seed() + 2;
+    rng += 2;
     for (int listed = 0; listed < 2; listed++) {
         float *from = nn_normal(&rng, N * FROM), *to = nn_normal(&rng, N * TO);
         const thr_gather_op op = {.table = gpu_floats(from, N * FROM),
@@ -107,9 +106,9 @@ TEST(rows_are_copied_with_strides) {
 /* ------------------------------------------------------------------------------------------------ cells */
 
 /* The last rows begin with c = 0; weights of the own state are 0, so gates are what is given. */
-TEST(cells_are_those_of_a_layer) {
+RANDOM_TEST(cells_are_those_of_a_layer) {
     enum { N = 6, OLD = 4, UNITS = 99, H_ROW = 120, C_ROW = 101 };
-    uint64_t rng = test_seed() + 3;
+    rng += 3;
     float *gates = nn_normal(&rng, N * 4 * UNITS), *h = nn_normal(&rng, N * H_ROW), *c = nn_normal(&rng, N * C_ROW);
     float *own = test_new((size_t)UNITS * 4 * UNITS, sizeof *own);
     const thr_lstm lstm = {.n_in = 1, .n_units = UNITS, .own = own};

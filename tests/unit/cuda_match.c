@@ -100,13 +100,12 @@ static void check_losses(const batch *b) {
     }
 }
 
-TEST(losses_and_gradients_are_the_cpus) {
+RANDOM_TEST(losses_and_gradients_are_the_cpus) {
     static const struct {
         size_t n, n_dims;
         uint32_t shift, n_negatives;
     } cases[] = {{2, 1, 1, 1},    {3, 5, 2, 1},   {5, 64, 1, 4},     {24, 33, 1, 10},
                  {25, 64, 3, 10}, {70, 8, 1, 69}, {70, 100, 40, 30}, {258, 2, 1, 257}};
-    uint64_t rng = test_seed();
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         batch b = make_batch(cases[i].n, cases[i].n_dims, cases[i].shift, cases[i].n_negatives, &rng);
         check_run(&b);
@@ -115,8 +114,8 @@ TEST(losses_and_gradients_are_the_cpus) {
 }
 
 /* The emulator takes threads and blocks in another order every time. */
-TEST(a_second_run_has_the_same_bits) {
-    uint64_t rng = test_seed() + 1;
+RANDOM_TEST(a_second_run_has_the_same_bits) {
+    rng += 1;
     batch b = make_batch(40, 24, 1, 30, &rng);
     run(&b);
     batch again = b;
@@ -127,9 +126,9 @@ TEST(a_second_run_has_the_same_bits) {
 }
 
 /* And rows that are too short for 1 / length to be a float. */
-TEST(zero_vectors_have_no_gradient) {
+RANDOM_TEST(zero_vectors_have_no_gradient) {
     enum { DIMS = 8 };
-    uint64_t rng = test_seed() + 2;
+    rng += 2;
     batch b = make_batch(20, DIMS, 1, 6, &rng);
     memset(b.queries + 3 * DIMS, 0, DIMS * sizeof(float));
     memset(b.items + 7 * DIMS, 0, DIMS * sizeof(float));
@@ -143,8 +142,8 @@ TEST(zero_vectors_have_no_gradient) {
     }
 }
 
-TEST(large_gammas_stay_finite) {
-    uint64_t rng = test_seed() + 3;
+RANDOM_TEST(large_gammas_stay_finite) {
+    rng += 3;
     batch b = make_batch(30, 4, 1, 20, &rng);
     b.loss.gamma = 300;
     run(&b);
@@ -153,8 +152,8 @@ TEST(large_gammas_stay_finite) {
         assert_true(isfinite(b.d_queries[i]) && isfinite(b.d_items[i]));
 }
 
-TEST(a_number_that_is_none_makes_losses_that_are_none) {
-    uint64_t rng = test_seed() + 4;
+RANDOM_TEST(a_number_that_is_none_makes_losses_that_are_none) {
+    rng += 4;
     batch b = make_batch(10, 4, 1, 3, &rng);
     b.items[5 * 4] = NAN;
     run(&b);
@@ -163,9 +162,9 @@ TEST(a_number_that_is_none_makes_losses_that_are_none) {
 }
 
 /* By the operation itself, or by who waits for it. */
-TEST(a_failed_launch_is_an_error) {
+RANDOM_TEST(a_failed_launch_is_an_error) {
     static const char *const failures[] = {"launch 1", "launch 2", "launch 3"};
-    uint64_t rng = test_seed() + 5;
+    rng += 5;
     batch b = make_batch(5, 3, 1, 2, &rng);
     for (size_t i = 0; i < COUNT_OF(failures); i++) {
         const thr_match_op op = put_batch(&b);

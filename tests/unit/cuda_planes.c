@@ -7,7 +7,6 @@
 #include <float.h>
 
 static const size_t SIZES[] = {1, 31, 255, 257, 1000};
-enum { N_SIZES = COUNT_OF(SIZES) };
 
 /* Numbers that estimators and tanh treat apart are among them. */
 static float *some_numbers(uint64_t *rng, size_t n) {
@@ -57,9 +56,8 @@ static void check_plane(size_t n, uint64_t *rng) {
     gpu_forget();
 }
 
-TEST(planes_are_signs_or_tanh) {
-    uint64_t rng = test_seed();
-    for (size_t s = 0; s < N_SIZES; s++)
+RANDOM_TEST(planes_are_signs_or_tanh) {
+    for (size_t s = 0; s < COUNT_OF(SIZES); s++)
         check_plane(SIZES[s], &rng);
 }
 
@@ -103,13 +101,13 @@ static void check_plane_back(thr_device_estimator estimator, size_t n, bool in_p
     gpu_forget();
 }
 
-TEST(estimators_are_those_of_the_cpu) {
-    uint64_t rng = test_seed() + 1;
+RANDOM_TEST(estimators_are_those_of_the_cpu) {
+    rng += 1;
     assert_int_equal(THR_DEVICE_VARIANT, THR_ESTIMATOR_VARIANT);
     assert_int_equal(THR_DEVICE_STRAIGHT, THR_ESTIMATOR_STRAIGHT);
     assert_int_equal(THR_DEVICE_ANNEALED, THR_ESTIMATOR_TANH);
     for (int estimator = THR_DEVICE_VARIANT; estimator <= THR_DEVICE_TANH; estimator++)
-        for (size_t s = 0; s < N_SIZES; s++)
+        for (size_t s = 0; s < COUNT_OF(SIZES); s++)
             check_plane_back((thr_device_estimator)estimator, SIZES[s], s % 2 == 0, &rng);
 }
 
@@ -137,9 +135,9 @@ static void check_residual(size_t n, uint64_t *rng) {
     gpu_forget();
 }
 
-TEST(residuals_are_what_rebuilding_missed) {
-    uint64_t rng = test_seed() + 2;
-    for (size_t s = 0; s < N_SIZES; s++)
+RANDOM_TEST(residuals_are_what_rebuilding_missed) {
+    rng += 2;
+    for (size_t s = 0; s < COUNT_OF(SIZES); s++)
         check_residual(SIZES[s], &rng);
 }
 

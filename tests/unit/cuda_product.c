@@ -62,9 +62,8 @@ static void check_product(const thr_product_op *op, const float *a, const float 
         }
 }
 
-TEST(matrices_are_multiplied_as_they_lie) {
+RANDOM_TEST(matrices_are_multiplied_as_they_lie) {
     static const uint32_t shapes[][3] = {{1, 1, 1}, {3, 5, 7}, {33, 17, 64}, {1, 64, 288}, {20, 1, 9}, {64, 31, 2}};
-    uint64_t rng = test_seed();
     for (size_t s = 0; s < COUNT_OF(shapes); s++)
         for (unsigned ways = 0; ways < 8; ways++) {
             const uint32_t *shape = shapes[s];

@@ -6,7 +6,6 @@
 static const struct {
     size_t n_bags, n_columns;
 } SHAPES[] = {{1, 1}, {7, 33}, {NN_MOST_BAGS, 5}, {40, 96}, {21, 97}, {12, 288}, {5, 864}};
-enum { N_SHAPES = COUNT_OF(SHAPES) };
 
 static thr_optimiser some_adam(void) {
     thr_optimiser optimiser;
@@ -39,9 +38,8 @@ static void check_gather(const nn_bags *p) {
     gpu_forget();
 }
 
-TEST(bags_are_summed_in_order) {
-    uint64_t rng = test_seed();
-    for (size_t s = 0; s < N_SHAPES; s++) {
+RANDOM_TEST(bags_are_summed_in_order) {
+    for (size_t s = 0; s < COUNT_OF(SHAPES); s++) {
         nn_bags *p = nn_make_bags(SHAPES[s].n_bags, SHAPES[s].n_columns, &rng);
         check_gather(p);
     }
@@ -73,9 +71,9 @@ static void check_adam_rows(const nn_bags *p) {
     gpu_forget();
 }
 
-TEST(touched_rows_are_stepped_and_others_stay) {
-    uint64_t rng = test_seed() + 1;
-    for (size_t s = 0; s < N_SHAPES; s++) {
+RANDOM_TEST(touched_rows_are_stepped_and_others_stay) {
+    rng += 1;
+    for (size_t s = 0; s < COUNT_OF(SHAPES); s++) {
         nn_bags *p = nn_make_bags(SHAPES[s].n_bags, SHAPES[s].n_columns, &rng);
         check_adam_rows(p);
     }
@@ -83,10 +81,10 @@ TEST(touched_rows_are_stepped_and_others_stay) {
 
 /* ------------------------------------------------------------------------------------ weights that lie together */
 
-TEST(weights_are_stepped) {
+RANDOM_TEST(weights_are_stepped) {
     static const size_t sizes[] = {1, 31, 256, 1000};
     const thr_optimiser optimiser = some_adam();
-    uint64_t rng = test_seed() + 2;
+    rng += 2;
     for (size_t s = 0; s < COUNT_OF(sizes); s++) {
         const size_t n = sizes[s];
         float *const numbers[] = {nn_normal(&rng, n), nn_normal(&rng, n), nn_normal(&rng, n), nn_normal(&rng, n)};
@@ -125,9 +123,9 @@ static void check_bias(uint32_t n_rows, uint32_t n_columns, uint64_t *rng) {
     gpu_forget();
 }
 
-TEST(rows_are_added_to_a_bias_and_filled_with_it) {
+RANDOM_TEST(rows_are_added_to_a_bias_and_filled_with_it) {
     static const uint32_t rows[] = {1, 5, 255, 256, 600}, columns[] = {1, 31, 64, 97};
-    uint64_t rng = test_seed() + 3;
+    rng += 3;
     for (size_t r = 0; r < COUNT_OF(rows); r++)
         for (size_t c = 0; c < COUNT_OF(columns); c++)
             check_bias(rows[r], columns[c], &rng);

@@ -106,11 +106,10 @@ static void check_back(problem *p) {
     gpu_forget();
 }
 
-TEST(windows_are_pooled_and_sent_back_as_on_the_cpu) {
+RANDOM_TEST(windows_are_pooled_and_sent_back_as_on_the_cpu) {
     static const struct {
         size_t n_texts, n_columns;
     } shapes[] = {{1, 1}, {2, 3}, {MOST_TEXTS, 5}, {30, 33}, {9, 96}, {17, 100}, {6, 288}};
-    uint64_t rng = test_seed();
     for (size_t s = 0; s < COUNT_OF(shapes); s++) {
         problem *p = make_problem(shapes[s].n_texts, shapes[s].n_columns, &rng);
         check_forward(p);
@@ -119,8 +118,8 @@ TEST(windows_are_pooled_and_sent_back_as_on_the_cpu) {
 }
 
 /* More positions than are looked up at a time, so some of them for a second and a third time. */
-TEST(a_word_that_is_everywhere_is_sent_all_of_it) {
-    uint64_t rng = test_seed() + 1;
+RANDOM_TEST(a_word_that_is_everywhere_is_sent_all_of_it) {
+    rng += 1;
     problem *p = make_problem(MOST_TEXTS, 7, &rng);
     assert_true(p->first[1] > 3 * 96);
     check_back(p);

@@ -14,9 +14,8 @@ enum { N_TAKEN_OVER = 3, N_TOLD = 3 };
 
 /* A context with devices that are there, but of which none is opened. */
 static thr_context *make_context(thr_device_kind kind) {
-    thr_context_options options;
+    OPTIONS(thr_context_options, options);
     thr_context *context = NULL;
-    thr_context_options_init(&options);
     options.n_threads = 1;
     options.device = "auto";
     expect_ok(thr_context_create(&options, &context, &err));
@@ -92,14 +91,13 @@ static void end(object *o) {
 }
 
 TEST(the_cpu_can_be_required) {
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    thr_context *context = test_new_context(1);
     object o;
     start(&o, context);
     assert_false(thr_device_needs_seconds(&o.policy));
     assert_false(enter(&o, 1e9));
     assert_int_equal(o.n_tries, 0);
     end(&o);
-    thr_context_free(context);
 }
 
 TEST(a_named_gpu_is_used_at_once) {
@@ -263,11 +261,10 @@ TEST(a_copy_that_others_use_is_freed_after_them) {
 }
 
 TEST(without_a_gpu_auto_takes_the_cpu_and_tells_why) {
-    thr_context_options options;
+    OPTIONS(thr_context_options, options);
     thr_context *context = NULL;
     object o;
     (void)setenv("THR_CUDA_LIBRARY", "/nowhere/backend.so", 1);
-    thr_context_options_init(&options);
     options.device = "auto";
     expect_ok(thr_context_create(&options, &context, &err));
     start(&o, context);

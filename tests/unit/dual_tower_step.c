@@ -216,9 +216,8 @@ static void check_model(thr_context *context, const thr_dual_train_options *opti
     thr_training_end(&t->base);
 }
 
-TEST(scores_and_gradients_are_the_naive_models) {
+RANDOM_TEST(scores_and_gradients_are_the_naive_models) {
     thr_dual_train_options options;
-    uint64_t rng = test_seed();
     dual_write_items(items_path);
     dual_write_requests(requests_path, 0, DUAL_REQUESTS);
     for (unsigned kind = 0; kind < 12; kind++) {

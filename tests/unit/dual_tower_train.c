@@ -172,9 +172,8 @@ TEST(numbers_that_run_away_end_a_training) {
 /* ------------------------------------------------------------------------------------------------ resume */
 
 static thr_context *stoppable(tower_stopper *s, uint32_t n_threads) {
-    thr_context_options options;
+    OPTIONS(thr_context_options, options);
     thr_context *context = NULL;
-    thr_context_options_init(&options);
     options.n_threads = n_threads;
     options.progress = tower_stop;
     options.progress_user = s;
@@ -249,12 +248,11 @@ TEST(a_checkpoint_of_another_training_is_refused) {
                  "the best model so far");
 }
 
-TEST(a_damaged_checkpoint_is_refused) {
+RANDOM_TEST(a_damaged_checkpoint_is_refused) {
     thr_dual_train_options options;
     tower_stopper s = {.stop_at = 6};
     thr_context *context = stoppable(&s, 1);
     size_t size = 0;
-    uint64_t rng = test_seed();
     write_files();
     dual_small(&options);
     assert_int_equal(thr_dual_train(context, requests, items, other, &options, NULL, &err), THR_ECANCELED);

@@ -264,9 +264,8 @@ TEST(a_newer_version_is_refused_as_that) {
 }
 
 /* Of every bit that is flipped, and wherever the file is cut: refused, unless a blank of the header became another. */
-TEST(damage_anywhere_is_found) {
+RANDOM_TEST(damage_anywhere_is_found) {
     size_t size = 0;
-    uint64_t rng = test_seed();
     (void)make_model(*state, true, true);
     char *bytes = tower_read(model, &size);
     for (unsigned i = 0; i < 1500; i++) {

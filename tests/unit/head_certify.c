@@ -92,8 +92,7 @@ static void check_kind(thr_context *context, kind how, uint32_t n_planes, thr_dt
     if (how == WORSE_CODES)
         spoil_codes(head, rng);
     for (int round = 0; round < 4; round++) {
-        thr_head_query_options o;
-        thr_head_query_options_init(&o);
+        OPTIONS(thr_head_query_options, o);
         o.screen = THR_HEAD_SCREEN_PLANES;
         o.n_shortlist = 1 + (uint32_t)thr_rng_below(rng, round == 0 ? 5 : 150);
         o.group = round == 3 ? 0 : 1;
@@ -102,8 +101,7 @@ static void check_kind(thr_context *context, kind how, uint32_t n_planes, thr_dt
     thr_head_free(head);
 }
 
-TEST(no_other_answer_is_certified) {
-    uint64_t rng = test_seed();
+RANDOM_TEST(no_other_answer_is_certified) {
     for (int how = 0; how < N_KINDS; how++) {
         counts few = {0, 0, 0}, many = {0, 0, 0};
         for (uint32_t n_planes = 1; n_planes <= THR_MAX_BITS; n_planes++) {
@@ -118,16 +116,15 @@ TEST(no_other_answer_is_certified) {
 }
 
 /* With 8 planes most answers are certain, once a shortlist is long enough. */
-TEST(many_planes_certify) {
-    uint64_t rng = test_seed() + 1;
+RANDOM_TEST(many_planes_certify) {
+    rng += 1;
     counts sum = {0, 0, 0};
     const head_case shape = {3000, 200, THR_DTYPE_F32, true, false, 0, 0, 0, 8};
     head_drawn h = head_draw(&shape, &rng, false);
     thr_head *head = head_make(*state, &h);
     float *states = test_new((size_t)STATES * shape.n_dims, sizeof *states);
-    thr_head_query_options o;
+    OPTIONS(thr_head_query_options, o);
     test_gaussian(&rng, states, (size_t)STATES * shape.n_dims);
-    thr_head_query_options_init(&o);
     o.screen = THR_HEAD_SCREEN_PLANES;
     o.n_shortlist = 1000;
     check(head, states, 10, &o, &sum);
@@ -136,8 +133,8 @@ TEST(many_planes_certify) {
     thr_head_free(head);
 }
 
-TEST(screens_certify_what_they_know) {
-    uint64_t rng = test_seed() + 2;
+RANDOM_TEST(screens_certify_what_they_know) {
+    rng += 2;
     const head_case shape = {500, 30, THR_DTYPE_F32, true, false, 8, 2, 4, 2};
     head_drawn h = head_draw(&shape, &rng, false);
     thr_head *head = head_make(*state, &h);
@@ -145,8 +142,7 @@ TEST(screens_certify_what_they_know) {
     test_gaussian(&rng, states, (size_t)STATES * shape.n_dims);
     for (int screen = THR_HEAD_SCREEN_FULL; screen <= THR_HEAD_SCREEN_PLANES; screen++) {
         counts sum = {0, 0, 0};
-        thr_head_query_options o;
-        thr_head_query_options_init(&o);
+        OPTIONS(thr_head_query_options, o);
         o.screen = (thr_head_screen)screen;
         o.n_frequent = 400;
         o.n_shortlist = 500;
@@ -157,8 +153,8 @@ TEST(screens_certify_what_they_know) {
     thr_head_free(head);
 }
 
-TEST(certificates_do_not_depend_on_threads_or_kernels) {
-    uint64_t rng = test_seed() + 3;
+RANDOM_TEST(certificates_do_not_depend_on_threads_or_kernels) {
+    rng += 3;
     const head_case shape = {900, 120, THR_DTYPE_F16, true, false, 0, 0, 0, 6};
     thr_context *contexts[] = {test_context(1, THR_ISA_SCALAR, NULL), test_context(3, THR_ISA_BEST, NULL)};
     head_drawn h = head_draw(&shape, &rng, false);
@@ -167,15 +163,14 @@ TEST(certificates_do_not_depend_on_threads_or_kernels) {
     size_t n = 0;
     test_gaussian(&rng, states, (size_t)STATES * shape.n_dims);
     for (int i = 0; i < 2; i++) {
-        const thr_matrix rows = thr_matrix_f32(states, STATES, shape.n_dims);
         thr_head *head = head_make(contexts[i], &h);
         uint32_t words[STATES * 4];
-        thr_head_query_options o;
-        thr_head_query_options_init(&o);
+        OPTIONS(thr_head_query_options, o);
         o.screen = THR_HEAD_SCREEN_PLANES;
         o.n_shortlist = 60;
         o.certified = certified[i];
-        expect_ok(thr_head_query(head, &rows, 4, &o, &(thr_head_answers){words, NULL, NULL}, &err));
+        expect_ok(thr_head_query(head, ROWS(states, STATES, shape.n_dims), 4, &o,
+                                 &(thr_head_answers){words, NULL, NULL}, &err));
         thr_head_free(head);
         thr_context_free(contexts[i]);
     }

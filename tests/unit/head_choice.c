@@ -30,8 +30,7 @@ static thr_head_screen choose(thr_head *head, size_t n_states, uint32_t n_shortl
     return screen;
 }
 
-TEST(the_faster_way_is_taken_and_kept) {
-    uint64_t rng = test_seed();
+RANDOM_TEST(the_faster_way_is_taken_and_kept) {
     head_drawn h = head_draw(&SHAPE, &rng, false);
     thr_head *head = head_make(*state, &h);
     thr_head_screen screen;
@@ -58,24 +57,23 @@ typedef struct answer {
 } answer;
 
 static answer ask(thr_head *head, const float *states, thr_head_screen screen, thr_head_normaliser normaliser) {
-    const thr_matrix rows = thr_matrix_f32(states, STATES, thr_head_get_info(head).n_dims);
     answer a;
-    thr_head_query_options o;
+    OPTIONS(thr_head_query_options, o);
     thr_head_times times = {-1, -1, -1, -1};
     memset(&a, 0, sizeof a);
-    thr_head_query_options_init(&o);
     o.screen = screen;
     o.normaliser = normaliser;
     o.n_shortlist = screen == THR_HEAD_SCREEN_FULL ? THR_HEAD_AUTO : 40;
     o.used = &a.used;
     o.times = &times;
-    expect_ok(thr_head_query(head, &rows, K, &o, &(thr_head_answers){a.words, a.logits, a.log_probs}, &err));
+    expect_ok(thr_head_query(head, ROWS(states, STATES, thr_head_get_info(head).n_dims), K, &o,
+                             &(thr_head_answers){a.words, a.logits, a.log_probs}, &err));
     assert_true(times.score > 0 && times.screen >= 0);
     return a;
 }
 
-TEST(answers_are_those_of_the_screen_that_was_used) {
-    uint64_t rng = test_seed() + 1;
+RANDOM_TEST(answers_are_those_of_the_screen_that_was_used) {
+    rng += 1;
     head_drawn h = head_draw(&SHAPE, &rng, false);
     thr_head *head = head_make(*state, &h);
     float states[STATES * 32];

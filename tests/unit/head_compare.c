@@ -46,9 +46,8 @@ static void assert_near(double is, double wanted) {
     assert_true(fabs(is - wanted) <= 1e-12 * (1 + fabs(wanted)));
 }
 
-TEST(a_loss_is_that_of_the_answers) {
+RANDOM_TEST(a_loss_is_that_of_the_answers) {
     static const thr_dtype KINDS[] = {THR_DTYPE_F32, THR_DTYPE_F16, THR_DTYPE_BF16, THR_DTYPE_I8};
-    uint64_t rng = test_seed();
     float states[STATES * DIMS];
     double errors[4];
     head_drawn h = head_draw(&SHAPE, &rng, false);
@@ -58,9 +57,8 @@ TEST(a_loss_is_that_of_the_answers) {
     for (int kind = 0; kind < 4; kind++) {
         thr_head *head = keep_as(*state, &h, KINDS[kind]);
         for (int screen = 0; screen < 2; screen++) {
-            thr_head_query_options o;
+            OPTIONS(thr_head_query_options, o);
             thr_head_loss loss;
-            thr_head_query_options_init(&o);
             o.screen = screen == 0 ? THR_HEAD_SCREEN_FULL : THR_HEAD_SCREEN_PLANES;
             o.n_shortlist = 12;
             expect_ok(thr_head_compare(head, truth, &rows, K, &o, &loss, &err));
@@ -81,9 +79,8 @@ TEST(a_loss_is_that_of_the_answers) {
     thr_head_free(truth);
 }
 
-TEST(what_cannot_be_compared_is_refused) {
+RANDOM_TEST(what_cannot_be_compared_is_refused) {
     static const head_case SMALLER = {WORDS - 1, DIMS, THR_DTYPE_F32, false, false, 0, 0, 0, 0};
-    uint64_t rng = test_seed();
     float states[DIMS] = {1};
     thr_head_loss loss;
     head_drawn h = head_draw(&SHAPE, &rng, false), other = head_draw(&SMALLER, &rng, false);

@@ -20,12 +20,10 @@ static const head_case CASES[] = {
     {33000, 3, THR_DTYPE_F32, false, false, 3, 1, 3, 0}, {333, 37, THR_DTYPE_BF16, true, false, 9, 2, 6, 2},
     {270, 18, THR_DTYPE_I8, true, true, 9, 1, 4, 2},
 };
-enum { N_CASES = COUNT_OF(CASES) };
 
 static thr_context *make_context(const char *device) {
-    thr_context_options options;
+    OPTIONS(thr_context_options, options);
     thr_context *context = NULL;
-    thr_context_options_init(&options);
     options.n_threads = 2;
     options.device = device;
     expect_ok(thr_context_create(&options, &context, &err));
@@ -52,10 +50,10 @@ static answer answer_make(size_t n_states, uint32_t k) {
 
 static thr_status try_ask(thr_head *head, const float *states, uint32_t k, const thr_head_query_options *options,
                           answer *a, thr_error *error) {
-    const thr_matrix rows = thr_matrix_f32(states, a->n_states, thr_head_get_info(head).n_dims);
     thr_head_query_options o = *options;
     o.n_candidates = a->n_candidates;
-    return thr_head_query(head, &rows, k, &o, &(thr_head_answers){a->words, a->logits, a->log_probs}, error);
+    return thr_head_query(head, ROWS(states, a->n_states, thr_head_get_info(head).n_dims), k, &o,
+                          &(thr_head_answers){a->words, a->logits, a->log_probs}, error);
 }
 
 static answer ask(thr_head *head, const float *states, size_t n_states, uint32_t k,
@@ -77,8 +75,7 @@ static bool is_same(const answer *a, const answer *b) {
 /* Options of all kinds, in 16 rounds and more. */
 static thr_head_query_options draw_options(const head_case *shape, int round, const uint32_t *always, uint64_t *rng) {
     const uint32_t n = shape->n_words;
-    thr_head_query_options o;
-    thr_head_query_options_init(&o);
+    OPTIONS(thr_head_query_options, o);
     o.screen = (thr_head_screen)(round % 4);
     if ((o.screen == THR_HEAD_SCREEN_WTA && shape->n_bands == 0) ||
         (o.screen == THR_HEAD_SCREEN_PLANES && shape->n_planes == 0))
@@ -135,18 +132,17 @@ static void check_case(const head_case *shape, bool ties, int first, int rounds,
     assert_int_equal(emulator.allocated() + emulator.pinned(), 0);
 }
 
-TEST(a_gpu_answers_as_the_cpu) {
-    uint64_t rng = test_seed();
-    for (int i = 0; i < N_CASES; i++) {
-        check_case(&CASES[i], false, 6 * i, CASES[i].n_words > 1000 ? 4 : 8, &rng);
+RANDOM_TEST(a_gpu_answers_as_the_cpu) {
+    for (size_t i = 0; i < COUNT_OF(CASES); i++) {
+        check_case(&CASES[i], false, 6 * (int)i, CASES[i].n_words > 1000 ? 4 : 8, &rng);
         if (CASES[i].n_words < 1000)
-            check_case(&CASES[i], true, 6 * i + 3, 4, &rng);
+            check_case(&CASES[i], true, 6 * (int)i + 3, 4, &rng);
     }
 }
 
 /* Logits and log-probabilities that are not requested, no states, and matrices of other types. */
-TEST(what_is_not_wanted_is_not_needed) {
-    uint64_t rng = test_seed() + 1;
+RANDOM_TEST(what_is_not_wanted_is_not_needed) {
+    rng += 1;
     thr_context *contexts[] = {make_context("cpu"), make_context("cuda")};
     head_drawn h = head_draw(&CASES[3], &rng, false);
     float *states = test_new((size_t)STATES * CASES[3].n_dims, sizeof *states);
@@ -156,8 +152,8 @@ TEST(what_is_not_wanted_is_not_needed) {
     for (int i = 0; i < 2; i++) {
         thr_head *head = head_make(contexts[i], &h);
         const thr_matrix rows = thr_matrix_f32(states, STATES, CASES[3].n_dims);
-        const thr_matrix none = thr_matrix_f32(states, 0, CASES[3].n_dims);
-        expect_ok(thr_head_query(head, &none, 3, NULL, &(thr_head_answers){words[i], NULL, NULL}, &err));
+        expect_ok(thr_head_query(head, ROWS(states, 0, CASES[3].n_dims), 3, NULL,
+                                 &(thr_head_answers){words[i], NULL, NULL}, &err));
         expect_ok(thr_head_query(head, &rows, 3, NULL, &(thr_head_answers){words[i], NULL, NULL}, &err));
         expect_ok(thr_head_query(head, &rows, 3, NULL, &(thr_head_answers){words[i], logits[i], NULL}, &err));
         thr_head_free(head);
@@ -168,8 +164,8 @@ TEST(what_is_not_wanted_is_not_needed) {
 }
 
 /* Certificates are the CPU's; auto is one of two screens there, too. */
-TEST(certificates_are_the_same) {
-    uint64_t rng = test_seed() + 5;
+RANDOM_TEST(certificates_are_the_same) {
+    rng += 5;
     const head_case shape = {400, 40, THR_DTYPE_F32, true, false, 0, 0, 0, 6};
     thr_context *contexts[] = {make_context("cpu"), make_context("cuda")};
     head_drawn h = head_draw(&shape, &rng, false);
@@ -181,9 +177,8 @@ TEST(certificates_are_the_same) {
     test_gaussian(&rng, states, (size_t)STATES * shape.n_dims);
     for (int i = 0; i < 2; i++) {
         thr_head *head = head_make(contexts[i], &h);
-        thr_head_query_options o;
+        OPTIONS(thr_head_query_options, o);
         thr_head_screen used;
-        thr_head_query_options_init(&o);
         o.screen = THR_HEAD_SCREEN_PLANES;
         o.n_shortlist = 60;
         o.certified = certified[i];
@@ -205,14 +200,13 @@ TEST(certificates_are_the_same) {
 }
 
 /* A table so full that keys are in its stash: these are found, too. */
-TEST(keys_in_the_stash_are_found) {
-    uint64_t rng = test_seed() + 2;
+RANDOM_TEST(keys_in_the_stash_are_found) {
+    rng += 2;
     thr_context *contexts[] = {make_context("cpu"), make_context("cuda")};
     head_drawn h = head_draw(&CASES[3], &rng, false);
     float *states = test_new((size_t)STATES * CASES[3].n_dims, sizeof *states);
     answer answers[2];
-    thr_head_query_options o;
-    thr_head_query_options_init(&o);
+    OPTIONS(thr_head_query_options, o);
     o.screen = THR_HEAD_SCREEN_WTA;
     o.n_frequent = 0;
     o.threshold = 1;
@@ -236,17 +230,16 @@ TEST(keys_in_the_stash_are_found) {
     assert_true(is_same(&answers[0], &answers[1]));
 }
 
-TEST(memory_is_counted_and_kept) {
-    uint64_t rng = test_seed() + 3;
+RANDOM_TEST(memory_is_counted_and_kept) {
+    rng += 3;
     const head_case *shape = &CASES[4];
     thr_context *context = make_context("cuda");
     head_drawn h = head_draw(shape, &rng, false);
     thr_head *head = head_make(context, &h);
     const thr_head_info info = thr_head_get_info(head);
     float *states = test_new((size_t)STATES * shape->n_dims, sizeof *states);
-    thr_head_query_options o;
+    OPTIONS(thr_head_query_options, o);
     test_gaussian(&rng, states, (size_t)STATES * shape->n_dims);
-    thr_head_query_options_init(&o);
     for (int screen = 0; screen < 4; screen++) {
         o.screen = (thr_head_screen)screen;
         answer a = ask(head, states, STATES, 5, &o);
@@ -277,8 +270,7 @@ static struct {
 } given;
 
 static thr_head_query_options given_options(void) {
-    thr_head_query_options o;
-    thr_head_query_options_init(&o);
+    OPTIONS(thr_head_query_options, o);
     o.screen = THR_HEAD_SCREEN_WTA;
     o.normaliser = THR_HEAD_NORMALISER_EXACT;
     o.n_frequent = 40;
@@ -322,8 +314,7 @@ TEST(errors_are_those_of_the_cpu) {
         thr_context *context = make_context(devices[i]);
         thr_head *head = head_make(context, &given.drawn);
         answer a = answer_make(FEW, 6);
-        thr_head_query_options o;
-        thr_head_query_options_init(&o);
+        OPTIONS(thr_head_query_options, o);
         /* What a damaged file may hold: before the first query, which copies it. */
         const uint16_t nan16 = 0x7e00;
         for (size_t d = 0; d < (size_t)GIVEN.n_words * n_dims; d++)

@@ -40,15 +40,13 @@ static void use(thr_context *context) {
     const thr_head_info info = thr_head_get_info(head);
     uint64_t rng = 4;
     test_gaussian(&rng, states, 64);
-    const thr_matrix rows = thr_matrix_f32(states, 2, info.n_dims);
     for (int screen = 0; screen < 4; screen++) {
-        thr_head_query_options o;
-        thr_head_query_options_init(&o);
+        OPTIONS(thr_head_query_options, o);
         o.screen = (thr_head_screen)screen;
         o.n_frequent = 5;
         o.normaliser = THR_HEAD_NORMALISER_EXACT;
-        const thr_status status =
-            thr_head_query(head, &rows, 5, &o, &(thr_head_answers){words, logits, log_probs}, &err);
+        const thr_status status = thr_head_query(head, ROWS(states, 2, info.n_dims), 5, &o,
+                                                 &(thr_head_answers){words, logits, log_probs}, &err);
         if (status != THR_OK && status != THR_EUNSUPPORTED)
             expect_error(status, THR_ERANGE, "verify the head's file");
         for (int i = 0; i < 10 && status == THR_OK; i++)
@@ -69,10 +67,10 @@ static void check_info(thr_head_info saved, thr_head_info opened, const head_cas
     assert_int_equal(a.weight_bytes, a.n_words * row_bytes);
 }
 
-TEST(an_opened_head_answers_as_the_one_that_was_saved) {
+RANDOM_TEST(an_opened_head_answers_as_the_one_that_was_saved) {
     static const head_case *const SHAPES[] = {&SMALL, &BARE, &UPPER, &BYTES};
     for (size_t s = 0; s < 4; s++) {
-        uint64_t rng = test_seed() + s;
+        rng = test_seed() + s;
         thr_head *opened = NULL;
         float states[30];
         head_drawn h = head_draw(SHAPES[s], &rng, false);
@@ -85,8 +83,7 @@ TEST(an_opened_head_answers_as_the_one_that_was_saved) {
         for (int screen = 0; screen < (SHAPES[s]->n_bands > 0 ? 4 : 2); screen++) {
             uint32_t x[12], y[12];
             float p[12], q[12];
-            thr_head_query_options o;
-            thr_head_query_options_init(&o);
+            OPTIONS(thr_head_query_options, o);
             o.screen = (thr_head_screen)screen;
             o.n_frequent = 7;
             o.n_shortlist = 6;
@@ -227,8 +224,8 @@ TEST(a_changed_file_is_not_searched) {
     thr_head_free(head);
 }
 
-TEST(what_is_there_is_not_written_over) {
-    uint64_t rng = 3;
+RANDOM_TEST(what_is_there_is_not_written_over) {
+    rng = 3;
     bool opened;
     head_drawn h = head_draw(&BARE, &rng, false);
     thr_head *head = head_make(*state, &h);
@@ -280,8 +277,7 @@ static void write_named_tensors(thr_context *context, bool only_numbers) {
 }
 
 static thr_head_build_options without_bands(void) {
-    thr_head_build_options build;
-    thr_head_build_options_init(&build);
+    OPTIONS(thr_head_build_options, build);
     build.n_bands = 0;
     return build;
 }
@@ -332,8 +328,7 @@ TEST(bfloat16_is_kept) {
     const thr_tensor all[] = {{.name = "proj.weight", THR_DTYPE_BF16, 2, {3, 2}, weights, sizeof weights},
                               {.name = "proj.bias", THR_DTYPE_BF16, 1, {3}, bias, sizeof bias}};
     thr_head *head = NULL;
-    thr_head_build_options build;
-    thr_head_build_options_init(&build);
+    OPTIONS(thr_head_build_options, build);
     build.n_bands = 0;
     write_tensors(*state, TENSORS, all, 2);
     expect_ok(thr_head_create_file(*state, TENSORS, NULL, &build, &head, &err));
@@ -341,9 +336,8 @@ TEST(bfloat16_is_kept) {
     assert_memory_equal(thr_head_of(head)->weights, weights, sizeof weights);
     assert_true(thr_head_of(head)->bias[0] == 2 && thr_head_of(head)->bias[1] == 0.5F);
     thr_head_free(head);
-    const thr_matrix rows = thr_matrix_f32(floats, 3, 2);
     build.dtype = THR_DTYPE_BF16;
-    expect_ok(thr_head_create(*state, &rows, &build, &head, &err));
+    expect_ok(thr_head_create(*state, ROWS(floats, 3, 2), &build, &head, &err));
     static const uint16_t nearest[] = {0x3f80, 0xbf82, 0x5d78, 0x0da2, 0xc049, 0}; /* of ties the even one */
     assert_memory_equal(thr_head_of(head)->weights, nearest, sizeof nearest);
     thr_head_free(head);
@@ -354,16 +348,14 @@ TEST(bytes_have_a_scale_a_word) {
     static const float floats[] = {127, -0.5F, 1.5F, -254, 3, 5, 0, 0, 0, 0x1p-40F, 0x1p-48F, -0x1p-41F};
     static const int8_t wanted[] = {127, 0, 2, -127, 2, 2, 0, 0, 0, 127, 0, -64};
     thr_head *head = NULL;
-    thr_head_build_options build;
+    OPTIONS(thr_head_build_options, build);
     uint32_t words[4];
     float logits[4], row[3];
-    const thr_matrix rows = thr_matrix_f32(floats, 4, 3);
     const float asked[3] = {1, 1, 1};
     const thr_matrix states = thr_matrix_f32(asked, 1, 3);
-    thr_head_build_options_init(&build);
     build.n_places = 2;
     build.dtype = THR_DTYPE_I8;
-    expect_ok(thr_head_create(*state, &rows, &build, &head, &err));
+    expect_ok(thr_head_create(*state, ROWS(floats, 4, 3), &build, &head, &err));
     const thr_head_contents *c = thr_head_of(head);
     assert_memory_equal(c->weights, wanted, sizeof wanted);
     assert_true(c->scales[0] == 1 && c->scales[1] == 2 && c->scales[2] == 0 && c->scales[3] == 0x1p-40F / 127);
@@ -382,12 +374,11 @@ TEST(rows_are_read_from_other_files) {
         float rows[6];
     } file = {3, 2, {1, 2, 3, 4, 5, 6}};
     thr_head *head = NULL;
-    thr_head_build_options build;
+    OPTIONS(thr_head_build_options, build);
     FILE *out = fopen(ROWS, "wb");
     assert_non_null(out);
     assert_int_equal(fwrite(&file, sizeof file, 1, out), 1);
     (void)fclose(out);
-    thr_head_build_options_init(&build);
     build.n_bands = 0;
     expect_ok(thr_head_create_file(*state, ROWS, NULL, &build, &head, &err));
     assert_true(thr_head_get_info(head).n_words == 3 && thr_head_get_info(head).n_dims == 2);

@@ -13,8 +13,7 @@ static void write_file(const gguf_bytes *b) {
 }
 
 static thr_status make(thr_context *context, const char *tensor, thr_dtype dtype, thr_head **head, thr_error *error) {
-    thr_head_build_options options;
-    thr_head_build_options_init(&options);
+    OPTIONS(thr_head_build_options, options);
     options.dtype = dtype;
     *head = NULL;
     return thr_head_create_file(context, PATH, tensor, &options, head, error);
@@ -154,10 +153,9 @@ static void write_part(gguf_bytes *b, int i, const char *name, float number) {
 
 TEST(the_output_layer_is_taken_from_another_part) {
     gguf_bytes *b = test_new(1, sizeof *b);
-    thr_head_build_options options;
+    OPTIONS(thr_head_build_options, options);
     thr_head_taken taken;
     thr_head *head = NULL;
-    thr_head_build_options_init(&options);
     options.taken = &taken;
     (void)unlink(PARTS[1]);
     write_part(b, 0, "token_embd.weight", 1);

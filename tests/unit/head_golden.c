@@ -29,7 +29,6 @@ static const struct {
     {"bf16.head", THR_DTYPE_BF16, true, false, 4, 1},
     {"i8.head", THR_DTYPE_I8, false, true, 5, 2},
 };
-enum { N_KINDS = COUNT_OF(KINDS) };
 
 /* ------------------------------------------------------------------------------------------------ heads */
 
@@ -39,17 +38,15 @@ static void draw(float *out, size_t n, uint64_t seed) {
         out[i] = (float)thr_rng_below(&rng, 4001) / 1000 - 2;
 }
 
-static void write_kind(thr_context *context, int kind, const char *path) {
+static void write_kind(thr_context *context, size_t kind, const char *path) {
     static float weights[WORDS * DIMS], bias[WORDS];
     uint32_t frequent[WORDS / 2];
     thr_head *head = NULL;
-    thr_head_build_options options;
-    const thr_matrix rows = thr_matrix_f32(weights, WORDS, DIMS);
+    OPTIONS(thr_head_build_options, options);
     draw(weights, WORDS * DIMS, 1);
     draw(bias, WORDS, 2);
     for (uint32_t i = 0; i < WORDS / 2; i++)
         frequent[i] = i * 37 % WORDS;
-    thr_head_build_options_init(&options);
     options.dtype = KINDS[kind].dtype;
     options.bias = KINDS[kind].bias ? bias : NULL;
     options.n_bias = WORDS;
@@ -59,7 +56,7 @@ static void write_kind(thr_context *context, int kind, const char *path) {
     options.n_planes = KINDS[kind].n_planes;
     options.n_hashes = 2;
     options.n_places = 5;
-    expect_ok(thr_head_create(context, &rows, &options, &head, &err));
+    expect_ok(thr_head_create(context, ROWS(weights, WORDS, DIMS), &options, &head, &err));
     expect_ok(thr_head_save(head, path, true, &err));
     thr_head_free(head);
 }
@@ -78,9 +75,8 @@ static uint32_t bits_of(float x) {
 }
 
 /* What every screen finds for every state: words, and the bits of logits and log-probabilities. */
-static void print_answers(thr_context *context, int kind, char *text) {
+static void print_answers(thr_context *context, size_t kind, char *text) {
     static float states[STATES * DIMS];
-    const thr_matrix rows = thr_matrix_f32(states, STATES, DIMS);
     char path[PATH_ROOM];
     thr_head *head = NULL;
     size_t at = 0;
@@ -90,16 +86,16 @@ static void print_answers(thr_context *context, int kind, char *text) {
     for (int screen = THR_HEAD_SCREEN_FULL; screen <= THR_HEAD_SCREEN_PLANES; screen++) {
         uint32_t words[STATES * K], n_candidates[STATES];
         float logits[STATES * K], log_probs[STATES * K];
-        thr_head_query_options options;
+        OPTIONS(thr_head_query_options, options);
         if ((screen == THR_HEAD_SCREEN_WTA && KINDS[kind].n_bands == 0) ||
             (screen == THR_HEAD_SCREEN_PLANES && KINDS[kind].n_planes == 0))
             continue;
-        thr_head_query_options_init(&options);
         options.screen = (thr_head_screen)screen;
         options.n_frequent = 5;
         options.n_shortlist = 12;
         options.n_candidates = n_candidates;
-        expect_ok(thr_head_query(head, &rows, K, &options, &(thr_head_answers){words, logits, log_probs}, &err));
+        expect_ok(thr_head_query(head, ROWS(states, STATES, DIMS), K, &options,
+                                 &(thr_head_answers){words, logits, log_probs}, &err));
         for (size_t s = 0; s < STATES; s++) {
             at += (size_t)snprintf(text + at, TEXT - at, "%d %zu of %" PRIu32, screen, s, n_candidates[s]);
             for (size_t i = s * K; i < (s + 1) * K; i++)
@@ -113,7 +109,7 @@ static void print_answers(thr_context *context, int kind, char *text) {
 }
 
 static void answer_as_then(thr_context *context, const char *level) {
-    for (int kind = 0; kind < N_KINDS; kind++) {
+    for (size_t kind = 0; kind < COUNT_OF(KINDS); kind++) {
         char path[PATH_ROOM], text[TEXT];
         size_t size;
         uint8_t *wanted = test_bytes_of(golden_path(path, KINDS[kind].name, ".answers"), &size);
@@ -129,8 +125,8 @@ TEST(good_files_give_the_same_answers_at_every_level) {
 
 /* The writer makes the same bytes as then, except for sections that a later format may add. */
 TEST(the_same_heads_are_written) {
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
-    for (int kind = 0; kind < N_KINDS; kind++) {
+    thr_context *context = test_new_context(1);
+    for (size_t kind = 0; kind < COUNT_OF(KINDS); kind++) {
         char path[PATH_ROOM];
         size_t size, wanted_size;
         write_kind(context, kind, "golden.head");
@@ -141,7 +137,6 @@ TEST(the_same_heads_are_written) {
                      wanted_size);
     }
     (void)unlink("golden.head");
-    thr_context_free(context);
 }
 
 /* ------------------------------------------------------------------------------------------------ damage */
@@ -155,12 +150,11 @@ static const struct {
            {0, 't', false, THR_EFORMAT, THR_OK},      {8, 0, false, THR_EVERSION, THR_OK},
            {8, 2, false, THR_EVERSION, THR_OK},       {12, 1, false, THR_ECORRUPT, THR_OK},
            {13792, 0xff, false, THR_OK, THR_ECORRUPT} /* weights are the last section */};
-enum { N_BAD = COUNT_OF(BAD) };
 
 TEST(damaged_files_are_refused) {
     static const char PATH[] = "golden-damaged.head";
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
-    for (size_t i = 0; i < N_BAD; i++) {
+    thr_context *context = test_new_context(1);
+    for (size_t i = 0; i < COUNT_OF(BAD); i++) {
         char path[PATH_ROOM];
         size_t size;
         thr_head *head = NULL;
@@ -175,20 +169,18 @@ TEST(damaged_files_are_refused) {
         thr_head_free(head);
     }
     (void)unlink(PATH);
-    thr_context_free(context);
 }
 
 /* ------------------------------------------------------------------------------------------------ write */
 
 static void write_all(void) {
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
-    for (int kind = 0; kind < N_KINDS; kind++) {
+    thr_context *context = test_new_context(1);
+    for (size_t kind = 0; kind < COUNT_OF(KINDS); kind++) {
         char path[PATH_ROOM], text[TEXT];
         write_kind(context, kind, golden_path(path, KINDS[kind].name, ""));
         print_answers(context, kind, text);
         test_write_text(golden_path(path, KINDS[kind].name, ".answers"), text);
     }
-    thr_context_free(context);
 }
 
 TEST_WRITER(write_all)

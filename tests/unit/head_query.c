@@ -30,12 +30,12 @@ typedef struct answer {
 
 static answer ask(thr_head *head, const float *states, uint64_t n_states, uint32_t k,
                   const thr_head_query_options *options) {
-    const thr_matrix rows = thr_matrix_f32(states, n_states, thr_head_get_info(head).n_dims);
     answer a = {test_new(n_states * k, sizeof(uint32_t)), test_new(n_states, sizeof(uint32_t)),
                 test_new(n_states * k, sizeof(float)), test_new(n_states * k, sizeof(float))};
     thr_head_query_options o = *options;
     o.n_candidates = a.n_candidates;
-    expect_ok(thr_head_query(head, &rows, k, &o, &(thr_head_answers){a.words, a.logits, a.log_probs}, &err));
+    expect_ok(thr_head_query(head, ROWS(states, n_states, thr_head_get_info(head).n_dims), k, &o,
+                             &(thr_head_answers){a.words, a.logits, a.log_probs}, &err));
     return a;
 }
 
@@ -123,8 +123,7 @@ static thr_head_query_options draw_options(const head_case *shape, int round, ui
     static const thr_head_screen screens[] = {THR_HEAD_SCREEN_FULL, THR_HEAD_SCREEN_FREQUENT, THR_HEAD_SCREEN_ALIGN,
                                               THR_HEAD_SCREEN_WTA, THR_HEAD_SCREEN_PLANES};
     const uint32_t n = shape->n_words;
-    thr_head_query_options o;
-    thr_head_query_options_init(&o);
+    OPTIONS(thr_head_query_options, o);
     o.screen = screens[round % (shape->n_bands > 0 ? 5 : 3)];
     o.normaliser = (thr_head_normaliser)(round / 4 % 3);
     o.combine = (thr_head_combine)(round / 8 % 2);
@@ -136,8 +135,7 @@ static thr_head_query_options draw_options(const head_case *shape, int round, ui
     return o;
 }
 
-TEST(answers_are_the_naive_ones) {
-    uint64_t rng = test_seed();
+RANDOM_TEST(answers_are_the_naive_ones) {
     for (size_t i = 0; i < N_CASES; i++) {
         thr_context *context = test_context((uint32_t)i % 3 + 1, THR_ISA_BEST, NULL);
         const uint32_t n = CASES[i].n_words;
@@ -174,8 +172,8 @@ TEST(answers_are_the_naive_ones) {
 }
 
 /* All bits, log-probabilities' too: on one thread by the scalar kernels, and on three by the best. */
-TEST(answers_do_not_depend_on_threads_or_kernels) {
-    uint64_t rng = test_seed() + 1;
+RANDOM_TEST(answers_do_not_depend_on_threads_or_kernels) {
+    rng += 1;
     thr_context *one = test_context(1, THR_ISA_SCALAR, NULL), *three = test_context(3, THR_ISA_BEST, NULL);
     for (size_t i = 2; i < N_CASES; i++) {
         head_drawn h = head_draw(&CASES[i], &rng, false);
@@ -183,8 +181,7 @@ TEST(answers_do_not_depend_on_threads_or_kernels) {
         float *states = test_new((size_t)STATES * CASES[i].n_dims, sizeof *states);
         test_gaussian(&rng, states, (size_t)STATES * CASES[i].n_dims);
         for (int round = 0; round < 12; round++) {
-            thr_head_query_options o;
-            thr_head_query_options_init(&o);
+            OPTIONS(thr_head_query_options, o);
             o.screen = (thr_head_screen)(round % 4);
             o.normaliser = (thr_head_normaliser)(round / 4);
             o.n_shortlist = 30;
@@ -206,23 +203,21 @@ TEST(answers_do_not_depend_on_threads_or_kernels) {
 }
 
 /* What a damaged file may hold: of every three words two have a weight that is no number. */
-TEST(words_without_a_logit_hide_no_others) {
+RANDOM_TEST(words_without_a_logit_hide_no_others) {
     enum { K = 40 };
-    uint64_t rng = test_seed() + 7;
+    rng += 7;
     head_drawn h = head_draw(&CASES[4], &rng, false);
     thr_head *good = head_make(*state, &h), *bad = head_make(*state, &h);
     const uint32_t n = h.shape.n_words, n_dims = h.shape.n_dims;
     float *states = test_new((size_t)STATES * n_dims, sizeof *states);
     uint32_t words[STATES * K];
     float logits[STATES * K];
-    thr_head_query_options o;
+    OPTIONS(thr_head_query_options, o);
     test_gaussian(&rng, states, (size_t)STATES * n_dims);
     for (uint32_t w = 0; w < n; w++)
         if (w % 3 != 0)
             ((float *)bad->memory.weights)[(size_t)w * n_dims + w % n_dims] = NAN;
-    thr_head_query_options_init(&o);
-    const thr_matrix rows = thr_matrix_f32(states, STATES, n_dims);
-    expect_ok(thr_head_query(bad, &rows, K, &o, &(thr_head_answers){words, logits, NULL}, &err));
+    expect_ok(thr_head_query(bad, ROWS(states, STATES, n_dims), K, &o, &(thr_head_answers){words, logits, NULL}, &err));
     answer all = ask(good, states, STATES, n, &o);
     for (size_t i = 0; i < STATES; i++)
         for (size_t j = 0, at = 0; j < K; j++, at++) {
@@ -249,8 +244,8 @@ static size_t count_common(const answer *a, const answer *b, size_t *found) {
     return worst;
 }
 
-TEST(recall_is_counted_against_all_words) {
-    uint64_t rng = test_seed() + 2;
+RANDOM_TEST(recall_is_counted_against_all_words) {
+    rng += 2;
     head_drawn h = head_draw(&CASES[4], &rng, false);
     thr_head *head = head_make(*state, &h);
     float *states = test_new((size_t)STATES * h.shape.n_dims, sizeof *states);
@@ -278,14 +273,14 @@ TEST(recall_is_counted_against_all_words) {
     assert_true(found > 0 && found < 5 * STATES);
     assert_true(fabs(recall.recall - (double)found / (5 * STATES)) < 1e-9);
     assert_true(fabs(recall.worst - (double)worst / 5) < 1e-9 && recall.candidates == 700);
-    const thr_matrix none = thr_matrix_f32(states, 0, h.shape.n_dims);
-    expect_error(thr_head_measure(head, &none, 5, &o, &recall, &err), THR_EDIM, "no states to measure");
+    expect_error(thr_head_measure(head, ROWS(states, 0, h.shape.n_dims), 5, &o, &recall, &err), THR_EDIM,
+                 "no states to measure");
     thr_head_free(head);
 }
 
 /* A shortlist of a twentieth of the words has the best; one of all words has all. */
-TEST(a_shortlist_by_planes_keeps_the_best) {
-    uint64_t rng = test_seed() + 3;
+RANDOM_TEST(a_shortlist_by_planes_keeps_the_best) {
+    rng += 3;
     const head_case shape = {3000, 96, THR_DTYPE_F32, true, false, 0, 0, 0, 3};
     head_drawn h = head_draw(&shape, &rng, false);
     for (uint32_t w = 0; w < shape.n_words; w++) /* what all rows share moves all logits alike */
@@ -293,11 +288,10 @@ TEST(a_shortlist_by_planes_keeps_the_best) {
             h.weights[(size_t)w * shape.n_dims + d] += 3;
     thr_head *head = head_make(*state, &h);
     float *states = test_new((size_t)STATES * shape.n_dims, sizeof *states);
-    thr_head_query_options o;
+    OPTIONS(thr_head_query_options, o);
     thr_head_recall recall;
     const thr_matrix rows = thr_matrix_f32(states, STATES, shape.n_dims);
     test_gaussian(&rng, states, (size_t)STATES * shape.n_dims);
-    thr_head_query_options_init(&o);
     o.screen = THR_HEAD_SCREEN_PLANES;
     o.n_shortlist = 150;
     expect_ok(thr_head_measure(head, &rows, 10, &o, &recall, &err));
@@ -321,8 +315,7 @@ typedef struct asker {
 
 static void *ask_thread(void *arg) {
     asker *a = arg;
-    thr_head_query_options o;
-    thr_head_query_options_init(&o);
+    OPTIONS(thr_head_query_options, o);
     o.screen = a->screen;
     o.n_shortlist = 40;
     for (int round = 0; round < 5; round++) {
@@ -331,9 +324,9 @@ static void *ask_thread(void *arg) {
     return NULL;
 }
 
-TEST(many_may_ask_at_once) {
+RANDOM_TEST(many_may_ask_at_once) {
     enum { ASKERS = 4 };
-    uint64_t rng = test_seed() + 4;
+    rng += 4;
     head_drawn h = head_draw(&CASES[4], &rng, false);
     thr_head *head = head_make(*state, &h);
     float *states = test_new((size_t)STATES * h.shape.n_dims, sizeof *states);
@@ -354,18 +347,16 @@ TEST(many_may_ask_at_once) {
 TEST(words_by_hand) {
     /* Logits of (1, 2): 3.5, 2, 3, 3.5; e^3.5 twice, e^3, e^2: ln of the sum 4.5027... */
     static const float weights[] = {1, 1, 2, 0, -1, 2, 1, 1}, bias[] = {0.5F, 0, 0, 0.5F}, states[] = {1, 2};
-    const thr_matrix w = thr_matrix_f32(weights, 4, 2), s = thr_matrix_f32(states, 1, 2);
-    thr_head_build_options build;
+    OPTIONS(thr_head_build_options, build);
     thr_head_query_options o;
     thr_head *head;
     uint32_t words[4];
     float logits[4], log_probs[4];
-    thr_head_build_options_init(&build);
     build.bias = bias;
     build.n_bias = 4;
     build.n_bands = 0;
-    expect_ok(thr_head_create(*state, &w, &build, &head, &err));
-    expect_ok(thr_head_query(head, &s, 4, NULL, &(thr_head_answers){words, logits, log_probs}, &err));
+    expect_ok(thr_head_create(*state, ROWS(weights, 4, 2), &build, &head, &err));
+    expect_ok(thr_head_query(head, ROWS(states, 1, 2), 4, NULL, &(thr_head_answers){words, logits, log_probs}, &err));
     static const uint32_t order[] = {0, 3, 2, 1};
     static const float wanted[] = {3.5F, 3.5F, 3, 2};
     const double sum = log(2 * exp(3.5) + exp(3) + exp(2));
@@ -381,7 +372,7 @@ TEST(words_by_hand) {
     o.n_frequent = 1;
     o.always = always;
     o.n_always = 1;
-    expect_ok(thr_head_query(head, &s, 2, &o, &(thr_head_answers){words, NULL, log_probs}, &err));
+    expect_ok(thr_head_query(head, ROWS(states, 1, 2), 2, &o, &(thr_head_answers){words, NULL, log_probs}, &err));
     assert_true(words[0] == 0 && words[1] == 2);
     assert_true(fabs((double)log_probs[1] - (3 - log(exp(3.5) + exp(3)))) < 1e-6);
     const thr_matrix none = thr_matrix_f32(states, 0, 2);

@@ -6,8 +6,7 @@
 static const char PATH[] = "unit-head-refused.head";
 static const head_case SHAPE = {300, 12, THR_DTYPE_F32, true, true, 6, 2, 8, 3};
 
-TEST(bad_weights_are_refused) {
-    uint64_t rng = test_seed();
+RANDOM_TEST(bad_weights_are_refused) {
     thr_head *head = NULL;
     head_drawn h = head_draw(&SHAPE, &rng, false);
     thr_matrix weights = thr_matrix_f32(h.weights, 300, 12);
@@ -40,8 +39,7 @@ TEST(bad_weights_are_refused) {
     assert_null(head);
 }
 
-TEST(build_options_out_of_range_are_refused) {
-    uint64_t rng = test_seed();
+RANDOM_TEST(build_options_out_of_range_are_refused) {
     thr_head *head = NULL;
     head_drawn h = head_draw(&SHAPE, &rng, false);
     const thr_matrix weights = thr_matrix_f32(h.weights, 300, 12);
@@ -81,9 +79,8 @@ TEST(build_options_out_of_range_are_refused) {
         expect_error(thr_head_query(head, &rows, 1, &o, &answers, &err), THR_EINVAL, (part));                          \
     } while (0)
 
-TEST(query_options_out_of_range_are_refused) {
+RANDOM_TEST(query_options_out_of_range_are_refused) {
     static const uint32_t always[] = {3, 300};
-    uint64_t rng = test_seed();
     head_drawn h = head_draw(&SHAPE, &rng, false);
     thr_head *head = head_make(*state, &h);
     uint32_t *words = test_new(301 * 2, sizeof *words);
@@ -104,12 +101,11 @@ TEST(query_options_out_of_range_are_refused) {
 
 static void refuse_states(thr_head *head, const float *states, uint32_t n_dims, uint32_t *words, thr_status status,
                           const char *part) {
-    const thr_matrix rows = thr_matrix_f32(states, 2, n_dims);
-    expect_error(thr_head_query(head, &rows, 1, NULL, &(thr_head_answers){words, NULL, NULL}, &err), status, part);
+    expect_error(thr_head_query(head, ROWS(states, 2, n_dims), 1, NULL, &(thr_head_answers){words, NULL, NULL}, &err),
+                 status, part);
 }
 
-TEST(counts_and_states_that_do_not_fit_the_head_are_refused) {
-    uint64_t rng = test_seed();
+RANDOM_TEST(counts_and_states_that_do_not_fit_the_head_are_refused) {
     head_drawn h = head_draw(&SHAPE, &rng, false);
     thr_head *head = head_make(*state, &h);
     uint32_t *words = test_new(301 * 2, sizeof *words);
@@ -132,17 +128,15 @@ TEST(counts_and_states_that_do_not_fit_the_head_are_refused) {
     thr_head_free(NULL);
 }
 
-TEST(a_screen_that_the_head_was_built_without_is_refused) {
-    uint64_t rng = test_seed();
+RANDOM_TEST(a_screen_that_the_head_was_built_without_is_refused) {
     uint32_t words[2];
     const float states[24] = {1, [13] = 2};
     const thr_matrix rows = thr_matrix_f32(states, 2, 12);
     const thr_head_answers answers = {words, NULL, NULL};
-    thr_head_query_options o;
+    OPTIONS(thr_head_query_options, o);
     head_drawn h = head_draw(&SHAPE, &rng, false);
     h.options.n_bands = h.options.n_planes = 0;
     thr_head *head = head_make(*state, &h);
-    thr_head_query_options_init(&o);
     o.screen = THR_HEAD_SCREEN_WTA;
     expect_error(thr_head_query(head, &rows, 1, &o, &answers, &err), THR_EUNSUPPORTED,
                  "the head has no hashes: build it with bands, or choose another screen");
@@ -152,8 +146,7 @@ TEST(a_screen_that_the_head_was_built_without_is_refused) {
     thr_head_free(head);
 }
 
-TEST(lists_that_do_not_fit_the_groups_are_refused) {
-    uint64_t rng = test_seed();
+RANDOM_TEST(lists_that_do_not_fit_the_groups_are_refused) {
     uint32_t words[3];
     const float states[36] = {1, [13] = 2, [26] = 1};
     const thr_matrix rows = thr_matrix_f32(states, 3, 12);
@@ -161,10 +154,9 @@ TEST(lists_that_do_not_fit_the_groups_are_refused) {
     uint64_t starts[] = {0, 1, 2};
     uint32_t listed[] = {1, 2};
     thr_head_word_lists lists = {2, starts, listed};
-    thr_head_query_options o;
+    OPTIONS(thr_head_query_options, o);
     head_drawn h = head_draw(&SHAPE, &rng, false);
     thr_head *head = head_make(*state, &h);
-    thr_head_query_options_init(&o);
     o.screen = THR_HEAD_SCREEN_ALIGN;
     expect_error(thr_head_query(head, &rows, 1, &o, &answers, &err), THR_EINVAL,
                  "the screen align has 0 lists of words for 3 groups of states: give lists, one for each group");
@@ -184,20 +176,17 @@ TEST(lists_that_do_not_fit_the_groups_are_refused) {
 }
 
 /* A screen that lets no word by gives the most frequent ones, in number k. */
-TEST(an_empty_screen_gives_frequent_words) {
-    uint64_t rng = test_seed();
+RANDOM_TEST(an_empty_screen_gives_frequent_words) {
     head_drawn h = head_draw(&SHAPE, &rng, false);
     thr_head *head = head_make(*state, &h);
     uint32_t words[3], n_candidates;
     float states[12] = {1};
-    const thr_matrix rows = thr_matrix_f32(states, 1, 12);
-    thr_head_query_options o;
-    thr_head_query_options_init(&o);
+    OPTIONS(thr_head_query_options, o);
     o.screen = THR_HEAD_SCREEN_WTA;
     o.n_frequent = 0;
     o.threshold = 1000;
     o.n_candidates = &n_candidates;
-    expect_ok(thr_head_query(head, &rows, 3, &o, &(thr_head_answers){words, NULL, NULL}, &err));
+    expect_ok(thr_head_query(head, ROWS(states, 1, 12), 3, &o, &(thr_head_answers){words, NULL, NULL}, &err));
     assert_int_equal(n_candidates, 3);
     for (int i = 0; i < 3; i++)
         assert_true(words[i] == h.order[0] || words[i] == h.order[1] || words[i] == h.order[2]);
@@ -210,8 +199,7 @@ static thr_status ask(thr_head *head, const thr_matrix *rows, int round, thr_err
     uint32_t words[12 * 7], n_candidates[12];
     float logits[12 * 7], log_probs[12 * 7];
     uint8_t certified[12];
-    thr_head_query_options o;
-    thr_head_query_options_init(&o);
+    OPTIONS(thr_head_query_options, o);
     o.screen = (thr_head_screen)(round % 4);
     o.certified = round >= 8 ? certified : NULL;
     o.normaliser = (thr_head_normaliser)(round / 4 % 3);
@@ -224,11 +212,10 @@ static thr_status ask(thr_head *head, const thr_matrix *rows, int round, thr_err
 
 /* Every function that allocates. */
 static thr_status do_all(thr_context *context, const head_drawn *h, const thr_matrix *rows, thr_error *error) {
-    const thr_matrix weights = thr_matrix_f32(h->weights, 300, 12);
     thr_head *head = NULL, *opened = NULL;
     thr_head_recall recall;
     thr_head_loss loss;
-    thr_status status = thr_head_create(context, &weights, &h->options, &head, error);
+    thr_status status = thr_head_create(context, ROWS(h->weights, 300, 12), &h->options, &head, error);
     if (status == THR_OK)
         status = thr_head_save(head, PATH, true, error);
     if (status == THR_OK)
@@ -247,11 +234,9 @@ static thr_status do_all(thr_context *context, const head_drawn *h, const thr_ma
 }
 
 /* Without memory to measure it, a search guesses which kernel is the fastest; so that is settled here. */
-TEST(every_allocation_may_fail) {
-    uint64_t rng = test_seed();
+RANDOM_TEST(every_allocation_may_fail) {
     float states[144];
     head_drawn h = head_draw(&SHAPE, &rng, false);
-    const thr_matrix rows = thr_matrix_f32(states, 12, 12);
     test_memory memory = {0};
     test_oom oom = test_oom_start(&memory);
     h.options.dtype = THR_DTYPE_I8; /* which has scales, too */
@@ -260,7 +245,7 @@ TEST(every_allocation_may_fail) {
     while (test_oom_next(&oom)) {
         thr_context *context = test_context(2, THR_ISA_BEST, &memory);
         test_oom_arm(&oom);
-        const thr_status status = do_all(context, &h, &rows, &err);
+        const thr_status status = do_all(context, &h, ROWS(states, 12, 12), &err);
         (void)test_oom_check(&oom, status, &err, NULL);
         thr_context_free(context);
     }
@@ -269,8 +254,7 @@ TEST(every_allocation_may_fail) {
     (void)unlink(PATH);
 }
 
-TEST(a_second_query_allocates_nothing) {
-    uint64_t rng = test_seed();
+RANDOM_TEST(a_second_query_allocates_nothing) {
     float states[144];
     test_memory tracked = {.fail_at = 0};
     thr_context *context = test_context(2, THR_ISA_BEST, &tracked);

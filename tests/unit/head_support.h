@@ -82,8 +82,7 @@ static inline void head_find_codes(const thr_head *head, head_drawn *h) {
 
 static inline thr_head *head_make(thr_context *context, const head_drawn *h) {
     thr_head *head = NULL;
-    const thr_matrix weights = thr_matrix_f32(h->weights, h->shape.n_words, h->shape.n_dims);
-    expect_ok(thr_head_create(context, &weights, &h->options, &head, &err));
+    expect_ok(thr_head_create(context, ROWS(h->weights, h->shape.n_words, h->shape.n_dims), &h->options, &head, &err));
     return head;
 }
 
@@ -126,8 +125,7 @@ static inline void head_find_shortlists(const thr_head *head, const head_drawn *
     float *coded = test_new(n_coded, sizeof *coded);
     uint64_t *rows = test_new(o->n_shortlist, sizeof *rows);
     thr_scan *scan = NULL;
-    thr_search_options options;
-    thr_search_options_init(&options);
+    OPTIONS(thr_search_options, options);
     options.n_survivors = options.n_candidates = o->n_shortlist;
     uint64_t *shown = test_new(h->shape.n_words / 64 + 1, sizeof *shown);
     for (uint32_t w = 0; w < h->shape.n_words; w++)
@@ -141,8 +139,7 @@ static inline void head_find_shortlists(const thr_head *head, const head_drawn *
         memcpy(coded, states + i * n_dims, n_dims * sizeof *coded);
         if (h->shape.bias)
             coded[n_dims] = 1;
-        const thr_matrix query = thr_matrix_f32(coded, 1, n_coded);
-        expect_ok(thr_scan_search(scan, &head->corpus, &query, &options,
+        expect_ok(thr_scan_search(scan, &head->corpus, ROWS(coded, 1, n_coded), &options,
                                   &(thr_answers){.k = o->n_shortlist, .ids = rows}, &err));
         for (uint32_t j = 0; j < o->n_shortlist; j++)
             if (rows[j] != THR_NO_ID)

@@ -19,8 +19,6 @@ TEST(every_kind_reads_back_in_every_piece_size) {
         const char *path = write_file(kinds[i].name, &file);
         for (uint64_t piece = 1; piece <= 10; piece++)
             assert_reads(path, piece, &expected);
-        drop(&file);
-        drop(&expected);
     }
 }
 
@@ -45,7 +43,6 @@ TEST(both_halves_of_a_ground_truth_are_read) {
             expect_ok(read_all_memory(io_context, "t.ibin:distances", file.data, file.size, sized, piece, &got, &err));
             assert_int_equal(got.size, 60);
             assert_memory_equal(got.data, distances.data, 60);
-            drop(&got);
         }
     }
     thr_reader *reader = NULL;
@@ -59,9 +56,6 @@ TEST(both_halves_of_a_ground_truth_are_read) {
     assert_int_equal(rows.n_rows, 2);
     assert_memory_equal(rows.data, distances.data + 3 * 12, 24);
     thr_reader_free(reader);
-    drop(&file);
-    drop(&ids);
-    drop(&distances);
 }
 
 TEST(distances_that_are_not_there_are_named) {
@@ -73,7 +67,6 @@ TEST(distances_that_are_not_there_are_named) {
                      THR_ECORRUPT);
     expect_error(read_all_memory(io_context, "t.ibin:names", file.data, file.size, true, 1, &got, &err), THR_EINVAL,
                  ":distances");
-    drop(&file);
 }
 
 /* Ids whole, distances cut or too long: wrong in both views and both ways of reading. */
@@ -91,10 +84,8 @@ TEST(a_ground_truth_of_another_size_is_refused) {
             drop(&got);
             assert_int_equal(read_all_memory(io_context, "t.ibin:distances", file.data, size, sized, 9, &got, &err),
                              THR_ECORRUPT);
-            drop(&got);
         }
     }
-    drop(&file);
 }
 
 TEST(wrong_headers_and_sizes_are_refused) {
@@ -117,7 +108,5 @@ TEST(wrong_headers_and_sizes_are_refused) {
                          bad[i].status);
         assert_contains(err.text, bad[i].text);
         assert_int_not_equal(read_all_memory(io_context, "a.fbin", file.data, file.size, false, 1, &got, &err), THR_OK);
-        drop(&file);
-        drop(&got);
     }
 }

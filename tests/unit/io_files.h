@@ -223,7 +223,6 @@ static inline void assert_reads(const char *path, uint64_t max_rows, const bytes
     expect_ok(read_all(io_context, path, max_rows, &got, &err));
     assert_int_equal(got.size, expected->size);
     assert_memory_equal(got.data, expected->data, got.size);
-    drop(&got);
 }
 
 enum { PIPE_BUFFER_BYTES = 40 }; /* so small that it is filled several times */

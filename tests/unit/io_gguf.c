@@ -115,11 +115,10 @@ TEST(tensors_are_found_where_they_lie) {
 }
 
 /* The naive model: the place of each bit of a value of Q6_K, and the scales of sixteen. */
-TEST(six_bits_are_put_together) {
+RANDOM_TEST(six_bits_are_put_together) {
     gguf_bytes *b = test_new(1, sizeof *b);
     uint8_t block[210] = {0};
     float row[512], wanted[512];
-    uint64_t rng = test_seed();
     gguf_begin(b, 3, 1, 0);
     gguf_put_tensor(b, "six", THR_GGUF_Q6_K, 1, 512, 0, 0);
     gguf_align(b, 32);

@@ -12,7 +12,6 @@ static void check(const char *text) {
     thr_numeral n;
     const size_t length = strlen(text);
     char *exact = test_new(1, length); /* nothing after the number may be read */
-    assert_non_null(exact);
     memcpy(exact, text, length);
     const char *end = thr_numeral_scan(exact, exact + length, &n);
     assert_case(end == exact + length, "%.60s: not a number", text);
@@ -38,8 +37,7 @@ TEST(numbers_by_hand_are_the_nearest_ones) {
         check(texts[i]);
 }
 
-TEST(random_numbers_are_the_nearest_ones) {
-    uint64_t rng = test_seed();
+RANDOM_TEST(random_numbers_are_the_nearest_ones) {
     for (size_t i = 0; i < 200000; i++) {
         char text[64];
         const int digits = (int)thr_rng_below(&rng, 20), exponent = (int)thr_rng_below(&rng, 80) - 40;
@@ -70,7 +68,6 @@ TEST(digits_without_end_still_decide) {
         for (size_t zeros = 0; zeros < 3000; zeros += 1 + zeros / 3)
             for (int last = 0; last < 2; last++) {
                 char *text = test_new(1, strlen(starts[i]) + zeros + 8);
-                assert_non_null(text);
                 const size_t length = strlen(starts[i]);
                 (void)strcpy(text, starts[i]);
                 (void)memset(text + length, '0', zeros + 1);
@@ -79,7 +76,6 @@ TEST(digits_without_end_still_decide) {
                 check(text);
             }
     char *text = test_new(1, 100003); /* leading zeros are no digits, and an exponent makes good what they are */
-    assert_non_null(text);
     (void)memset(text, '0', 100002);
     text[1] = '.';
     (void)strcpy(text + 99990, "17e99992");

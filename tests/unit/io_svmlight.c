@@ -21,13 +21,6 @@
 #include <zlib.h>
 #endif
 
-static uint64_t seed(void) {
-    const char *text = getenv("THR_TEST_SEED");
-    const uint64_t number = text != NULL ? strtoull(text, NULL, 10) : 1;
-    print_message("THR_TEST_SEED=%llu\n", (unsigned long long)number);
-    return number;
-}
-
 /* ------------------------------------------------------------------------------------------------ naive model */
 
 typedef struct naive_row {
@@ -173,8 +166,7 @@ static void run_backwards(thr_context *context, size_t n_pieces, thr_svmlight_pi
         fn(arg, i, 0);
 }
 
-TEST(random_files_are_read_as_a_naive_parser_does) {
-    uint64_t rng = seed();
+RANDOM_TEST(random_files_are_read_as_a_naive_parser_does) {
     static const size_t pieces[] = {0, 1, 3, 50, 1000};
     for (size_t i = 0; i < 300; i++) {
         bytes text = {0};
@@ -185,14 +177,13 @@ TEST(random_files_are_read_as_a_naive_parser_does) {
             fail_msg("file %zu: %s", i, err.text);
         check_against(&s, &text);
         thr_svmlight_free(&s);
-        drop(&text);
     }
 }
 
 static const char MARK[] = "\xef\xbb\xbf"; /* editors put it before a text */
 
-TEST(files_are_read_as_texts_in_memory_are) {
-    uint64_t rng = seed() + 1;
+RANDOM_TEST(files_are_read_as_texts_in_memory_are) {
+    rng += 1;
     for (size_t i = 0; i < 20; i++) {
         bytes text = {0};
         put_random_file(&text, &rng);
@@ -201,20 +192,18 @@ TEST(files_are_read_as_texts_in_memory_are) {
             put(&marked, MARK, sizeof MARK - 1);
         put(&marked, text.data, text.size);
         const char *path = write_file("a.svm", &marked);
-        drop(&marked);
         const thr_svmlight_options options = {.piece_bytes = i * 7};
         thr_svmlight s;
         expect_ok(thr_svmlight_read(io_context, path, &options, &s, &err));
         check_against(&s, &text);
         thr_svmlight_free(&s);
-        drop(&text);
     }
 }
 
 #if THR_WITH_GZ
 /* Chunks of packed files end in the middle of lines, and a line may be longer than a chunk. */
-TEST(packed_files_are_read_through) {
-    uint64_t rng = seed() + 2;
+RANDOM_TEST(packed_files_are_read_through) {
+    rng += 2;
     for (size_t i = 0; i < 60; i++) {
         bytes text = {0};
         put_random_file(&text, &rng);
@@ -230,7 +219,6 @@ TEST(packed_files_are_read_through) {
         expect_ok(thr_svmlight_read(io_context, path, &options, &s, &err));
         check_against(&s, &text);
         thr_svmlight_free(&s);
-        drop(&text);
     }
 }
 #endif
@@ -265,10 +253,9 @@ TEST(packed_files_are_unpacked_once_where_they_are_small) {
 }
 #endif
 
-TEST(threads_give_the_same_arrays) {
-    uint64_t rng = seed() + 3;
-    thr_context_options options;
-    thr_context_options_init(&options);
+RANDOM_TEST(threads_give_the_same_arrays) {
+    rng += 3;
+    OPTIONS(thr_context_options, options);
     options.n_threads = 4;
     thr_context *context = NULL;
     assert_int_equal(thr_context_create(&options, &context, NULL), THR_OK);
@@ -281,7 +268,6 @@ TEST(threads_give_the_same_arrays) {
         expect_ok(thr_svmlight_read_memory(context, "a.svm", text.data, text.size, &how, &s, &err));
         check_against(&s, &text);
         thr_svmlight_free(&s);
-        drop(&text);
     }
     thr_context_free(context);
 }
@@ -304,7 +290,6 @@ TEST(a_line_of_megabytes_is_a_line) {
     assert_int_equal(s.n_features, 3 * N);
     assert_true(value_at(&s, 1, 3 * N - 1) == 0.2f && value_at(&s, 2, 1) == 1);
     thr_svmlight_free(&s);
-    drop(&text);
 }
 
 /* ------------------------------------------------------------------------------------------------ refused */
@@ -385,7 +370,6 @@ TEST(the_first_of_many_faults_is_said) {
         expect_error(thr_svmlight_read_memory(io_context, "a.svm", text.data, text.size, &options, &s, &err),
                      THR_ERANGE, "line 8, column 9");
     }
-    drop(&text);
 }
 
 TEST(options_say_what_is_wanted) {
@@ -423,8 +407,6 @@ static void check_side(const char *side_text, thr_status wanted, const char *wor
         for (size_t i = 0; i < 4; i++)
             assert_int_equal(s.queries[i], words[i] - '0');
     thr_svmlight_free(&s);
-    drop(&text);
-    drop(&side);
 }
 
 TEST(a_query_file_gives_the_rows_of_each_query) {
@@ -466,8 +448,8 @@ static void set_time(const char *path, long seconds) {
     assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
 }
 
-TEST(a_cache_is_used_while_the_file_has_the_same_bytes) {
-    uint64_t rng = seed() + 4;
+RANDOM_TEST(a_cache_is_used_while_the_file_has_the_same_bytes) {
+    rng += 4;
     for (size_t i = 0; i < 10; i++) {
         bytes text = {0};
         put_random_file(&text, &rng);
@@ -486,7 +468,6 @@ TEST(a_cache_is_used_while_the_file_has_the_same_bytes) {
         assert_false(read_cached("c.svm", &text, WITH_CACHE | WRITE_CACHE | NO_COMMENTS));
         assert_true(read_cached("c.svm", &text, WITH_CACHE | NO_COMMENTS));
         assert_false(read_cached("c.svm", &text, WITH_CACHE)); /* the cache has no comments */
-        drop(&text);
     }
 }
 
@@ -509,9 +490,6 @@ TEST(a_cache_is_of_one_query_file) {
             assert_true(s.from_cache == (i % 2 != 0) && s.queries[1] == (i < 2 ? 1 : 0));
         thr_svmlight_free(&s);
     }
-    drop(&text);
-    drop(&side);
-    drop(&other);
 }
 
 /* Another content of the same length and time, as cp -p, rsync -t and reproducible builds leave. */
@@ -572,8 +550,6 @@ TEST(a_damaged_cache_is_not_believed) {
         assert_int_equal(n_used, 0);
         assert_false(read_cached("e.svm", &text, WITH_CACHE | WRITE_CACHE)); /* mended */
         assert_true(read_cached("e.svm", &text, WITH_CACHE));
-        drop(&text);
-        drop(&cache);
     }
 }
 
@@ -611,7 +587,6 @@ TEST(a_cache_whose_arrays_make_no_sense_is_not_believed) {
         if (read_cached("h.svm", &text, WITH_CACHE) != (wrong == 0))
             fail_msg("cache %d", wrong);
     }
-    drop(&text);
 }
 
 TEST(a_cache_of_another_version_is_written_anew) {
@@ -628,7 +603,6 @@ TEST(a_cache_of_another_version_is_written_anew) {
         assert_true(read_cached("j.svm", &text, WITH_CACHE));
         drop(&cache);
     }
-    drop(&text);
 }
 
 /* Offset and size of the table add up to the file's size modulo 2^64. */
@@ -649,9 +623,7 @@ TEST(a_cache_whose_table_lies_before_the_file_is_not_believed) {
         assert_false(read_cached("i.svm", &text, WITH_CACHE));
         assert_false(read_cached("i.svm", &text, WITH_CACHE | WRITE_CACHE)); /* mended */
         assert_true(read_cached("i.svm", &text, WITH_CACHE));
-        drop(&cache);
     }
-    drop(&text);
 }
 
 TEST(a_cache_that_cannot_be_written_is_said_and_the_rows_are_read) {
@@ -674,8 +646,6 @@ TEST(a_cache_that_cannot_be_written_is_said_and_the_rows_are_read) {
     expect_ok(thr_svmlight_read(io_context, path, &options, &s, &err));
     assert_int_equal(s.cache.status, THR_EEXIST);
     thr_svmlight_free(&s);
-    drop(&mine);
-    drop(&text);
 }
 
 /* ------------------------------------------------------------------------------------------------ memory */
@@ -700,8 +670,6 @@ TEST(every_allocation_may_fail) {
             thr_svmlight_free(&s);
         }
         assert_true(oom.n_failed > 7);
-        drop(&text);
-        drop(&side);
     }
 }
 

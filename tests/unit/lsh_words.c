@@ -12,9 +12,8 @@ static thr_cuckoo_slot *draw_spans(uint64_t *rng, size_t n) {
     return spans;
 }
 
-TEST(every_key_is_found_and_no_other) {
+RANDOM_TEST(every_key_is_found_and_no_other) {
     static const size_t NS[] = {1, 2, 100, 5000, 60000};
-    uint64_t rng = test_seed();
     for (size_t i = 0; i < COUNT_OF(NS); i++) {
         thr_cuckoo_slot *spans = draw_spans(&rng, NS[i]), *slots;
         thr_cuckoo table = {.n_slots = thr_lsh_cuckoo_n_slots(NS[i]), .seed = 3};
@@ -32,8 +31,7 @@ TEST(every_key_is_found_and_no_other) {
 }
 
 /* Of 40 keys in 40 slots and less some have no place: first the stash takes them, then there is no table. */
-TEST(keys_without_a_place_go_to_the_stash_until_it_is_full) {
-    uint64_t rng = test_seed();
+RANDOM_TEST(keys_without_a_place_go_to_the_stash_until_it_is_full) {
     thr_cuckoo_slot *spans = draw_spans(&rng, 40), *slots;
     bool stashed = false, refused = false;
     for (uint32_t n_slots = 100; n_slots > 0; n_slots--) {
@@ -90,12 +88,11 @@ static uint32_t combined_hits(const uint32_t *word, const uint32_t *states, size
     return combine == THR_LSH_LARGEST ? largest : sum;
 }
 
-TEST(marked_words_are_those_with_the_hits) {
+RANDOM_TEST(marked_words_are_those_with_the_hits) {
     static const struct {
         uint32_t n_words, n_bands, values;
     } SHAPES[] = {{1, 1, 1}, {64, 3, 2}, {1000, 20, 5}, {333, 50, 12}};
     enum { MOST_STATES = 5 };
-    uint64_t rng = test_seed();
     for (size_t s = 0; s < COUNT_OF(SHAPES); s++) {
         const uint32_t n = SHAPES[s].n_words, n_bands = SHAPES[s].n_bands;
         uint32_t *codes = draw_codes(&rng, (size_t)n * n_bands, SHAPES[s].values);
@@ -137,8 +134,7 @@ TEST(words_and_bands_have_limits) {
                  "in all bands");
 }
 
-TEST(what_a_file_may_not_hold_is_noticed) {
-    uint64_t rng = test_seed();
+RANDOM_TEST(what_a_file_may_not_hold_is_noticed) {
     uint32_t *codes = draw_codes(&rng, 30, 3);
     thr_lsh_memory memory;
     thr_lsh lsh;
@@ -153,8 +149,7 @@ TEST(what_a_file_may_not_hold_is_noticed) {
     thr_lsh_free(*state, &memory);
 }
 
-TEST(every_allocation_may_fail) {
-    uint64_t rng = test_seed();
+RANDOM_TEST(every_allocation_may_fail) {
     uint32_t *codes = draw_codes(&rng, 4000, 300);
     test_memory tracked = {0};
     test_oom oom = test_oom_start(&tracked);

@@ -52,10 +52,9 @@ static uint32_t naive_code(const thr_wta *wta, const float *x, uint32_t band) {
     return code;
 }
 
-TEST(hashes_are_the_naive_ones) {
+RANDOM_TEST(hashes_are_the_naive_ones) {
     static const thr_wta_shape SHAPES[] = {{2, 2, 1, 1, 1},   {5, 5, 7, 3, 2},      {64, 16, 40, 2, 3},
                                            {33, 8, 17, 0, 4}, {500, 16, 100, 0, 5}, {100, 100, 3, 4, 6}};
-    uint64_t rng = test_seed();
     for (size_t s = 0; s < COUNT_OF(SHAPES); s++) {
         float x[500];
         uint32_t codes[100], scaled[100];

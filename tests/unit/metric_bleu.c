@@ -58,8 +58,7 @@ TEST(tokens_are_those_of_13a) {
     };
     static const text_pair as_they_are[] = {{"Hello, &quot;world!", "Hello, &quot;world!"},
                                             {"a\xC2\xA0 b.\r\n", "a b."}};
-    thr_bleu_options o;
-    thr_bleu_options_init(&o);
+    OPTIONS(thr_bleu_options, o);
     assert_tokens(pairs, COUNT_OF(pairs), &o);
     o.tokeniser = THR_BLEU_TOKENISER_NONE;
     assert_tokens(as_they_are, 2, &o);
@@ -78,8 +77,7 @@ TEST(small_letters_are_unicodes) {
         {"\xE1\xBA\x9E\xF0\x90\x90\x80", "\xC3\x9F\xF0\x90\x90\xA8"},
         {"\xC8\xBA", "\xE2\xB1\xA5"}, /* longer than it was */
     };
-    thr_bleu_options o;
-    thr_bleu_options_init(&o);
+    OPTIONS(thr_bleu_options, o);
     o.tokeniser = THR_BLEU_TOKENISER_NONE;
     o.lower_case = true;
     assert_tokens(pairs, COUNT_OF(pairs), &o);
@@ -147,8 +145,7 @@ TEST(scores_by_hand) {
 
 TEST(short_sentences_want_effective_order) {
     const char *const same[] = {"a b"};
-    thr_bleu_options o;
-    thr_bleu_options_init(&o);
+    OPTIONS(thr_bleu_options, o);
     assert_true(score_of(same, same, 1, &o).bleu == 0); /* no runs of three */
     o.effective_order = true;
     assert_near(score_of(same, same, 1, &o).bleu, 100);
@@ -198,8 +195,7 @@ static uint32_t naive_nearest(const drawn *d, int n_references) {
     return best;
 }
 
-TEST(counts_are_those_of_runs_one_by_one) {
-    uint64_t rng = test_seed();
+RANDOM_TEST(counts_are_those_of_runs_one_by_one) {
     for (int round = 0; round < 3000; round++) {
         const int n_references = 1 + (int)thr_rng_below(&rng, 3);
         const uint64_t n_words = 1 + thr_rng_below(&rng, 6);
@@ -239,8 +235,7 @@ TEST(signatures_are_in_sacrebleus_words) {
     char signature[THR_BLEU_SIGNATURE_SIZE];
     expect_ok(thr_bleu_signature(NULL, 1, signature, &err));
     assert_string_equal(signature, "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:thresher-" THR_VERSION_STRING);
-    thr_bleu_options o;
-    thr_bleu_options_init(&o);
+    OPTIONS(thr_bleu_options, o);
     o.lower_case = o.effective_order = true;
     o.tokeniser = THR_BLEU_TOKENISER_NONE;
     o.smoothing = THR_BLEU_SMOOTHING_ADD_K;

@@ -106,9 +106,9 @@ static double naive_chance(const float *scores, size_t n, size_t i, size_t g) {
     return (double)inside / (double)equal;
 }
 
-TEST(random_requests_agree_with_naive_models) {
+RANDOM_TEST(random_requests_agree_with_naive_models) {
     enum { REQUESTS = 40, MOST = 12 };
-    uint64_t rng = 1;
+    rng = 1;
     for (int run = 0; run < 300; run++) {
         const uint64_t seed = rng;
         uint64_t offsets[REQUESTS + 1] = {0};

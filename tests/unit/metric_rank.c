@@ -174,8 +174,7 @@ TEST(equal_scores_keep_the_given_order) {
     assert_true(ndcg_of(&worst, THR_CONVENTION_LIGHTGBM, 10) < 0.6);
 }
 
-TEST(pairs_are_those_of_a_naive_count) {
-    uint64_t rng = test_seed();
+RANDOM_TEST(pairs_are_those_of_a_naive_count) {
     enum { MOST = 70 };
     for (size_t i = 0; i < 400; i++) {
         uint64_t offsets[4] = {0};

@@ -66,8 +66,7 @@ static void check_problem(thr_context *context, void *arg) {
     thr_nn_bags_transposed_free(context, &transposed);
 }
 
-TEST(sums_and_steps_are_the_naive_ones) {
-    uint64_t rng = test_seed();
+RANDOM_TEST(sums_and_steps_are_the_naive_ones) {
     const size_t columns[] = {1, 15, 64, 100, 288}, bags[] = {0, 1, 2, 63, 64, 65, 200, NN_MOST_BAGS};
     for (size_t c = 0; c < COUNT_OF(columns); c++)
         for (size_t b = 0; b < COUNT_OF(bags); b++) {
@@ -79,9 +78,8 @@ TEST(sums_and_steps_are_the_naive_ones) {
         }
 }
 
-TEST(bags_seen_from_the_rows_hold_the_same_entries) {
-    uint64_t rng = test_seed();
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+RANDOM_TEST(bags_seen_from_the_rows_hold_the_same_entries) {
+    thr_context *context = test_new_context(1);
     thr_bags_transposed t = {0};
     for (int round = 0; round < 50; round++) {
         nn_bags *b = nn_make_bags((size_t)thr_rng_below(&rng, NN_MOST_BAGS), 1, &rng);
@@ -101,13 +99,11 @@ TEST(bags_seen_from_the_rows_hold_the_same_entries) {
             assert_int_equal(t.counts[row], 0);
     }
     thr_nn_bags_transposed_free(context, &t);
-    thr_context_free(context);
 }
 
-TEST(a_sum_is_the_same_in_every_batch) {
+RANDOM_TEST(a_sum_is_the_same_in_every_batch) {
     enum { COLUMNS = 130 };
-    uint64_t rng = test_seed();
-    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
+    thr_context *context = test_new_context(2);
     problem p = make_problem(NN_MOST_BAGS, COLUMNS, THR_OPTIMISER_SGD, &rng);
     const nn_bags *b = p.given;
     solve_naively(&p);
@@ -118,12 +114,10 @@ TEST(a_sum_is_the_same_in_every_batch) {
         thr_nn_bags_forward(context, b->table, COLUMNS, &one, out + i * COLUMNS);
     }
     assert_same_floats(out, p.out, NN_MOST_BAGS * COLUMNS, "one by one");
-    thr_context_free(context);
 }
 
 /* Without memory nothing is stepped, and what a transposition had stays usable. */
-TEST(every_failing_allocation_is_enomem) {
-    uint64_t rng = test_seed();
+RANDOM_TEST(every_failing_allocation_is_enomem) {
     test_memory memory = {0};
     thr_context *context = test_context(2, THR_ISA_BEST, &memory);
     nn_bags *small = nn_make_bags(3, 20, &rng);

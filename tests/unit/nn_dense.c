@@ -10,7 +10,6 @@ typedef struct shape {
 
 static const shape shapes[] = {{1, 1, 1},    {1, 288, 64},   {5, 3, 17},    {7, 130, 33}, {100, 64, 64},
                                {301, 20, 5}, {64, 288, 128}, {12, 257, 96}, {40, 1, 100}, {200, 70, 1}};
-enum { N_SHAPES = COUNT_OF(shapes) };
 
 typedef struct layer {
     shape s;
@@ -75,17 +74,15 @@ static void check_layer(thr_context *context, void *arg) {
     assert_same_floats(d_bias, l->d_bias, s.n_out, "d_bias %zux%zux%zu", s.n_rows, s.n_in, s.n_out);
 }
 
-TEST(layers_are_the_naive_sums_at_every_level_and_number_of_threads) {
-    uint64_t rng = test_seed();
-    for (size_t i = 0; i < N_SHAPES; i++) {
+RANDOM_TEST(layers_are_the_naive_sums_at_every_level_and_number_of_threads) {
+    for (size_t i = 0; i < COUNT_OF(shapes); i++) {
         layer l = make_layer(shapes[i], &rng);
         nn_each_context(check_layer, &l);
     }
 }
 
-TEST(without_add_what_stood_in_d_x_does_not_count) {
-    uint64_t rng = test_seed();
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+RANDOM_TEST(without_add_what_stood_in_d_x_does_not_count) {
+    thr_context *context = test_new_context(1);
     layer l = make_layer((shape){20, 30, 40}, &rng);
     float *zeros = test_new(20 * 30, sizeof *zeros), *scratch = test_new(30 * 40, sizeof *scratch);
     thr_dense dense = {l.weights, NULL, 30, 40};
@@ -103,13 +100,11 @@ TEST(without_add_what_stood_in_d_x_does_not_count) {
     dense.bias = zeros;
     thr_nn_dense_forward(context, &dense, l.x, 20, with_zeros);
     assert_same_floats(l.y, with_zeros, 20 * 40, "no bias");
-    thr_context_free(context);
 }
 
-TEST(a_row_is_the_same_in_every_batch) {
-    uint64_t rng = test_seed();
-    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
-    for (size_t i = 0; i < N_SHAPES; i++) {
+RANDOM_TEST(a_row_is_the_same_in_every_batch) {
+    thr_context *context = test_new_context(2);
+    for (size_t i = 0; i < COUNT_OF(shapes); i++) {
         layer l = make_layer(shapes[i], &rng);
         const shape s = l.s;
         const thr_dense dense = {l.weights, l.bias, s.n_in, s.n_out};
@@ -120,7 +115,6 @@ TEST(a_row_is_the_same_in_every_batch) {
         }
         assert_same_floats(y, l.y, s.n_rows * s.n_out, "batches of 1, 3, 7, ... of %zu", s.n_rows);
     }
-    thr_context_free(context);
 }
 
 /* The sum of r tanh(x W + b) in double; parts: x, W and b. */
@@ -137,10 +131,9 @@ static double loss_of(const layer *l, double *const parts[3]) {
     return sum;
 }
 
-TEST(gradients_are_those_of_finite_differences) {
+RANDOM_TEST(gradients_are_those_of_finite_differences) {
     enum { ROWS = 9, IN = 13, OUT = 18 };
-    uint64_t rng = test_seed();
-    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
+    thr_context *context = test_new_context(2);
     layer l = make_layer((shape){ROWS, IN, OUT}, &rng);
     const size_t sizes[3] = {ROWS * IN, IN * OUT, OUT};
     const float *from[3] = {l.x, l.weights, l.bias};
@@ -170,14 +163,13 @@ TEST(gradients_are_those_of_finite_differences) {
             assert_case(fabs(slope - (double)gradients[p][i]) <= 1e-5, "part %zu, number %zu: %.9g, should be %.9g", p,
                         i, (double)gradients[p][i], slope);
         }
-    thr_context_free(context);
 }
 
 /* ------------------------------------------------------------------------------------------- element by element */
 
 TEST(tanh_is_right_to_2e_7_and_odd_and_grows) {
     enum { N = 400000 };
-    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
+    thr_context *context = test_new_context(2);
     float *x = test_new(N, sizeof *x), *y = test_new(N, sizeof *y), *mirrored = test_new(N, sizeof *mirrored);
     for (size_t i = 0; i < N; i++)
         x[i] = (float)i * (12.0f / N);
@@ -196,7 +188,6 @@ TEST(tanh_is_right_to_2e_7_and_odd_and_grows) {
     thr_nn_tanh_forward(context, odd, 7, odd);
     assert_true(isnan(odd[0]) && odd[1] == 1.0f && odd[2] == -1.0f && odd[3] == 0.0f && odd[4] == 0.0f);
     assert_true(signbit(odd[4]) && odd[5] == 1e-40f && odd[6] == 1.0f);
-    thr_context_free(context);
 }
 
 TEST(exp_is_right_to_2e_7_of_itself) {
@@ -215,10 +206,9 @@ TEST(exp_is_right_to_2e_7_of_itself) {
     assert_true(y[0] == y[1] && y[2] == y[3] && isnan(y[4]) && y[5] == 1.0f);
 }
 
-TEST(tanh_sends_back_its_slope) {
+RANDOM_TEST(tanh_sends_back_its_slope) {
     enum { N = 5000 };
-    uint64_t rng = test_seed();
-    thr_context *context = test_context(3, THR_ISA_BEST, NULL);
+    thr_context *context = test_new_context(3);
     float *x = nn_normal(&rng, N), *d_y = nn_normal(&rng, N), *y = test_new(N, sizeof *y);
     thr_nn_tanh_forward(context, x, N, y);
     float *d_x = nn_copy(d_y, N);
@@ -228,17 +218,15 @@ TEST(tanh_sends_back_its_slope) {
         /* 1 - y^2 of a y that is wrong by 2e-7, times d_y. */
         assert_true(fabs((double)d_x[i] - (double)d_y[i] * slope) <= 1e-6 * (1 + fabs((double)d_y[i])));
     }
-    thr_context_free(context);
 }
 
 TEST(sign_is_1_above_0_only) {
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    thr_context *context = test_new_context(1);
     const float x[] = {0.0f, -0.0f, 1e-40f, -1e-40f, 3.0f, -3.0f, INFINITY, -INFINITY};
     const float want[] = {-1, -1, 1, -1, 1, -1, 1, -1};
     float y[8];
     thr_nn_sign_forward(context, x, 8, y);
     assert_memory_equal(y, want, sizeof y);
-    thr_context_free(context);
 }
 
 typedef struct back {
@@ -260,9 +248,8 @@ static void check_back(thr_context *context, void *arg) {
     memcpy(b->want, d_x, b->n * sizeof *d_x); /* the next context gives the same bits or is wrong by more than 0 */
 }
 
-TEST(every_estimator_has_its_own_gradient) {
+RANDOM_TEST(every_estimator_has_its_own_gradient) {
     enum { N = 9000 };
-    uint64_t rng = test_seed();
     back b = {.x = nn_normal(&rng, N), .d_y = nn_normal(&rng, N), .want = test_new(N, sizeof(float)), .n = N};
     b.x[0] = 1.0f;
     b.x[1] = -1.0f;

@@ -67,8 +67,7 @@ static void run(thr_context *context, const layer *l, bool backward, float *out,
     thr_nn_lstm_run(context, &lstm, &sequences, gates, out, l->n_units, c);
 }
 
-TEST(sequences_are_what_a_model_in_double_has) {
-    uint64_t rng = test_seed();
+RANDOM_TEST(sequences_are_what_a_model_in_double_has) {
     for (size_t n_sequences = 1; n_sequences < 6; n_sequences++)
         for (int backward = 0; backward < 2; backward++) {
             layer l = make_layer(3 + n_sequences, 1 + 7 * n_sequences, n_sequences, &rng);
@@ -118,8 +117,8 @@ static void check_bits(thr_context *context, void *arg) {
     }
 }
 
-TEST(bits_depend_on_neither_batch_nor_threads_nor_cpu) {
-    uint64_t rng = test_seed() + 1;
+RANDOM_TEST(bits_depend_on_neither_batch_nor_threads_nor_cpu) {
+    rng += 1;
     layer l = make_layer(19, 37, 8, &rng);
     bits right = {&l, test_new(l.n_rows * 37, sizeof(float)), test_new(8 * 37, sizeof(float))};
     run(*state, &l, false, right.out, right.c);

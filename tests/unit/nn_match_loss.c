@@ -140,9 +140,8 @@ static void check_gradient(const batch *b, double *queries, double *items, doubl
 }
 
 static void check_batch(batch *b, uint64_t *rng) {
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    thr_context *context = test_new_context(1);
     run(context, b);
-    thr_context_free(context);
     double *queries = widened(b->queries, b->n * b->n_dims), *items = widened(b->items, b->n * b->n_dims);
     const double want = naive_loss(b, queries, items);
     assert_case(fabs(b->mean - want) <= 4e-6 * (1 + want), "loss %.9g, should be %.9g", b->mean, want);
@@ -154,27 +153,25 @@ static void check_batch(batch *b, uint64_t *rng) {
     nn_each_context(check_same, b);
 }
 
-TEST(loss_and_gradients_are_the_naive_models) {
+RANDOM_TEST(loss_and_gradients_are_the_naive_models) {
     static const struct {
         size_t n, n_dims;
         uint32_t shift, n_negatives;
     } cases[] = {{2, 1, 1, 1},     {3, 5, 1, 2},    {3, 5, 2, 1},    {5, 64, 1, 4},   {24, 33, 1, 10},
                  {25, 64, 3, 10},  {60, 16, 1, 23}, {60, 16, 1, 24}, {70, 8, 1, 69},  {70, 8, 40, 30},
                  {101, 4, 1, 100}, {100, 4, 2, 96}, {130, 3, 1, 60}, {90, 100, 5, 7}, {300, 2, 1, 299}};
-    uint64_t rng = test_seed();
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         batch b = make_batch(cases[i].n, cases[i].n_dims, cases[i].shift, cases[i].n_negatives, &rng);
         check_batch(&b, &rng);
     }
 }
 
-TEST(a_teacher_shares_the_targets) {
+RANDOM_TEST(a_teacher_shares_the_targets) {
     static const struct {
         size_t n, n_dims, n_teacher_dims;
         uint32_t shift, n_negatives;
         float share, gamma;
     } cases[] = {{5, 8, 3, 1, 4, 1, 20}, {60, 16, 40, 1, 59, 0.3f, 5}, {101, 4, 10, 2, 30, 1, 10}};
-    uint64_t rng = test_seed();
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         batch b = make_batch(cases[i].n, cases[i].n_dims, cases[i].shift, cases[i].n_negatives, &rng);
         b.loss.teacher_share = cases[i].share;
@@ -186,12 +183,11 @@ TEST(a_teacher_shares_the_targets) {
     }
 }
 
-TEST(zero_vectors_have_cosine_0_and_no_gradient) {
-    uint64_t rng = test_seed();
+RANDOM_TEST(zero_vectors_have_cosine_0_and_no_gradient) {
     batch b = make_batch(20, 8, 1, 6, &rng);
     memset(b.queries + 3 * 8, 0, 8 * sizeof(float));
     memset(b.items + 7 * 8, 0, 8 * sizeof(float));
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    thr_context *context = test_new_context(1);
     run(context, &b);
     double *queries = widened(b.queries, 20 * 8), *items = widened(b.items, 20 * 8);
     assert_true(fabs(b.mean - naive_loss(&b, queries, items)) <= 1e-5);
@@ -202,30 +198,25 @@ TEST(zero_vectors_have_cosine_0_and_no_gradient) {
     }
     for (size_t i = 0; i < 20 * 8; i++)
         assert_true(isfinite(b.d_queries[i]) && isfinite(b.d_items[i]));
-    thr_context_free(context);
 }
 
 /* Large gammas make terms that float cannot hold, unless the largest cosine is taken off first. */
-TEST(large_gammas_stay_finite) {
-    uint64_t rng = test_seed();
+RANDOM_TEST(large_gammas_stay_finite) {
     batch b = make_batch(30, 4, 1, 20, &rng);
     b.loss.gamma = 1000;
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    thr_context *context = test_new_context(1);
     run(context, &b);
     double *queries = widened(b.queries, 30 * 4), *items = widened(b.items, 30 * 4);
     const double want = naive_loss(&b, queries, items);
     assert_case(fabs(b.mean - want) <= 1e-6 * want + 1e-3, "loss %.9g, should be %.9g", b.mean, want);
     for (size_t i = 0; i < 30 * 4; i++)
         assert_true(isfinite(b.d_queries[i]) && isfinite(b.d_items[i]));
-    thr_context_free(context);
 }
 
-TEST(a_number_that_is_none_makes_a_loss_that_is_none) {
-    uint64_t rng = test_seed();
+RANDOM_TEST(a_number_that_is_none_makes_a_loss_that_is_none) {
     batch b = make_batch(10, 4, 1, 5, &rng);
     b.items[17] = NAN;
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    thr_context *context = test_new_context(1);
     run(context, &b);
     assert_true(!isfinite(b.mean));
-    thr_context_free(context);
 }

@@ -103,8 +103,7 @@ TEST(defaults_are_those_of_the_header) {
 }
 
 /* Weights that only noise pulls at stay exactly 0 with l1; those with a cause do not, and most are found. */
-TEST(l1_keeps_weights_without_a_cause_at_0) {
-    uint64_t rng = test_seed();
+RANDOM_TEST(l1_keeps_weights_without_a_cause_at_0) {
     thr_optimiser optimiser;
     thr_nn_optimiser_init(&optimiser, THR_OPTIMISER_FTRL);
     size_t zeros[2] = {0, 0};

@@ -115,8 +115,7 @@ static void check(problem *p) {
     assert_true(fabs(sum) <= 1e-6 * total + 1e-12); /* what one ad gains others lose */
 }
 
-TEST(loss_and_gradients_are_the_naive_models) {
-    uint64_t rng = test_seed();
+RANDOM_TEST(loss_and_gradients_are_the_naive_models) {
     problem p = {0};
     for (int round = 0; round < 300; round++) {
         p.loss.loss = (thr_dual_loss)(round % 3);
@@ -134,8 +133,7 @@ TEST(discounts_are_those_of_dcg) {
         assert_true(fabs(discounts[r] - 1 / log2((double)r + 2)) <= 1e-15);
 }
 
-TEST(lists_without_a_better_ad_have_no_loss) {
-    uint64_t rng = test_seed();
+RANDOM_TEST(lists_without_a_better_ad_have_no_loss) {
     problem p = {0};
     for (size_t n = 0; n <= MOST; n += 13) {
         make(&p, n, 100, &rng); /* all of one level */
@@ -147,8 +145,7 @@ TEST(lists_without_a_better_ad_have_no_loss) {
     assert_true(run(&p) == 0 && p.gradient[0] == 0);
 }
 
-TEST(without_values_a_product_is_nothing_and_a_sum_is_ndcg) {
-    uint64_t rng = test_seed();
+RANDOM_TEST(without_values_a_product_is_nothing_and_a_sum_is_ndcg) {
     problem p = {0};
     make(&p, 20, 30, &rng);
     const double plain = run(&p);
@@ -164,8 +161,7 @@ TEST(without_values_a_product_is_nothing_and_a_sum_is_ndcg) {
 }
 
 /* What the request's values are measured in does not matter. */
-TEST(values_count_by_their_share_of_the_largest) {
-    uint64_t rng = test_seed();
+RANDOM_TEST(values_count_by_their_share_of_the_largest) {
     problem p = {.loss = {.loss = THR_DUAL_LOSS_SUM}};
     make(&p, 25, 30, &rng);
     const double loss = run(&p);

@@ -89,8 +89,7 @@ static void check_problem(thr_context *context, void *arg) {
     assert_same_floats(d_bias, p->d_bias, n, "d_bias, %zu texts x %zu", p->texts.n_texts, n);
 }
 
-TEST(maxima_and_what_goes_back_are_the_naive_ones) {
-    uint64_t rng = test_seed();
+RANDOM_TEST(maxima_and_what_goes_back_are_the_naive_ones) {
     const size_t columns[] = {1, 7, 16, 33, 48, 288}, texts[] = {0, 1, 31, 33, MOST_TEXTS};
     for (size_t c = 0; c < COUNT_OF(columns); c++)
         for (size_t t = 0; t < COUNT_OF(texts); t++) {
@@ -102,7 +101,7 @@ TEST(maxima_and_what_goes_back_are_the_naive_ones) {
 
 TEST(the_first_of_equal_windows_wins) {
     enum { COLUMNS = 40 };
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    thr_context *context = test_new_context(1);
     float *vectors = test_new(3 * COLUMNS, sizeof *vectors), *bias = test_new(COLUMNS, sizeof *bias);
     for (size_t c = 0; c < COLUMNS; c++)
         vectors[COLUMNS + c] = 1.0f; /* the middle alone: all windows of this word are equal */
@@ -115,12 +114,11 @@ TEST(the_first_of_equal_windows_wins) {
     thr_nn_windows_forward(context, &texts, vectors, bias, COLUMNS, pooled, where);
     for (size_t c = 0; c < COLUMNS; c++)
         assert_true(pooled[c] == 1.0f && where[c] == 0);
-    thr_context_free(context);
 }
 
 TEST(the_longest_text_is_counted_to_its_end) {
     enum { COLUMNS = 35 };
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    thr_context *context = test_new_context(1);
     float *vectors = test_new(2 * 3 * COLUMNS, sizeof *vectors), *bias = test_new(COLUMNS, sizeof *bias);
     uint32_t *words = test_new(THR_TEXT_WORDS_MAX, sizeof *words);
     words[THR_TEXT_WORDS_MAX - 1] = 1;
@@ -138,7 +136,6 @@ TEST(the_longest_text_is_counted_to_its_end) {
         assert_true(d_bias[c] == 1.0f && vectors[4 * COLUMNS + c] == 1.0f && vectors[c] == 1.0f);
         assert_true(vectors[COLUMNS + c] == 0.0f && vectors[5 * COLUMNS + c] == 0.0f);
     }
-    thr_context_free(context);
 }
 
 /* The sum of r tanh(pooled) in double, for central differences: a maximum's gradient is that of the window it is. */
@@ -161,11 +158,10 @@ static double loss_of(const problem *p, const double *vectors, const double *r) 
     return sum;
 }
 
-TEST(gradients_are_those_of_finite_differences) {
+RANDOM_TEST(gradients_are_those_of_finite_differences) {
     enum { COLUMNS = 9, TEXTS = 30, NUMBERS = WORDS * 3 * COLUMNS };
-    uint64_t rng = test_seed();
     problem *p = make_problem(TEXTS, COLUMNS, &rng);
-    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
+    thr_context *context = test_new_context(2);
     double *vectors = test_new(NUMBERS, sizeof *vectors), *r = test_new(TEXTS * COLUMNS, sizeof *r);
     for (size_t i = 0; i < NUMBERS; i++) { /* fine numbers: no ties, which have no gradient */
         p->vectors[i] = 0.3f * test_normal(&rng);
@@ -189,5 +185,4 @@ TEST(gradients_are_those_of_finite_differences) {
         assert_case(fabs(slope - (double)p->d_vectors[i]) <= 1e-5, "number %zu: %.9g, should be %.9g", i,
                     (double)p->d_vectors[i], slope);
     }
-    thr_context_free(context);
 }

@@ -193,9 +193,8 @@ static thr_status fail_piece(void *arg, size_t piece, uint32_t worker, thr_error
     return thr_fail(error, piece % 2 == 0 ? THR_ERANGE : THR_EIO, "piece %zu has failed", piece);
 }
 
-TEST(the_first_failed_piece_is_reported_on_any_number_of_threads) {
+RANDOM_TEST(the_first_failed_piece_is_reported_on_any_number_of_threads) {
     enum { PIECES = 200, ROUNDS = 20 };
-    uint64_t rng = test_seed();
     failing *f = test_new(1, sizeof *f);
     for (uint32_t n_threads = 1; n_threads <= MOST_THREADS; n_threads++) {
         thr_context *context = test_context(n_threads, THR_ISA_SCALAR, NULL);

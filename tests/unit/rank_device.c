@@ -19,9 +19,8 @@ static unsigned n_matrices, n_sampled; /* compared */
 
 /* "auto" finds every training worth a GPU in these. */
 static thr_context *make_context(const char *device, test_memory *memory) {
-    thr_context_options options;
+    OPTIONS(thr_context_options, options);
     thr_context *context = NULL;
-    thr_context_options_init(&options);
     options.n_threads = 2;
     options.device = device;
     if (memory != NULL)
@@ -162,7 +161,6 @@ static const shape SHAPES[] = {
     {1, 700, 130, TEST_LABELS_MANY, 0.2, false, false, 0}, {300, 8, 2, TEST_LABELS_FEW, 0.3, false, false, 0},
     {20, 150, 3, TEST_LABELS_MIXED, 0.3, false, true, 0},  {9, 100, 33, TEST_LABELS_FEW, 0.1, false, false, 0},
 };
-enum { N_SHAPES = COUNT_OF(SHAPES) };
 
 /* Few entries per row, and features without any: no preconditioner's matrix for most. */
 static const shape SPARSE_SHAPES[] = {
@@ -170,7 +168,6 @@ static const shape SPARSE_SHAPES[] = {
     {3, 250, 90, TEST_LABELS_ALL, 0.3, false, true, 4},   {60, 9, 40, TEST_LABELS_FEW, 1, false, false, 30},
     {1, 1200, 9, TEST_LABELS_FEW, 0.3, false, false, 3},
 };
-enum { N_SPARSE_SHAPES = COUNT_OF(SPARSE_SHAPES) };
 
 /* Keep one of `share` entries, and the matrix of all numbers the same. */
 static void thin_out(uint64_t *rng, test_ranking *made, uint32_t share) {
@@ -291,14 +288,14 @@ static void check_shapes(const shape *shapes, int n, bool sparse) {
 
 TEST(passes_have_the_bits_of_the_cpu) {
     n_matrices = n_sampled = 0;
-    check_shapes(SHAPES, N_SHAPES, false);
+    check_shapes(SHAPES, COUNT_OF(SHAPES), false);
     assert_case(n_matrices > 10 && n_sampled > 2, "%u matrices, %u of samples", n_matrices, n_sampled);
 }
 
 TEST(passes_of_sparse_rows_have_the_bits_of_the_cpu) {
     n_matrices = n_sampled = 0;
-    check_shapes(SHAPES, N_SHAPES, true);
-    check_shapes(SPARSE_SHAPES, N_SPARSE_SHAPES, true);
+    check_shapes(SHAPES, COUNT_OF(SHAPES), true);
+    check_shapes(SPARSE_SHAPES, COUNT_OF(SPARSE_SHAPES), true);
     assert_case(n_matrices > 10 && n_sampled > 2, "%u matrices, %u of samples", n_matrices, n_sampled);
 }
 
@@ -368,8 +365,8 @@ static void assert_same_model(const trained *a, const trained *b) {
  * Dense and sparse, all methods, with and without a matrix for the preconditioner, weights, costs a query, and a
  * start.
  */
-TEST(trainings_end_with_the_bits_of_the_cpu) {
-    uint64_t rng = test_seed() + 1;
+RANDOM_TEST(trainings_end_with_the_bits_of_the_cpu) {
+    rng += 1;
     static const shape shapes[] = {
         {12, 30, 6, TEST_LABELS_MIXED, 0, false, false, 0}, {4, 20, 40, TEST_LABELS_FEW, 0, false, true, 0},
         {300, 5, 3, TEST_LABELS_MIXED, 0, true, false, 0},  {12, 30, 6, TEST_LABELS_MIXED, 0, false, true, 1},
@@ -378,8 +375,7 @@ TEST(trainings_end_with_the_bits_of_the_cpu) {
         test_ranking *made = make_ranking(&rng, &shapes[i]);
         double *row_weights = shapes[i].weighted ? random_weights(&rng, (size_t)made->view.n_rows) : NULL;
         double *query_weights = random_weights(&rng, (size_t)made->view.n_queries);
-        thr_rank_options options;
-        thr_rank_options_init(&options);
+        OPTIONS(thr_rank_options, options);
         options.c = 0.1;
         options.row_weights = row_weights;
         options.query_weights = i == 1 ? NULL : query_weights;
@@ -419,8 +415,8 @@ static double solve(thr_rank_problem *problem, const thr_devices *devices, bool 
 }
 
 /* RankSVM's algorithm 2 for the whole way: another order of sums, the same least. */
-TEST(sweeps_come_to_the_same_least) {
-    uint64_t rng = test_seed() + 2;
+RANDOM_TEST(sweeps_come_to_the_same_least) {
+    rng += 2;
     const shape s = {10, 40, 6, TEST_LABELS_MIXED, 0, false, false, 0};
     for (int round = 0; round < 2; round++) {
         test_ranking *made = make_ranking(&rng, &s);
@@ -442,8 +438,8 @@ TEST(sweeps_come_to_the_same_least) {
     }
 }
 
-TEST(folds_are_judged_alike) {
-    uint64_t rng = test_seed() + 3;
+RANDOM_TEST(folds_are_judged_alike) {
+    rng += 3;
     const shape s = {15, 12, 4, TEST_LABELS_FEW, 0, false, false, 0};
     static const double cs[] = {0.01, 1};
     static const char *const devices[] = {"cpu", "cuda"};
@@ -482,13 +478,12 @@ TEST(rows_without_entries_are_refused_as_on_the_cpu) {
     }
 }
 
-TEST(numbers_too_large_are_refused_as_on_the_cpu) {
-    uint64_t rng = test_seed() + 5;
+RANDOM_TEST(numbers_too_large_are_refused_as_on_the_cpu) {
+    rng += 5;
     const shape s = {3, 20, 4, TEST_LABELS_FEW, 0, false, false, 0};
     static const char *const devices[] = {"cpu", "cuda"};
     test_ranking *made = make_ranking(&rng, &s);
-    thr_rank_options options;
-    thr_rank_options_init(&options);
+    OPTIONS(thr_rank_options, options);
     options.c = 1e308;
     for (uint64_t i = 0; i < made->view.n_rows * made->view.n_features; i++)
         made->dense[i] *= 1e30F;
@@ -500,8 +495,8 @@ TEST(numbers_too_large_are_refused_as_on_the_cpu) {
     }
 }
 
-TEST(auto_takes_a_gpu_only_where_it_is_worth_it) {
-    uint64_t rng = test_seed() + 6;
+RANDOM_TEST(auto_takes_a_gpu_only_where_it_is_worth_it) {
+    rng += 6;
     for (uint32_t sparse = 0; sparse < 2; sparse++) {
         const shape s = {6, 20, 4, TEST_LABELS_FEW, 0, false, false, sparse};
         test_ranking *made = make_ranking(&rng, &s);
@@ -560,8 +555,7 @@ static void refuse_allocations_in_turn(uint32_t sparse) {
     uint64_t rng = test_seed() + 8;
     const shape s = {3, 9, 3, TEST_LABELS_MANY, 0, false, true, sparse};
     test_ranking *made = make_ranking(&rng, &s);
-    thr_rank_options options;
-    thr_rank_options_init(&options);
+    OPTIONS(thr_rank_options, options);
     options.most_steps = 1;
     test_memory memory = {0};
     thr_context *context = make_context("cuda", &memory);

@@ -5,22 +5,21 @@
 #include <thresher/rank.h>
 
 static const double numbers[] = {0.1, -3, 1.0 / 3, 1e-300, -0x1.fffffffffffffp1023, 0};
-enum { N = COUNT_OF(numbers) };
 
 static thr_rank_model *model_of(thr_context *context) {
     thr_rank_model *model = NULL;
-    expect_ok(thr_rank_model_from_weights(context, numbers, N, &model, &err));
+    expect_ok(thr_rank_model_from_weights(context, numbers, COUNT_OF(numbers), &model, &err));
     return model;
 }
 
 TEST(files_keep_every_bit) {
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    thr_context *context = test_new_context(1);
     static const char *const paths[] = {"m.safetensors", "m.txt"};
     for (size_t i = 0; i < 2; i++) {
         thr_rank_model *model = model_of(context), *back = NULL;
         expect_ok(thr_rank_model_save(model, paths[i], &err));
         expect_ok(thr_rank_model_open(context, paths[i], &back, &err));
-        assert_int_equal(thr_rank_model_n_features(back), N);
+        assert_int_equal(thr_rank_model_n_features(back), COUNT_OF(numbers));
         assert_memory_equal(thr_rank_model_weights(back), numbers, sizeof numbers);
         thr_rank_model_free(model);
         thr_rank_model_free(back);
@@ -31,7 +30,6 @@ TEST(files_keep_every_bit) {
                                 "0.10000000000000001\n-3\n";
     assert_true(size > sizeof start);
     assert_memory_equal(text, start, sizeof start - 1);
-    thr_context_free(context);
 }
 
 static const struct {
@@ -62,7 +60,7 @@ static const struct {
 };
 
 TEST(texts_are_models_or_refused_with_a_reason) {
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    thr_context *context = test_new_context(1);
     for (size_t i = 0; i < COUNT_OF(texts); i++) {
         thr_rank_model *model = NULL;
         test_write_text("model.txt", texts[i].text);
@@ -79,12 +77,11 @@ TEST(texts_are_models_or_refused_with_a_reason) {
     }
     thr_rank_model *model = NULL;
     expect_error(thr_rank_model_open(context, "missing.txt", &model, &err), THR_ENOTFOUND, "missing.txt");
-    thr_context_free(context);
 }
 
 /* Every byte changed, every length: never the same model by other bytes of weights, never a crash. */
 TEST(damaged_tensors_are_refused) {
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    thr_context *context = test_new_context(1);
     thr_rank_model *model = model_of(context);
     size_t size;
     expect_ok(thr_rank_model_save(model, "whole.safetensors", &err));
@@ -105,13 +102,12 @@ TEST(damaged_tensors_are_refused) {
         assert_memory_equal(thr_rank_model_weights(back), numbers, sizeof numbers);
         thr_rank_model_free(back);
     }
-    thr_context_free(context);
 }
 
 TEST(a_model_of_a_newer_version_is_refused_as_that) {
     static const char key[] = "\"thresher.rank\":\"";
     (void)state;
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    thr_context *context = test_new_context(1);
     thr_rank_model *model = model_of(context), *back = NULL;
     size_t at = 0, size;
     expect_ok(thr_rank_model_save(model, "newer.safetensors", &err));
@@ -123,13 +119,11 @@ TEST(a_model_of_a_newer_version_is_refused_as_that) {
     expect_error(thr_rank_model_open(context, "newer.safetensors", &back, &err), THR_EVERSION,
                  "a ranking model of version 2: this program reads version 1");
     thr_rank_model_free(model);
-    thr_context_free(context);
 }
 
-TEST(scores_are_sums_of_features) {
-    thr_context *context = test_context(3, THR_ISA_BEST, NULL);
+RANDOM_TEST(scores_are_sums_of_features) {
+    thr_context *context = test_new_context(3);
     enum { ROWS = 3000, DIMS = 11 };
-    uint64_t rng = test_seed();
     float *rows = test_new((size_t)ROWS * DIMS, sizeof *rows);
     double *labels = test_new(ROWS, sizeof *labels), *scores = test_new(ROWS, sizeof *scores), weights[DIMS + 1];
     uint64_t *queries = test_new(ROWS, sizeof *queries);
@@ -138,10 +132,9 @@ TEST(scores_are_sums_of_features) {
         weights[d] = (double)d - 3.5;
     for (size_t r = 0; r < ROWS; r++)
         queries[r] = r % 7; /* the rows of a query are not neighbours */
-    const thr_matrix matrix = thr_matrix_f32(rows, ROWS, DIMS);
     thr_ranking *ranking = NULL;
     thr_rank_model *model = NULL, *narrow = NULL;
-    expect_ok(thr_ranking_from_matrix(context, &matrix, labels, queries, &ranking, &err));
+    expect_ok(thr_ranking_from_matrix(context, ROWS(rows, ROWS, DIMS), labels, queries, &ranking, &err));
     expect_ok(thr_rank_model_from_weights(context, weights, DIMS + 1, &model, &err));
     expect_ok(thr_rank_model_predict(model, ranking, scores, &err));
     const thr_ranking_view view = thr_ranking_get_view(ranking);
@@ -158,7 +151,6 @@ TEST(scores_are_sums_of_features) {
     thr_rank_model_free(model);
     thr_rank_model_free(narrow);
     thr_ranking_free(ranking);
-    thr_context_free(context);
 }
 
 TEST(every_allocation_may_fail) {
@@ -203,18 +195,16 @@ static void predict(const thr_rank_model *model, thr_context *context, const flo
                     double *scores) {
     double labels[MOST_CANDIDATES + 1] = {0};
     uint64_t queries[MOST_CANDIDATES + 1] = {0};
-    const thr_matrix rows = thr_matrix_f32(features, n, FEATURES);
     thr_ranking *ranking = NULL;
     if (n == 0)
         return;
-    expect_ok(thr_ranking_from_matrix(context, &rows, labels, queries, &ranking, &err));
+    expect_ok(thr_ranking_from_matrix(context, ROWS(features, n, FEATURES), labels, queries, &ranking, &err));
     expect_ok(thr_rank_model_predict(model, ranking, scores, &err));
     thr_ranking_free(ranking);
 }
 
-TEST(candidates_come_in_the_order_of_scores_and_ids) {
-    uint64_t rng = test_seed();
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+RANDOM_TEST(candidates_come_in_the_order_of_scores_and_ids) {
+    thr_context *context = test_new_context(1);
     for (size_t n = 0; n <= MOST_CANDIDATES; n++) {
         double weights[FEATURES], scores[MOST_CANDIDATES + 1], found[MOST_CANDIDATES + 1];
         float features[(MOST_CANDIDATES + 1) * FEATURES] = {0};
@@ -243,65 +233,66 @@ TEST(candidates_come_in_the_order_of_scores_and_ids) {
         }
         thr_rank_model_free(model);
     }
-    thr_context_free(context);
 }
 
 TEST(candidates_that_cannot_be_ordered_are_refused) {
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    thr_context *context = test_new_context(1);
     thr_rank_model *model = model_of(context);
-    float features[2 * N] = {0};
+    float features[2 * COUNT_OF(numbers)] = {0};
     uint64_t ids[2] = {9, 4};
     double scores[2];
     assert_int_equal(thr_rank_model_rerank(model,
-                                           &(thr_matrix){features, 2, N - 1, THR_DTYPE_F32, (N - 1) * sizeof(float)},
+                                           &(thr_matrix){features, 2, COUNT_OF(numbers) - 1, THR_DTYPE_F32,
+                                                         (COUNT_OF(numbers) - 1) * sizeof(float)},
                                            ids, scores, NULL, &err),
                      THR_EDIM);
     assert_string_equal(err.text, "candidates of 5 features for a model of 6");
-    features[N] = NAN;
-    assert_int_equal(thr_rank_model_rerank(model, &(thr_matrix){features, 2, N, THR_DTYPE_F32, (N) * sizeof(float)},
+    features[COUNT_OF(numbers)] = NAN;
+    assert_int_equal(thr_rank_model_rerank(model,
+                                           &(thr_matrix){features, 2, COUNT_OF(numbers), THR_DTYPE_F32,
+                                                         (COUNT_OF(numbers)) * sizeof(float)},
                                            ids, scores, NULL, &err),
                      THR_ERANGE);
     assert_string_equal(err.text, "feature 1 of item 4 is nan: give finite numbers");
-    features[N] = 0;
+    features[COUNT_OF(numbers)] = 0;
     features[4] = 10; /* times the greatest double */
-    assert_int_equal(thr_rank_model_rerank(model, &(thr_matrix){features, 2, N, THR_DTYPE_F32, (N) * sizeof(float)},
+    assert_int_equal(thr_rank_model_rerank(model,
+                                           &(thr_matrix){features, 2, COUNT_OF(numbers), THR_DTYPE_F32,
+                                                         (COUNT_OF(numbers)) * sizeof(float)},
                                            ids, scores, NULL, &err),
                      THR_ERANGE);
     assert_string_equal(err.text, "item 9 has a score of -inf: scale features down");
-    thr_matrix rows = {features, 2, N, THR_DTYPE_F16, N * sizeof(float)};
+    thr_matrix rows = {features, 2, COUNT_OF(numbers), THR_DTYPE_F16, COUNT_OF(numbers) * sizeof(float)};
     assert_int_equal(thr_rank_model_rerank(model, &rows, ids, scores, NULL, &err), THR_EINVAL);
-    rows = (thr_matrix){features, 1, N, THR_DTYPE_F32, 2 * N * sizeof(float)};
+    rows = (thr_matrix){features, 1, COUNT_OF(numbers), THR_DTYPE_F32, 2 * COUNT_OF(numbers) * sizeof(float)};
     assert_int_equal(thr_rank_model_rerank(model, &rows, ids, scores, NULL, &err), THR_EINVAL);
     assert_string_equal(err.text, "features of candidates are dense rows of float32: convert them");
     assert_true(ids[0] == 9 && ids[1] == 4);
     thr_rank_model_free(model);
-    thr_context_free(context);
 }
 
 TEST(weights_that_are_no_model_are_refused) {
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    thr_context *context = test_new_context(1);
     const double weights[] = {1, 2, 3, 4, (double)NAN, 6};
     thr_rank_model *none = NULL;
     expect_error(thr_rank_model_from_weights(context, weights, 6, &none, &err), THR_ERANGE, "feature 5 is nan");
     expect_error(thr_rank_model_from_weights(context, weights, 0, &none, &err), THR_EDIM, "0 features");
     assert_null(none);
-    thr_context_free(context);
 }
 
 TEST(scores_that_overflow_are_refused_with_their_row) {
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    thr_context *context = test_new_context(1);
     enum { ROWS = 5 };
     static const float sparse_values[ROWS] = {1, 1, 1, 3e38f, 1};
     static const uint64_t starts[ROWS + 1] = {0, 1, 2, 3, 4, 5}, queries[ROWS] = {1, 2, 1, 2, 1};
     static const uint32_t columns[ROWS] = {0};
     static const double labels[ROWS] = {0}, weights[] = {1e300};
-    const thr_matrix matrix = thr_matrix_f32(sparse_values, ROWS, 1);
     const thr_csr csr = {starts, columns, sparse_values, ROWS, 1};
     thr_ranking *rankings[2] = {NULL, NULL};
     thr_rank_model *model = NULL;
     double scores[ROWS];
     expect_ok(thr_rank_model_from_weights(context, weights, 1, &model, &err));
-    expect_ok(thr_ranking_from_matrix(context, &matrix, labels, queries, &rankings[0], &err));
+    expect_ok(thr_ranking_from_matrix(context, ROWS(sparse_values, ROWS, 1), labels, queries, &rankings[0], &err));
     expect_ok(thr_ranking_from_csr(context, &csr, labels, queries, &rankings[1], &err));
     for (size_t i = 0; i < 2; i++) {
         expect_error(thr_rank_model_predict(model, rankings[i], scores, &err), THR_ERANGE,
@@ -309,5 +300,4 @@ TEST(scores_that_overflow_are_refused_with_their_row) {
         thr_ranking_free(rankings[i]);
     }
     thr_rank_model_free(model);
-    thr_context_free(context);
 }

@@ -90,8 +90,7 @@ static void check_row(const query *q, double margin, uint32_t u) {
     assert_case(fabs(q->both[u] - (low + high)) <= 1e-14 * size, "row %u: %.17g together", u, q->both[u]);
 }
 
-TEST(sums_are_those_over_pairs) {
-    uint64_t rng = test_seed();
+RANDOM_TEST(sums_are_those_over_pairs) {
     static const double spreads[] = {0, 0.2, 1, 5}, margins[] = {1, 1, 0x1p-1074};
     for (unsigned round = 0; round < ROUNDS; round++) {
         const uint32_t n = 1 + (uint32_t)thr_rng_below(&rng, round % 3 == 0 ? 12 : LONGEST);
@@ -105,8 +104,7 @@ TEST(sums_are_those_over_pairs) {
 }
 
 /* Without an order, where no score is a margin above another one. */
-TEST(all_pairs_are_sums_by_level) {
-    uint64_t rng = test_seed();
+RANDOM_TEST(all_pairs_are_sums_by_level) {
     for (unsigned round = 0; round < ROUNDS; round++) {
         const uint32_t n = 1 + (uint32_t)thr_rng_below(&rng, LONGEST);
         query q = make(&rng, n, 0);
@@ -121,8 +119,7 @@ TEST(all_pairs_are_sums_by_level) {
 }
 
 /* Differences of infinite scores are no numbers: which pairs there are is senseless then, and nothing worse. */
-TEST(infinite_scores_stay_within_bounds) {
-    uint64_t rng = test_seed();
+RANDOM_TEST(infinite_scores_stay_within_bounds) {
     for (unsigned round = 0; round < ROUNDS; round++) {
         const uint32_t n = 1 + (uint32_t)thr_rng_below(&rng, LONGEST);
         query q = make(&rng, n, 1);
@@ -136,8 +133,7 @@ TEST(infinite_scores_stay_within_bounds) {
 }
 
 /* Nodes of more than 65,536 rows have wider ranks. Some rows are looked at. */
-TEST(long_queries_have_wide_ranks) {
-    uint64_t rng = test_seed();
+RANDOM_TEST(long_queries_have_wide_ranks) {
     const uint32_t n = 150000;
     query q = make(&rng, n, 1);
     for (unsigned kind = 0; kind < 2; kind++) {

@@ -157,8 +157,7 @@ static void compare(scene *s, thr_context *context, const thr_rank_options *opti
 }
 
 /* Dense and sparse rows, all methods and scales, weights, and so many queries that a part of them is solved first. */
-TEST(parts_have_the_bits_of_the_whole) {
-    uint64_t rng = test_seed();
+RANDOM_TEST(parts_have_the_bits_of_the_whole) {
     thr_context *contexts[] = {test_context(1, THR_ISA_BEST, NULL), test_context(3, THR_ISA_SCALAR, NULL)};
     size_t most = 0;
     for (unsigned round = 0; round < 24; round++) {
@@ -169,8 +168,7 @@ TEST(parts_have_the_bits_of_the_whole) {
         for (uint64_t r = 0; r < made->view.n_rows; r++)
             weights[r] = 0.25 * (double)thr_rng_below(&rng, 6);
         scene *s = make_scene(made);
-        thr_rank_options options;
-        thr_rank_options_init(&options);
+        OPTIONS(thr_rank_options, options);
         options.method = (thr_rank_method)(round % 3);
         options.scale = (thr_rank_scale)(round / 3 % 3);
         for (size_t n_parts = 1; n_parts <= MOST_PARTS && test_pairs_count(made) > 0; n_parts += 3) {
@@ -196,8 +194,7 @@ static scene *some_scene(thr_context *const *contexts, uint64_t *rng, test_ranki
     return s;
 }
 
-TEST(a_failure_of_a_part_ends_the_training) {
-    uint64_t rng = test_seed();
+RANDOM_TEST(a_failure_of_a_part_ends_the_training) {
     thr_context *contexts[] = {test_context(1, THR_ISA_BEST, NULL), test_context(1, THR_ISA_BEST, NULL)};
     test_ranking *made;
     scene *s = some_scene(contexts, &rng, &made);
@@ -217,8 +214,7 @@ TEST(a_failure_of_a_part_ends_the_training) {
     thr_context_free(contexts[1]);
 }
 
-TEST(what_makes_no_sense_is_refused) {
-    uint64_t rng = test_seed();
+RANDOM_TEST(what_makes_no_sense_is_refused) {
     thr_context *contexts[] = {test_context(1, THR_ISA_BEST, NULL), test_context(1, THR_ISA_BEST, NULL)};
     test_ranking *made;
     scene *s = some_scene(contexts, &rng, &made);
@@ -237,8 +233,7 @@ TEST(what_makes_no_sense_is_refused) {
     const thr_rank_request product = {.task = THR_RANK_PRODUCT, .vector = v}, unknown = {.task = (thr_rank_task)9};
     expect_error(thr_rank_part_run(s->parts[0], &product, out, &err), THR_EINVAL, "the first request");
     expect_error(thr_rank_part_run(s->parts[0], &unknown, out, &err), THR_EINVAL, "the first request");
-    thr_rank_options options;
-    thr_rank_options_init(&options);
+    OPTIONS(thr_rank_options, options);
     options.row_weights = v;
     expect_error(thr_rank_train_parts(contexts[0], &s->whole, &options, &model, NULL, &err), THR_EINVAL,
                  "give row weights to thr_rank_part_create");
@@ -254,8 +249,7 @@ TEST(what_makes_no_sense_is_refused) {
     thr_context_free(contexts[1]);
 }
 
-TEST(every_allocation_may_fail) {
-    uint64_t rng = test_seed();
+RANDOM_TEST(every_allocation_may_fail) {
     test_memory memory = {0};
     thr_context *context = test_context(1, THR_ISA_BEST, &memory), *both[] = {context, context};
     test_ranking *made;

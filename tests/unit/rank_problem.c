@@ -80,9 +80,8 @@ static void check_scene(scene *s) {
 }
 
 /* By trees and by sweeps, which are set and unset between evaluations. */
-TEST(all_is_what_sums_over_pairs_are) {
-    uint64_t rng = test_seed();
-    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
+RANDOM_TEST(all_is_what_sums_over_pairs_are) {
+    thr_context *context = test_new_context(2);
     for (unsigned round = 0; round < ROUNDS; round++) {
         const test_labels labels = (test_labels)(round % TEST_LABELS_KINDS);
         if (labels == TEST_LABELS_EQUAL)
@@ -94,13 +93,11 @@ TEST(all_is_what_sums_over_pairs_are) {
         }
         free_scene(&s);
     }
-    thr_context_free(context);
 }
 
 /* Where no pair changes sides between both points: f is a parabola there, and its differences are exact. */
-TEST(gradients_and_products_are_differences) {
-    uint64_t rng = test_seed();
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+RANDOM_TEST(gradients_and_products_are_differences) {
+    thr_context *context = test_new_context(1);
     for (unsigned round = 0; round < ROUNDS; round++) {
         scene s = make_scene(context, &rng, TEST_LABELS_MIXED, round % 2 != 0);
         const double h = 1e-6;
@@ -123,11 +120,9 @@ TEST(gradients_and_products_are_differences) {
                     bend, here);
         free_scene(&s);
     }
-    thr_context_free(context);
 }
 
-TEST(threads_do_not_change_bits) {
-    uint64_t rng = test_seed();
+RANDOM_TEST(threads_do_not_change_bits) {
     thr_context *one = test_context(1, THR_ISA_BEST, NULL), *three = test_context(3, THR_ISA_SCALAR, NULL);
     for (unsigned round = 0; round < 6; round++) {
         test_ranking *ranking = test_ranking_make(&rng, 150, 40, 9, TEST_LABELS_MIXED, round % 2 != 0);
@@ -155,9 +150,8 @@ TEST(threads_do_not_change_bits) {
 }
 
 /* One query of 3,000 rows: deep trees, and levels of a thousand rows. */
-TEST(long_queries_are_summed_right) {
-    uint64_t rng = test_seed();
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+RANDOM_TEST(long_queries_are_summed_right) {
+    thr_context *context = test_new_context(1);
     for (unsigned kind = TEST_LABELS_FEW; kind <= TEST_LABELS_ALL; kind++) {
         test_ranking *ranking = test_ranking_make(&rng, 1, 4500, 2, (test_labels)kind, false);
         thr_rank_problem *problem;
@@ -174,12 +168,10 @@ TEST(long_queries_are_summed_right) {
         assert_close(got, wanted, 2, 1e-10, "product");
         thr_rank_problem_free(problem);
     }
-    thr_context_free(context);
 }
 
-TEST(what_has_no_pairs_is_refused) {
-    uint64_t rng = test_seed();
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+RANDOM_TEST(what_has_no_pairs_is_refused) {
+    thr_context *context = test_new_context(1);
     thr_rank_problem *problem = NULL;
     test_ranking *equal = test_ranking_make(&rng, 3, 5, 2, TEST_LABELS_EQUAL, false);
     expect_error(thr_rank_problem_create(context, &equal->view, NULL, &problem, &err), THR_EINVAL,
@@ -188,11 +180,9 @@ TEST(what_has_no_pairs_is_refused) {
     test_ranking *lonely = test_ranking_make(&rng, 7, 1, 2, TEST_LABELS_ALL, false);
     expect_error(thr_rank_problem_create(context, &lonely->view, NULL, &problem, &err), THR_EINVAL,
                  "each of the 7 queries has one row");
-    thr_context_free(context);
 }
 
-TEST(every_allocation_may_fail) {
-    uint64_t rng = test_seed();
+RANDOM_TEST(every_allocation_may_fail) {
     test_memory memory = {0};
     thr_context *context = test_context(2, THR_ISA_BEST, &memory);
     test_ranking *ranking = test_ranking_make(&rng, 5, 9, 4, TEST_LABELS_ALL, false);

@@ -110,10 +110,9 @@ static int make_directory(void **state) {
     return test_directory_make("rank_ranking");
 }
 
-TEST(rows_of_files_are_grouped_by_query) {
-    uint64_t rng = test_seed();
+RANDOM_TEST(rows_of_files_are_grouped_by_query) {
     const char *path = test_path_of("a.svm"), *cache = test_path_of("a.svm.thr-cache");
-    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
+    thr_context *context = test_new_context(2);
     for (size_t i = 0; i < 60; i++) {
         static const unsigned densities[] = {100, 10, 60};
         given g;
@@ -121,8 +120,7 @@ TEST(rows_of_files_are_grouped_by_query) {
         write_given(path, &g, i % 5 != 0);
         (void)unlink(cache);
         for (int again = 0; again < 3; again++) { /* without a cache, making one, using it */
-            thr_ranking_options options;
-            thr_ranking_options_init(&options);
+            OPTIONS(thr_ranking_options, options);
             options.without_queries = true;
             options.cache = again > 0;
             thr_ranking *ranking = NULL;
@@ -135,7 +133,6 @@ TEST(rows_of_files_are_grouped_by_query) {
     }
     (void)unlink(cache);
     (void)unlink(path);
-    thr_context_free(context);
 }
 
 static thr_status from_csr(thr_context *context, const given *g, const uint64_t *queries, thr_ranking **ranking,
@@ -145,24 +142,22 @@ static thr_status from_csr(thr_context *context, const given *g, const uint64_t 
     return thr_ranking_from_csr(context, &csr, g->labels, queries, ranking, error);
 }
 
-TEST(rows_of_arrays_are_grouped_by_query) {
-    uint64_t rng = test_seed() + 1;
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+RANDOM_TEST(rows_of_arrays_are_grouped_by_query) {
+    rng += 1;
+    thr_context *context = test_new_context(1);
     for (size_t i = 0; i < 100; i++) {
         given g;
         make_given(&g, &rng, 30, 1 + i % 9, i % 4 == 0);
         const uint64_t *queries = g.queries;
-        const thr_matrix matrix = thr_matrix_f32(g.dense, g.n, WIDTH);
         thr_ranking *ranking = NULL;
         if (i % 2 != 0)
             expect_ok(from_csr(context, &g, queries, &ranking, &err));
         else
-            expect_ok(thr_ranking_from_matrix(context, &matrix, g.labels, queries, &ranking, &err));
+            expect_ok(thr_ranking_from_matrix(context, ROWS(g.dense, g.n, WIDTH), g.labels, queries, &ranking, &err));
         check_view(ranking, &g, true);
         thr_ranking_free(ranking);
     }
     thr_ranking_free(NULL);
-    thr_context_free(context);
 }
 
 /* Three rows with one change to g, their copy: they are refused, and the error has this part. */
@@ -175,9 +170,9 @@ TEST(rows_of_arrays_are_grouped_by_query) {
         assert_null(ranking);                                                                                          \
     } while (0)
 
-TEST(sparse_rows_that_make_no_sense_are_refused) {
-    uint64_t rng = test_seed() + 2;
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+RANDOM_TEST(sparse_rows_that_make_no_sense_are_refused) {
+    rng += 2;
+    thr_context *context = test_new_context(1);
     given right;
     make_given(&right, &rng, 100, 2, false);
     right.n = 3;
@@ -188,12 +183,11 @@ TEST(sparse_rows_that_make_no_sense_are_refused) {
     refuse_rows(g.starts[0] = 1, THR_EINVAL, "row 0 starts at value 1, not at 0");
     refuse_rows(g.starts[2] = 1, THR_EINVAL, "row 1 ends at value 1, before its start, 12");
     refuse_rows(g.n = 0, THR_EDIM, "0 rows: a ranking has 1 to 4294967294");
-    thr_context_free(context);
 }
 
-TEST(dense_rows_and_options_that_make_no_sense_are_refused) {
-    uint64_t rng = test_seed() + 2;
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+RANDOM_TEST(dense_rows_and_options_that_make_no_sense_are_refused) {
+    rng += 2;
+    thr_context *context = test_new_context(1);
     given g;
     make_given(&g, &rng, 100, 2, false);
     thr_ranking *ranking = NULL;
@@ -215,24 +209,22 @@ TEST(dense_rows_and_options_that_make_no_sense_are_refused) {
         "the queries of a ranking are NULL: pairs are of rows of one query, so give the query of each row, or the "
         "same number for all rows");
     assert_null(ranking);
-    thr_context_free(context);
 }
 
-TEST(every_allocation_may_fail) {
-    uint64_t rng = test_seed() + 3;
+RANDOM_TEST(every_allocation_may_fail) {
+    rng += 3;
     for (int dense = 0; dense < 2; dense++) {
         test_memory memory = {0};
         thr_context *context = test_context(1, THR_ISA_BEST, &memory);
         given g;
         make_given(&g, &rng, 50, 4, false);
-        const thr_matrix matrix = thr_matrix_f32(g.dense, g.n, WIDTH);
         test_oom oom = test_oom_start(&memory);
         while (test_oom_next(&oom)) {
             thr_ranking *ranking = NULL;
             test_oom_arm(&oom);
-            const thr_status status =
-                dense != 0 ? thr_ranking_from_matrix(context, &matrix, g.labels, g.queries, &ranking, &err)
-                           : from_csr(context, &g, g.queries, &ranking, &err);
+            const thr_status status = dense != 0 ? thr_ranking_from_matrix(context, ROWS(g.dense, g.n, WIDTH), g.labels,
+                                                                           g.queries, &ranking, &err)
+                                                 : from_csr(context, &g, g.queries, &ranking, &err);
             assert_int_equal(test_oom_check(&oom, status, &err, NULL), ranking != NULL);
             thr_ranking_free(ranking);
         }

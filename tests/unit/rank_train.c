@@ -50,10 +50,9 @@ static void assert_least(const thr_rank_report *report, double least, const char
 /* Train by one method; the report is that of the model, and the objective is the least. */
 static void check_method(const test_ranking *made, const thr_ranking *ranking, thr_context *context, unsigned method,
                          double c, const double *costs, double least) {
-    thr_rank_options options;
+    OPTIONS(thr_rank_options, options);
     thr_rank_model *model = NULL;
     thr_rank_report report;
-    thr_rank_options_init(&options);
     options.c = c;
     options.epsilon = 1e-8;
     options.most_steps = 1000;
@@ -71,9 +70,8 @@ static void check_method(const test_ranking *made, const thr_ranking *ranking, t
     thr_rank_model_free(model);
 }
 
-TEST(the_least_is_that_of_a_naive_solver) {
-    uint64_t rng = test_seed();
-    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
+RANDOM_TEST(the_least_is_that_of_a_naive_solver) {
+    thr_context *context = test_new_context(2);
     for (unsigned round = 0; round < ROUNDS; round++) {
         const uint32_t n = 1 + (uint32_t)thr_rng_below(&rng, 7);
         const test_labels labels = round % 4 == 3 ? TEST_LABELS_MIXED : (test_labels)(round % 4);
@@ -88,7 +86,6 @@ TEST(the_least_is_that_of_a_naive_solver) {
             check_method(made, ranking, context, method, cs[round % 3], costs, least);
         thr_ranking_free(ranking);
     }
-    thr_context_free(context);
 }
 
 static thr_rank_model *train(thr_context *context, const thr_ranking *ranking, const thr_rank_options *options,
@@ -99,14 +96,12 @@ static thr_rank_model *train(thr_context *context, const thr_ranking *ranking, c
 }
 
 /* So many queries that a part of them is solved first; with one method, none are. */
-TEST(many_queries_have_the_least_of_all) {
-    uint64_t rng = test_seed();
+RANDOM_TEST(many_queries_have_the_least_of_all) {
     thr_context *contexts[] = {test_context(1, THR_ISA_BEST, NULL), test_context(3, THR_ISA_SCALAR, NULL)};
     test_ranking *made = test_ranking_make(&rng, 900, 8, 6, TEST_LABELS_MIXED, false);
     double *costs = test_new(made->view.n_queries, sizeof *costs), w[6] = {0};
-    thr_rank_options options;
+    OPTIONS(thr_rank_options, options);
     thr_rank_model *models[3];
-    thr_rank_options_init(&options);
     options.c = 0.1;
     options.epsilon = 1e-8;
     for (uint64_t q = 0; q < made->view.n_queries; q++)
@@ -129,10 +124,9 @@ TEST(many_queries_have_the_least_of_all) {
 }
 
 /* Features that are mixed of others on scales of their own: M has their correlations, scales alone are not enough. */
-TEST(features_that_go_together_take_few_products) {
+RANDOM_TEST(features_that_go_together_take_few_products) {
     enum { N = 24 };
-    uint64_t rng = test_seed();
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    thr_context *context = test_new_context(1);
     test_ranking *made = test_ranking_make(&rng, 200, 40, N, TEST_LABELS_FEW, false);
     float mix[N][N], source[N];
     for (uint32_t i = 0; i < N * N; i++)
@@ -147,16 +141,14 @@ TEST(features_that_go_together_take_few_products) {
         }
     }
     thr_ranking *ranking = open_ranking(context, made);
-    thr_rank_options options;
+    OPTIONS(thr_rank_options, options);
     thr_rank_report report;
-    thr_rank_options_init(&options);
     options.c = 1000;
     options.epsilon = 1e-9;
     thr_rank_model_free(train(context, ranking, &options, &report));
     assert_case(report.converged && report.n_products <= 10 * (uint64_t)report.n_steps, "%llu products in %u steps",
                 (unsigned long long)report.n_products, report.n_steps);
     thr_ranking_free(ranking);
-    thr_context_free(context);
 }
 
 typedef struct told_steps {
@@ -170,16 +162,14 @@ static void note_step(void *user, const thr_rank_step *step) {
     told->steps[told->n++] = *step;
 }
 
-TEST(every_step_is_reported) {
-    uint64_t rng = test_seed();
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+RANDOM_TEST(every_step_is_reported) {
+    thr_context *context = test_new_context(1);
     test_ranking *made = test_ranking_make(&rng, 20, 30, 8, TEST_LABELS_FEW, false);
     thr_ranking *ranking = open_ranking(context, made);
     for (unsigned method = 0; method < N_METHODS; method++) {
         static told_steps told;
-        thr_rank_options options;
+        OPTIONS(thr_rank_options, options);
         thr_rank_report report, until;
-        thr_rank_options_init(&options);
         options.method = (thr_rank_method)method;
         options.on_step = note_step;
         options.on_step_user = &told;
@@ -203,17 +193,14 @@ TEST(every_step_is_reported) {
         }
     }
     thr_ranking_free(ranking);
-    thr_context_free(context);
 }
 
-TEST(a_model_to_start_with_saves_steps) {
-    uint64_t rng = test_seed();
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+RANDOM_TEST(a_model_to_start_with_saves_steps) {
+    thr_context *context = test_new_context(1);
     test_ranking *made = test_ranking_make(&rng, 20, 30, 8, TEST_LABELS_FEW, false);
     thr_ranking *ranking = open_ranking(context, made);
-    thr_rank_options options;
+    OPTIONS(thr_rank_options, options);
     thr_rank_report cold, warm;
-    thr_rank_options_init(&options);
     thr_rank_model *model = train(context, ranking, &options, &cold), *again = NULL;
     assert_true(cold.n_steps > 1 && cold.n_products > cold.n_steps);
     options.start = model;
@@ -233,22 +220,19 @@ TEST(a_model_to_start_with_saves_steps) {
     thr_rank_model_free(again);
     thr_rank_model_free(model);
     thr_ranking_free(ranking);
-    thr_context_free(context);
 }
 
 /* Scales only change costs, and so do weights: a weight of 2 is a query that is there twice. */
-TEST(scales_and_weights_are_costs) {
-    uint64_t rng = test_seed();
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+RANDOM_TEST(scales_and_weights_are_costs) {
+    thr_context *context = test_new_context(1);
     test_ranking *made = some_ranking(&rng, 5, TEST_LABELS_ALL, false);
     thr_ranking *ranking = open_ranking(context, made);
     const uint64_t n = made->view.n_queries;
     double *costs = test_new(n, sizeof *costs), *weights = test_new(n, sizeof *weights);
     for (unsigned scale = 0; scale < 3; scale++) {
-        thr_rank_options options;
+        OPTIONS(thr_rank_options, options);
         thr_rank_report report;
         double w[5] = {0};
-        thr_rank_options_init(&options);
         options.c = 3;
         options.epsilon = 1e-8;
         options.scale = (thr_rank_scale)scale;
@@ -265,7 +249,6 @@ TEST(scales_and_weights_are_costs) {
         thr_rank_model_free(model);
     }
     thr_ranking_free(ranking);
-    thr_context_free(context);
 }
 
 /* Each row of a ranking, repeated by its weight. */
@@ -310,9 +293,8 @@ static double *pair_costs(const test_ranking *ranking, thr_rank_scale scale) {
     return costs;
 }
 
-TEST(rows_weigh_as_often_as_they_are_there) {
-    uint64_t rng = test_seed();
-    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
+RANDOM_TEST(rows_weigh_as_often_as_they_are_there) {
+    thr_context *context = test_new_context(2);
     for (unsigned round = 0; round < 12; round++) {
         const test_labels labels = round % 4 == 3 ? TEST_LABELS_MIXED : (test_labels)(round % 4);
         const thr_rank_scale scale = (thr_rank_scale)(round % 3);
@@ -327,9 +309,8 @@ TEST(rows_weigh_as_often_as_they_are_there) {
         double *costs = pair_costs(copies, scale);
         const double least = test_pairs_solve(copies, costs, w);
         thr_ranking *ranking = open_ranking(context, made);
-        thr_rank_options options;
+        OPTIONS(thr_rank_options, options);
         thr_rank_report report;
-        thr_rank_options_init(&options);
         options.c = 2;
         options.epsilon = 1e-8;
         options.scale = scale;
@@ -339,11 +320,9 @@ TEST(rows_weigh_as_often_as_they_are_there) {
         assert_int_equal(report.n_pairs, test_pairs_count(made));
         thr_ranking_free(ranking);
     }
-    thr_context_free(context);
 }
 
-TEST(threads_and_levels_do_not_change_a_model) {
-    uint64_t rng = test_seed();
+RANDOM_TEST(threads_and_levels_do_not_change_a_model) {
     thr_context *contexts[] = {test_context(1, THR_ISA_BEST, NULL), test_context(3, THR_ISA_SCALAR, NULL)};
     test_ranking *made = test_ranking_make(&rng, 90, 20, 11, TEST_LABELS_MIXED, false);
     thr_rank_model *models[2];
@@ -360,9 +339,8 @@ TEST(threads_and_levels_do_not_change_a_model) {
 }
 
 /* Features that equal the label but for noise, and others: accuracy grows with C up to some C; the seed sets folds. */
-TEST(folds_judge_costs) {
-    uint64_t rng = test_seed();
-    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
+RANDOM_TEST(folds_judge_costs) {
+    thr_context *context = test_new_context(2);
     test_ranking *made = test_ranking_make(&rng, 40, 10, 6, TEST_LABELS_FEW, false);
     for (uint64_t r = 0; r < made->view.n_rows; r++)
         made->dense[6 * r] = (float)made->labels[r] + test_normal(&rng);
@@ -388,7 +366,6 @@ TEST(folds_judge_costs) {
     expect_error(thr_rank_cross_validate(context, ranking, NULL, &(thr_rank_folds){negative, first, 2, 7, 5}, &err),
                  THR_EINVAL, "C is -1: choose above 0");
     thr_ranking_free(ranking);
-    thr_context_free(context);
 }
 
 /* The default options with one change to o, their copy: training is refused, and the error has this part. */
@@ -402,9 +379,8 @@ TEST(folds_judge_costs) {
         assert_null(model);                                                                                            \
     } while (0)
 
-TEST(options_out_of_range_are_refused) {
-    uint64_t rng = test_seed();
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+RANDOM_TEST(options_out_of_range_are_refused) {
+    thr_context *context = test_new_context(1);
     test_ranking *made = test_ranking_make(&rng, 3, 6, 2, TEST_LABELS_ALL, false);
     thr_ranking *ranking = open_ranking(context, made);
     const double negative[] = {1, -1, 1}, none[] = {0, 0, 0};
@@ -423,16 +399,13 @@ TEST(options_out_of_range_are_refused) {
     weights[2] = (double)NAN;
     refuse_training(o.row_weights = weights, "row 2 of ");
     thr_ranking_free(ranking);
-    thr_context_free(context);
 }
 
-TEST(features_that_nothing_can_be_learned_from_are_refused) {
-    uint64_t rng = test_seed();
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+RANDOM_TEST(features_that_nothing_can_be_learned_from_are_refused) {
+    thr_context *context = test_new_context(1);
     test_ranking *made = test_ranking_make(&rng, 3, 6, 2, TEST_LABELS_ALL, false);
     thr_rank_model *model = NULL;
-    thr_rank_options options;
-    thr_rank_options_init(&options);
+    OPTIONS(thr_rank_options, options);
     options.c = 1e300;
     for (uint64_t r = 0; r < made->view.n_rows; r++)
         made->dense[2 * r] *= 1e30f;
@@ -444,7 +417,6 @@ TEST(features_that_nothing_can_be_learned_from_are_refused) {
     expect_error(thr_rank_train(context, blank, NULL, &model, NULL, &err), THR_EINVAL, "0 is the best model");
     assert_null(model);
     thr_ranking_free(blank);
-    thr_context_free(context);
 }
 
 typedef struct stopper {
@@ -458,9 +430,8 @@ static bool stop(void *user, const char *what, uint64_t done, uint64_t total) {
 }
 
 /* Solvers report at every step; the clock drops most reports, so the solver is called directly here. */
-TEST(who_is_stopped_has_the_best_so_far) {
-    uint64_t rng = test_seed();
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+RANDOM_TEST(who_is_stopped_has_the_best_so_far) {
+    thr_context *context = test_new_context(1);
     test_ranking *made = test_ranking_make(&rng, 30, 40, 12, TEST_LABELS_MANY, false);
     thr_rank_problem *problem;
     thr_rank_solver solver;
@@ -477,11 +448,9 @@ TEST(who_is_stopped_has_the_best_so_far) {
     assert_false(converged);
     thr_rank_solver_end(&solver);
     thr_rank_problem_free(problem);
-    thr_context_free(context);
 }
 
-TEST(every_allocation_may_fail) {
-    uint64_t rng = test_seed();
+RANDOM_TEST(every_allocation_may_fail) {
     test_memory memory = {0};
     thr_context *context = test_context(2, THR_ISA_BEST, &memory);
     test_ranking *made = test_ranking_make(&rng, 6, 9, 4, TEST_LABELS_ALL, false);
@@ -489,8 +458,7 @@ TEST(every_allocation_may_fail) {
     const double cs[] = {0.1, 1};
     for (unsigned job = 0; job < 4; job++) { /* each by trees and by sweeps */
         test_oom oom = test_oom_start(&memory);
-        thr_rank_options options;
-        thr_rank_options_init(&options);
+        OPTIONS(thr_rank_options, options);
         options.method = job < 2 ? THR_RANK_LINE_SEARCH : THR_RANK_SWEEP;
         while (test_oom_next(&oom)) {
             thr_rank_model *model = NULL;
@@ -520,9 +488,8 @@ TEST(mq2007_has_the_published_least) {
         thr_context_free(context);
         skip();
     }
-    thr_rank_options options;
+    OPTIONS(thr_rank_options, options);
     thr_rank_report report;
-    thr_rank_options_init(&options);
     thr_rank_model *model = train(context, ranking, &options, &report);
     print_message("%u steps, %llu products, %.2f s: objective %.10g\n", report.n_steps,
                   (unsigned long long)report.n_products, report.seconds, report.objective);

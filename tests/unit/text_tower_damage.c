@@ -85,9 +85,8 @@ TEST(a_cut_model_is_refused) {
  * Opening compares the fingerprint and refuses every change. Mapping, as an index does, takes any bits as weights:
  * nothing may crash. A repeated trigram is refused.
  */
-TEST(changed_weights_are_refused_and_do_no_harm) {
+RANDOM_TEST(changed_weights_are_refused_and_do_no_harm) {
     size_t size = 0;
-    uint64_t rng = test_seed();
     char *bytes = make_small(*state, &size);
     const size_t end = header_end(bytes);
     for (unsigned round = 0; round < 200; round++) {

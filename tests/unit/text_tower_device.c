@@ -199,9 +199,8 @@ static thr_status do_train(void *arg, thr_error *problem) {
 
 TEST(every_allocation_of_the_host_may_fail) {
     test_memory memory = {0};
-    thr_context_options options;
+    OPTIONS(thr_context_options, options);
     thr_context *context = NULL;
-    thr_context_options_init(&options);
     options.n_threads = 1;
     options.device = "cuda:0";
     options.allocator = test_memory_allocator(&memory);

@@ -229,11 +229,10 @@ TEST(lines_are_read_as_rows) {
 
 TEST(numbers_are_no_texts) {
     static const float row[DIMS];
-    const thr_matrix matrix = thr_matrix_f32(row, 1, DIMS);
     thr_reader *numbers = NULL, *reader = NULL;
     tower_make(model, 3, 2);
     thr_tower *tower = tower_open(*state, model);
-    expect_ok(thr_reader_from_matrix(*state, &matrix, &numbers, &err));
+    expect_ok(thr_reader_from_matrix(*state, ROWS(row, 1, DIMS), &numbers, &err));
     expect_error(thr_tower_reader(tower, THR_SIDE_ITEM, numbers, &reader, &err), THR_EINVAL, "holds numbers");
     assert_null(reader);
     thr_reader_free(numbers);

@@ -96,13 +96,12 @@ static thr_status do_resume(void *arg, thr_error *error) {
 
 TEST(every_allocation_may_fail_on_the_way_on) {
     test_memory memory = {0};
-    thr_context_options context_options;
+    OPTIONS(thr_context_options, context_options);
     thr_context *stopping = NULL;
     int calls = 0;
     job j = {.context = test_context(1, THR_ISA_BEST, &memory)};
     tower_write_pairs(pairs, 0, TOWER_PAIRS);
     tower_small(&j.options);
-    thr_context_options_init(&context_options);
     context_options.progress = stop_at_fourth;
     context_options.progress_user = &calls;
     expect_ok(thr_context_create(&context_options, &stopping, &err));

@@ -129,12 +129,10 @@ static const side_shape shapes[] = {{.bits = THR_FLOAT_BITS},
                                     {.bits = THR_FLOAT_BITS, .reads_vectors = true},
                                     {.bits = 1, .reads_vectors = true},
                                     {.bits = 4, .reads_vectors = true}};
-enum { N_SHAPES = COUNT_OF(shapes) };
 
-TEST(a_side_computes_the_papers_equations) {
-    uint64_t rng = test_seed();
+RANDOM_TEST(a_side_computes_the_papers_equations) {
     thr_context *context = test_context(2, THR_ISA_SCALAR, NULL);
-    for (size_t i = 0; i < N_SHAPES; i++) {
+    for (size_t i = 0; i < COUNT_OF(shapes); i++) {
         sample s;
         thr_pass pass = {0};
         make_sample(&s, &shapes[i], &rng);
@@ -183,10 +181,9 @@ static void check_gradient(const sample *s, double (*points)[8][DIMS], const flo
     }
 }
 
-TEST(gradients_are_those_of_differences) {
-    uint64_t rng = test_seed();
+RANDOM_TEST(gradients_are_those_of_differences) {
     thr_context *context = test_context(2, THR_ISA_SCALAR, NULL);
-    for (size_t i = 0; i < N_SHAPES; i++) {
+    for (size_t i = 0; i < COUNT_OF(shapes); i++) {
         if (shapes[i].bits == 8)
             continue; /* seven chained identities: differences of them are of no use */
         sample s;
@@ -220,8 +217,7 @@ TEST(gradients_are_those_of_differences) {
 }
 
 TEST(numbers_out_of_range_are_named) {
-    thr_tower_train_options options;
-    thr_tower_train_options_init(&options);
+    OPTIONS(thr_tower_train_options, options);
     thr_tower_config config = options.config;
     expect_ok(thr_text_model_check(&config, &err));
     config.query_bits = 9;

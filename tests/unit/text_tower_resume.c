@@ -9,9 +9,8 @@ static const char pairs[] = NAME("pairs.tsv"), model[] = NAME("model"), stopped[
                   checkpoint[] = NAME("stopped.checkpoint");
 
 static thr_context *stoppable(tower_stopper *s, uint32_t n_threads) {
-    thr_context_options options;
+    OPTIONS(thr_context_options, options);
     thr_context *context = NULL;
-    thr_context_options_init(&options);
     options.n_threads = n_threads;
     options.progress = tower_stop;
     options.progress_user = s;
@@ -199,7 +198,7 @@ TEST(the_best_model_must_still_be_there) {
     refused(*state, &options, THR_ENOTFOUND, "the best model so far");
 }
 
-TEST(a_damaged_checkpoint_is_refused) {
+RANDOM_TEST(a_damaged_checkpoint_is_refused) {
     thr_tower_train_options options;
     size_t size = 0;
     small(&options);
@@ -210,7 +209,6 @@ TEST(a_damaged_checkpoint_is_refused) {
     char *bytes = tower_read(checkpoint, &size);
     assert_true(bytes != NULL && size > 1000);
     options.run.resume = true;
-    uint64_t rng = test_seed();
     for (unsigned i = 0; i < 300; i++) {
         const bool cut = i % 8 == 0;
         const size_t at = (size_t)thr_rng_below(&rng, size);

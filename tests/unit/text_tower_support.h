@@ -99,14 +99,13 @@ static inline bool tower_stop(void *user, const char *what, uint64_t done, uint6
 /* A small model at path, of so many bits. */
 static inline void tower_make(const char *path, uint32_t query_bits, uint32_t item_bits) {
     thr_tower_train_options options;
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    thr_context *context = test_new_context(1);
     tower_small(&options);
     options.config.query_bits = query_bits;
     options.config.item_bits = item_bits;
     options.run.n_epochs = 1;
     tower_write_pairs(NAME("pairs.tsv"), 0, TOWER_PAIRS);
     (void)tower_train(context, NAME("pairs.tsv"), path, &options);
-    thr_context_free(context);
 }
 
 static inline thr_tower *tower_open(thr_context *context, const char *path) {

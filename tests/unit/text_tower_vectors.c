@@ -61,9 +61,8 @@ TEST(the_same_vectors_give_the_same_model) {
 }
 
 static thr_context *stopping_context(tower_stopper *stopper) {
-    thr_context_options options;
+    OPTIONS(thr_context_options, options);
     thr_context *context = NULL;
-    thr_context_options_init(&options);
     options.n_threads = 2;
     options.progress = tower_stop;
     options.progress_user = stopper;
@@ -259,16 +258,14 @@ TEST(sides_must_have_one_shape) {
     float *items = make_rows(1), *queries = make_rows(2);
     thr_tower_train_options options;
     small(&options, true);
-    const thr_matrix some = thr_matrix_f32(queries, N - 1, DIMS), narrow = thr_matrix_f32(queries, N, DIMS - 1),
-                     all = thr_matrix_f32(items, N, DIMS);
     const struct {
         const thr_matrix *queries;
         const char *message;
-    } cases[] = {{&some, "149 vectors"}, {&narrow, "of 9 dimensions"}};
+    } cases[] = {{ROWS(queries, N - 1, DIMS), "149 vectors"}, {ROWS(queries, N, DIMS - 1), "of 9 dimensions"}};
     for (size_t i = 0; i < 2; i++) {
         thr_reader *given = NULL, *others = NULL;
         expect_ok(thr_reader_from_matrix(context, cases[i].queries, &given, &err));
-        expect_ok(thr_reader_from_matrix(context, &all, &others, &err));
+        expect_ok(thr_reader_from_matrix(context, ROWS(items, N, DIMS), &others, &err));
         expect_error(thr_tower_train_vectors(context, given, others, NAME("c"), &options, NULL, &err), THR_EDIM,
                      cases[i].message);
         thr_reader_free(given);
@@ -340,7 +337,6 @@ static thr_status train_and_encode(void *arg, thr_error *error) {
     const memory_job *j = arg;
     thr_tower_train_options options;
     float out[N * 16];
-    const thr_matrix rows = thr_matrix_f32(j->items, N, DIMS);
     thr_tower *tower = NULL;
     small(&options, true);
     options.run.n_epochs = 1;
@@ -350,7 +346,7 @@ static thr_status train_and_encode(void *arg, thr_error *error) {
     if (status == THR_OK)
         status = thr_tower_open(j->context, NAME("m"), &tower, error);
     if (status == THR_OK)
-        status = thr_tower_encode_vectors(tower, THR_SIDE_ITEM, &rows, out, error);
+        status = thr_tower_encode_vectors(tower, THR_SIDE_ITEM, ROWS(j->items, N, DIMS), out, error);
     thr_tower_free(tower);
     return status;
 }

@@ -12,9 +12,8 @@ static thr_error error;
 
 /* "auto" finds every training worth a GPU in these. */
 static inline thr_context *tower_context(const char *device, tower_stopper *s) {
-    thr_context_options options;
+    OPTIONS(thr_context_options, options);
     thr_context *context = NULL;
-    thr_context_options_init(&options);
     options.n_threads = 1;
     options.device = device;
     options.progress = s == NULL ? NULL : tower_stop;

@@ -22,9 +22,8 @@ static const model_shape SHAPES[] = {{9, 12, 5, 3, 10, 7, 1, THR_DTYPE_F32, fals
 
 /* "auto" finds every batch worth a GPU in these. */
 static thr_context *make_context(const char *device) {
-    thr_context_options options;
+    OPTIONS(thr_context_options, options);
     thr_context *context = NULL;
-    thr_context_options_init(&options);
     options.n_threads = 1;
     options.device = device;
     expect_ok(thr_context_create(&options, &context, &err));
@@ -60,11 +59,10 @@ static void draw_texts(char texts[TEXTS][TEXT_MOST], const char *at[TEXTS], uint
 
 static thr_status translate(thr_context *context, const char *const texts[TEXTS], bool replace_unk, answer *a,
                             thr_error *error) {
-    thr_translator_options o;
+    OPTIONS(thr_translator_options, o);
     thr_translator *t = NULL;
     thr_translations r;
     size_t used = 0;
-    thr_translator_options_init(&o);
     o.beam = 3;
     o.n_best = 2;
     o.batch = 3;
@@ -83,8 +81,7 @@ static thr_status translate(thr_context *context, const char *const texts[TEXTS]
     return status;
 }
 
-TEST(states_and_translations_are_the_cpus) {
-    uint64_t rng = test_seed();
+RANDOM_TEST(states_and_translations_are_the_cpus) {
     static answer right, got;
     for (size_t s = 0; s < COUNT_OF(SHAPES); s++) {
         char texts[TEXTS][TEXT_MOST];
@@ -108,10 +105,10 @@ TEST(states_and_translations_are_the_cpus) {
 }
 
 /* Every allocation, copy and launch of the first ones in turn: "cuda" fails, "auto" has the CPU's translations. */
-TEST(a_failing_gpu_is_an_error_or_the_cpus_work) {
+RANDOM_TEST(a_failing_gpu_is_an_error_or_the_cpus_work) {
     static const char *const kinds[] = {"alloc", "copy", "launch"};
     static answer right, got;
-    uint64_t rng = test_seed() + 1;
+    rng += 1;
     char texts[TEXTS][TEXT_MOST];
     const char *at[TEXTS];
     model *m = model_make(&SHAPES[0]);

@@ -76,8 +76,7 @@ static void force(thr_seq2seq_work *work, const task *t, float *states, uint32_t
 
 /* ------------------------------------------------------------------------------------------------ numbers */
 
-TEST(states_are_those_of_a_model_in_double) {
-    uint64_t rng = test_seed();
+RANDOM_TEST(states_are_those_of_a_model_in_double) {
     for (size_t i = 0; i < COUNT_OF(SHAPES); i++) {
         model *m = model_make(&SHAPES[i]);
         const size_t d = (size_t)m->shape.n_dims;
@@ -185,8 +184,8 @@ static void check_bits(thr_context *context, void *arg) {
     unload(&l);
 }
 
-TEST(bits_depend_on_neither_batch_nor_threads_nor_cpu) {
-    uint64_t rng = test_seed() + 3;
+RANDOM_TEST(bits_depend_on_neither_batch_nor_threads_nor_cpu) {
+    rng += 3;
     model *m = model_make(&SHAPES[1]);
     model_write(*state, m, PATH, NO_SKIP);
     const task t = draw_task(m, &rng);
@@ -204,10 +203,10 @@ TEST(bits_depend_on_neither_batch_nor_threads_nor_cpu) {
 
 /* ------------------------------------------------------------------------------------------------ memory */
 
-TEST(a_step_like_one_before_allocates_nothing) {
+RANDOM_TEST(a_step_like_one_before_allocates_nothing) {
     test_memory memory = {0};
     thr_context *context = test_context(2, THR_ISA_BEST, &memory);
-    uint64_t rng = 1;
+    rng = 1;
     model *m = model_make(&SHAPES[0]);
     model_write(context, m, PATH, NO_SKIP);
     const task t = draw_task(m, &rng);
@@ -231,9 +230,9 @@ TEST(a_step_like_one_before_allocates_nothing) {
     assert_int_equal(memory.live, 0);
 }
 
-TEST(every_allocation_may_fail) {
+RANDOM_TEST(every_allocation_may_fail) {
     test_memory memory = {0};
-    uint64_t rng = 1;
+    rng = 1;
     model *m = model_make(&SHAPES[2]);
     const task t = draw_task(m, &rng);
     static const uint32_t order[] = {0, 1};

@@ -56,8 +56,7 @@ TEST(words_are_translated_in_the_order_of_texts) {
 TEST(n_best_are_a_texts_translations_best_first) {
     static const char *const texts[] = {"le chien", "chat", "", "chien chat ."};
     dictionary(*state);
-    thr_translator_options o;
-    thr_translator_options_init(&o);
+    OPTIONS(thr_translator_options, o);
     o.n_best = 2;
     thr_translator *t = open_it(*state, &o);
     const thr_translations r = translate(t, texts, 4);
@@ -74,8 +73,7 @@ TEST(n_best_are_a_texts_translations_best_first) {
 TEST(unknown_words_are_left_out_or_said_or_replaced) {
     static const char *const texts[] = {"Zebra", "chat le Zebra!", "chat"};
     dictionary(*state);
-    thr_translator_options o;
-    thr_translator_options_init(&o);
+    OPTIONS(thr_translator_options, o);
     thr_translator *t = open_it(*state, &o);
     thr_translations r = translate(t, texts, 3);
     assert_true(r.n_unknown == 3);
@@ -150,12 +148,10 @@ static uint32_t likeliest_word(model *m, const double *state, double *log_prob) 
     return best;
 }
 
-TEST(one_beam_is_the_greedy_choice_of_a_model_in_double) {
+RANDOM_TEST(one_beam_is_the_greedy_choice_of_a_model_in_double) {
     static drawn_texts all;
-    uint64_t rng = test_seed();
     model *m = random_model(*state);
-    thr_translator_options o;
-    thr_translator_options_init(&o);
+    OPTIONS(thr_translator_options, o);
     o.beam = 1;
     o.penalty = THR_BEAM_PENALTY_NONE; /* else a longer one may come before the first that ends */
     o.length_ratio = 1;
@@ -203,12 +199,11 @@ static void same_answers(const thr_translations *a, const thr_translations *b) {
     }
 }
 
-TEST(an_answer_does_not_depend_on_the_batch_or_the_threads) {
+RANDOM_TEST(an_answer_does_not_depend_on_the_batch_or_the_threads) {
     static drawn_texts all;
-    uint64_t rng = test_seed() + 1;
+    rng += 1;
     (void)random_model(*state);
-    thr_translator_options o;
-    thr_translator_options_init(&o);
+    OPTIONS(thr_translator_options, o);
     o.beam = 4;
     o.n_best = 3;
     o.replace_unk = true;
@@ -228,13 +223,12 @@ TEST(an_answer_does_not_depend_on_the_batch_or_the_threads) {
     thr_translator_free(t);
 }
 
-TEST(screens_that_let_all_words_by_answer_as_the_full_head) {
+RANDOM_TEST(screens_that_let_all_words_by_answer_as_the_full_head) {
     static drawn_texts all;
-    uint64_t rng = test_seed() + 2;
+    rng += 2;
     (void)random_model(*state);
-    thr_translator_options o;
+    OPTIONS(thr_translator_options, o);
     thr_head_query_options q;
-    thr_translator_options_init(&o);
     thr_head_query_options_init(&q);
     draw_texts(&all, &rng);
     thr_translator *t = open_it(*state, &o);
@@ -262,18 +256,17 @@ TEST(screens_that_let_all_words_by_answer_as_the_full_head) {
     thr_translator_free(t);
 }
 
-TEST(a_model_without_attention_translates_but_does_not_replace) {
+RANDOM_TEST(a_model_without_attention_translates_but_does_not_replace) {
     static const model_shape shape = {30, 40, 7, 6, 18, 18, 2, THR_DTYPE_F32, true};
     static drawn_texts all;
-    uint64_t rng = test_seed() + 9;
+    rng += 9;
     model *m = model_make(&shape);
-    thr_translator_options o;
+    OPTIONS(thr_translator_options, o);
     thr_translator *t = NULL;
     for (size_t i = 0; i < 40 * 18; i++)
         model_values(m, "output.weight")[i] = 3 * test_normal(&rng);
     model_write(*state, m, PATH, NO_SKIP);
     draw_texts(&all, &rng);
-    thr_translator_options_init(&o);
     t = open_it(*state, &o);
     assert_false(thr_translator_get_info(t).has_attention);
     const thr_translations whole = translate(t, all.at, TEXTS);
@@ -292,10 +285,9 @@ TEST(a_model_without_attention_translates_but_does_not_replace) {
 TEST(an_alignment_gives_each_text_its_words) {
     static const char *const texts[] = {"le chien", "chat", "", "chien", "zebra"};
     dictionary(*state);
-    thr_translator_options o;
+    OPTIONS(thr_translator_options, o);
     thr_head_query_options q;
     thr_translator *t = NULL;
-    thr_translator_options_init(&o);
     thr_head_query_options_init(&q);
     q.screen = THR_HEAD_SCREEN_ALIGN;
     q.n_frequent = 0;
@@ -327,13 +319,13 @@ TEST(an_alignment_gives_each_text_its_words) {
 }
 
 /* All words of the target for every word: the full head's answers. */
-TEST(an_alignment_of_all_words_answers_as_the_full_head) {
+RANDOM_TEST(an_alignment_of_all_words_answers_as_the_full_head) {
     static drawn_texts all;
-    uint64_t rng = test_seed() + 8;
+    rng += 8;
     (void)random_model(*state);
     char *table = test_new(30 * 40 * 16, 1);
     size_t used = 0;
-    thr_translator_options o;
+    OPTIONS(thr_translator_options, o);
     thr_head_query_options q;
     draw_texts(&all, &rng);
     for (uint32_t e = 3; e < 30; e++)
@@ -342,7 +334,6 @@ TEST(an_alignment_of_all_words_answers_as_the_full_head) {
     test_write_text(TABLE, table);
     thr_translator *t = open_it(*state, NULL);
     const thr_translations full = translate(t, all.at, TEXTS);
-    thr_translator_options_init(&o);
     thr_head_query_options_init(&q);
     q.screen = THR_HEAD_SCREEN_ALIGN;
     q.n_frequent = 3; /* special words */
@@ -369,14 +360,13 @@ static void take_told(void *user, const float *states, uint64_t n, uint32_t n_di
     told->n += n;
 }
 
-TEST(states_are_reported_before_the_head_scores_them) {
+RANDOM_TEST(states_are_reported_before_the_head_scores_them) {
     static drawn_texts all;
-    uint64_t rng = test_seed() + 6;
+    rng += 6;
     (void)random_model(*state);
     told_states told = {.all_small = true};
-    thr_translator_options o;
+    OPTIONS(thr_translator_options, o);
     draw_texts(&all, &rng);
-    thr_translator_options_init(&o);
     o.on_states = take_told;
     o.on_states_user = &told;
     thr_translator *t = open_it(*state, &o);
@@ -385,11 +375,11 @@ TEST(states_are_reported_before_the_head_scores_them) {
     thr_translator_free(t);
 }
 
-TEST(a_head_may_be_a_file) {
+RANDOM_TEST(a_head_may_be_a_file) {
     static drawn_texts all;
-    uint64_t rng = test_seed() + 4;
+    rng += 4;
     model *m = random_model(*state);
-    thr_translator_options o;
+    OPTIONS(thr_translator_options, o);
     thr_head_build_options build;
     thr_head *head = NULL;
     thr_translator *other = NULL;
@@ -401,7 +391,6 @@ TEST(a_head_may_be_a_file) {
     expect_ok(thr_head_create_file(*state, PATH, NULL, &build, &head, &err));
     expect_ok(thr_head_save(head, HEAD, true, &err));
     thr_head_free(head);
-    thr_translator_options_init(&o);
     o.head = HEAD;
     other = open_it(*state, &o);
     const thr_translations r = translate(other, all.at, TEXTS);
@@ -427,9 +416,8 @@ TEST(a_head_may_be_a_file) {
 TEST(lengths_have_limits) {
     static const char *const texts[] = {"chat", "le chat . chien le"};
     dictionary(*state);
-    thr_translator_options o;
+    OPTIONS(thr_translator_options, o);
     thr_translations r;
-    thr_translator_options_init(&o);
     o.max_source = 4;
     thr_translator *t = open_it(*state, &o);
     expect_error(thr_translator_translate(t, texts, NULL, 2, &r, &err), THR_EDIM,
@@ -467,9 +455,8 @@ TEST(nul_bytes_are_refused_by_text_and_place) {
     static const char *const texts[] = {"chat", "chien\0le", "\0"};
     static const size_t lengths[] = {4, 8, 1};
     dictionary(*state);
-    thr_translator_options o;
+    OPTIONS(thr_translator_options, o);
     thr_translations r;
-    thr_translator_options_init(&o);
     o.replace_unk = true;
     thr_translator *t = open_it(*state, &o);
     expect_error(thr_translator_translate(t, texts, lengths, 3, &r, &err), THR_EFORMAT,
@@ -490,8 +477,7 @@ TEST(long_texts_are_batches_of_their_own) {
         memcpy(text + i * 5, i % 2 == 0 ? "chat " : "chat\n", 5);
     const char *const texts[] = {text, "chien", text, text};
     dictionary(*state);
-    thr_translator_options o;
-    thr_translator_options_init(&o);
+    OPTIONS(thr_translator_options, o);
     o.max_source = LONG;
     o.max_length = 5;
     thr_translator *t = open_it(*state, &o);
@@ -518,9 +504,8 @@ TEST(options_out_of_range_are_refused) {
     };
     dictionary(*state);
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        thr_translator_options o;
+        OPTIONS(thr_translator_options, o);
         thr_translator *t = NULL;
-        thr_translator_options_init(&o);
         uint32_t *const fields[] = {NULL, &o.max_length, &o.length_extra, &o.max_source, &o.batch, &o.beam, &o.n_best};
         if (cases[i].field == 0)
             o.length_ratio = cases[i].value;
@@ -582,10 +567,9 @@ static bool watch(void *user, const char *what, uint64_t done, uint64_t total) {
 TEST(progress_is_that_of_all_texts_and_may_stop) {
     static const char *const texts[] = {"chat", "le", "chien", "chat le", "le chien ."};
     seen s = {0};
-    thr_context_options options;
+    OPTIONS(thr_context_options, options);
     thr_context *context = NULL;
     thr_translations r;
-    thr_context_options_init(&options);
     options.n_threads = 1;
     options.progress = watch;
     options.progress_user = &s;
@@ -609,8 +593,7 @@ TEST(a_second_call_of_the_same_shape_allocates_nothing) {
     test_memory memory = {0};
     thr_context *context = test_context(1, THR_ISA_BEST, &memory);
     dictionary(*state);
-    thr_translator_options o;
-    thr_translator_options_init(&o);
+    OPTIONS(thr_translator_options, o);
     o.replace_unk = true;
     o.n_best = 2;
     thr_translator *t = open_it(context, &o);
@@ -629,8 +612,7 @@ TEST(every_allocation_may_fail) {
     test_memory memory = {0};
     thr_context *context = test_context(1, THR_ISA_BEST, &memory);
     dictionary(*state);
-    thr_translator_options o;
-    thr_translator_options_init(&o);
+    OPTIONS(thr_translator_options, o);
     o.replace_unk = true;
     o.n_best = 2;
     test_oom oom = test_oom_start(&memory);

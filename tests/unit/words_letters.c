@@ -97,8 +97,7 @@ TEST(a_word_of_n_letters_has_n_trigrams) {
 }
 
 /* Bytes of any kind end, and give words of folded letters only. */
-TEST(any_bytes_are_read) {
-    uint64_t rng = test_seed();
+RANDOM_TEST(any_bytes_are_read) {
     for (int trial = 0; trial < 2000; trial++) {
         unsigned char bytes[64];
         const size_t size = (size_t)thr_rng_below(&rng, sizeof bytes + 1);
