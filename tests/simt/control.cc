@@ -51,7 +51,7 @@ cudaError_t usable() {
 }
 
 cudaError_t remember(cudaError_t error) {
-    if (error != cudaSuccess && error != cudaErrorNotReady) {
+    if (error != cudaSuccess) {
         const std::lock_guard<std::mutex> guard(lock);
         last_error = error;
         last_generation = generation;
@@ -94,14 +94,14 @@ uint64_t launch_seed(uint64_t *number) {
 
 } // namespace simt
 
-cudaError_t cudaPeekAtLastError(void) {
-    const std::lock_guard<std::mutex> guard(simt::lock);
-    return simt::last_generation == simt::generation ? simt::last_error : cudaSuccess;
-}
-
 /* An error that the device does not recover from stays. */
 cudaError_t cudaGetLastError(void) {
-    const cudaError_t error = cudaPeekAtLastError();
+    cudaError_t error = cudaSuccess;
+    {
+        const std::lock_guard<std::mutex> guard(simt::lock);
+        if (simt::last_generation == simt::generation)
+            error = simt::last_error;
+    }
     (void)simt::take_pending();
     if (simt::usable() != error)
         simt::last_error = cudaSuccess;

@@ -42,7 +42,7 @@ template <typename T> class OnDevice {
   public:
     explicit OnDevice(size_t n) : n_(n) { CHECK(cudaMalloc(&p_, n * sizeof(T)) == cudaSuccess); }
     explicit OnDevice(const std::vector<T> &values) : OnDevice(values.size()) {
-        CHECK(cudaMemcpy(p_, values.data(), n_ * sizeof(T), cudaMemcpyHostToDevice) == cudaSuccess);
+        CHECK(cudaMemcpyAsync(p_, values.data(), n_ * sizeof(T), cudaMemcpyHostToDevice) == cudaSuccess);
     }
     ~OnDevice() { (void)cudaFree(p_); }
     OnDevice(const OnDevice &) = delete;
@@ -51,7 +51,7 @@ template <typename T> class OnDevice {
     operator T *() const { return p_; }
     std::vector<T> values() const {
         std::vector<T> all(n_);
-        CHECK(cudaMemcpy(all.data(), p_, n_ * sizeof(T), cudaMemcpyDeviceToHost) == cudaSuccess);
+        CHECK(cudaMemcpyAsync(all.data(), p_, n_ * sizeof(T), cudaMemcpyDeviceToHost) == cudaSuccess);
         return all;
     }
 
@@ -62,5 +62,5 @@ template <typename T> class OnDevice {
 
 /* Nothing went wrong since this was asked last. */
 inline bool all_well() {
-    return cudaGetLastError() == cudaSuccess && cudaDeviceSynchronize() == cudaSuccess;
+    return cudaGetLastError() == cudaSuccess && cudaStreamSynchronize(nullptr) == cudaSuccess;
 }

@@ -93,8 +93,3 @@ void launch(const Launch &what) {
 uint64_t simt_launches(void) {
     return simt::n_launches;
 }
-
-uint64_t simt_switches(void) {
-    const std::lock_guard<std::mutex> guard(simt::machine_lock);
-    return simt::count_switches();
-}

@@ -30,7 +30,6 @@ Thread *starting; /* for a fiber that begins or comes from the pool */
 Fiber host;       /* whoever launched */
 bool abandoned;
 uint64_t random_state;
-uint64_t n_switches;
 
 uint32_t next_epoch() {
     static uint32_t last;
@@ -76,7 +75,6 @@ void give_way() {
     Thread *next = pick();
     if (!next)
         report_deadlock(me.place);
-    n_switches++;
     if (!next->fiber)
         starting = next;
     fiber_switch(me.fiber, next->fiber ? next->fiber : fiber_take());
@@ -134,7 +132,6 @@ void begin_block(const Launch &what, uint3 index) {
     b.n_threads = what.dim.x * what.dim.y * what.dim.z;
     b.serial = ++last_serial;
     b.epoch = next_epoch();
-    b.gathers_all = 1;
     n_turns = 0;
     for (unsigned i = 0; i < b.n_threads; i++) {
         Warp &warp = warps[i / lanes_of_warp];
@@ -162,7 +159,6 @@ void fiber_loop(Fiber *me) {
         while (thread && !thread->fiber)
             thread = run_thread(thread, me);
         fiber_give(me);
-        n_switches++;
         fiber_switch(me, thread ? thread->fiber : &host);
     }
 }
@@ -183,10 +179,6 @@ bool run_block(const Launch &what, uint3 index, uint64_t seed) {
             }
     current = nullptr;
     return !abandoned;
-}
-
-uint64_t count_switches() {
-    return n_switches;
 }
 
 void wait_for_warp() {
@@ -229,8 +221,6 @@ void block_meet(const char *what, Place place, int predicate) {
                           thread_text(me.number).c_str(), what, warp.groups[g].arrived, warp.groups[g].what,
                           place_text(warp.groups[g].place).c_str());
     b.gathers_any |= predicate != 0;
-    b.gathers_all &= predicate != 0;
-    b.gathers_count += predicate != 0;
     if (++b.n_waiting < b.n_threads) {
         warp.at_barrier |= bit;
         me.state = State::meets_block;
@@ -238,10 +228,7 @@ void block_meet(const char *what, Place place, int predicate) {
         return;
     }
     b.any = b.gathers_any;
-    b.all = b.gathers_all;
-    b.count = b.gathers_count;
-    b.gathers_any = b.gathers_count = 0;
-    b.gathers_all = 1;
+    b.gathers_any = false;
     b.n_waiting = 0;
     b.epoch = next_epoch();
     for (unsigned i = 0; i < b.n_threads; i++) {

@@ -66,9 +66,8 @@ struct Block {
     uint32_t epoch;  /* another for every stretch between barriers there ever was */
     size_t shared;   /* bytes of the arrays that were declared so far */
     unsigned n_waiting, first_waiting;
-    const char *what; /* the barrier they wait at */
-    int gathers_any, gathers_all, gathers_count;
-    int any, all, count; /* of the last barrier */
+    const char *what;      /* the barrier they wait at */
+    bool gathers_any, any; /* any: of the last barrier */
 };
 
 extern Block block;
@@ -83,7 +82,7 @@ using Resolve = void (*)(void *const *lanes, uint32_t mask);
  */
 void warp_meet(const char *what, Place place, uint32_t mask, bool orders, Resolve resolve, void *data);
 
-/* Wait for all threads of the block; any, all and count of block are of their predicates then. */
+/* Wait for all threads of the block; block.any is whether any predicate held then. */
 void block_meet(const char *what, Place place, int predicate);
 
 } // namespace simt

@@ -40,7 +40,6 @@ struct Allocation {
 
 std::mutex lock;
 std::map<uintptr_t, Allocation> allocations; /* by first byte */
-std::map<uintptr_t, size_t> registered;
 size_t in_use[most_devices], pinned_in_use;
 uint64_t n_allocations;
 unsigned n_launches_open;
@@ -172,17 +171,17 @@ cudaError_t release(void *p, Kind kind) {
 }
 
 /* A side of a copy: is it on a device, and if so, in one allocation from end to end? */
-bool check_side(const char *call, const char *side, const void *p, size_t size, int must_be_device) {
+bool check_side(const char *side, const void *p, size_t size, bool must_be_device) {
     const auto *found = find(address(p));
     if (found && address(p) == found->first + found->second.size && size > 0)
         found = nullptr;
     const bool on_device = found && found->second.kind == Kind::device;
-    if (must_be_device >= 0 && on_device != (must_be_device > 0)) {
-        host_report("copy: %s's %s %p is%s device memory", call, side, p, on_device ? "" : " no");
+    if (on_device != must_be_device) {
+        host_report("copy: %s %p is%s device memory", side, p, on_device ? "" : " no");
         return false;
     }
     if (found && size > found->second.size - (address(p) - found->first)) {
-        host_report("copy: %s's %s, %zu bytes at %p, leaves its allocation of %zu bytes at %p", call, side, size, p,
+        host_report("copy: %s, %zu bytes at %p, leaves its allocation of %zu bytes at %p", side, size, p,
                     found->second.size, reinterpret_cast<void *>(found->first));
         return false;
     }
@@ -207,20 +206,17 @@ class InUse {
     uintptr_t at_;
 };
 
-cudaError_t copy(const char *call, void *to, const void *from, size_t size, cudaMemcpyKind kind) {
+cudaError_t copy(void *to, const void *from, size_t size, cudaMemcpyKind kind) {
     if (const cudaError_t error = usable())
         return error;
-    if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault)
+    if (kind < cudaMemcpyHostToDevice || kind > cudaMemcpyDeviceToDevice)
         return cudaErrorInvalidMemcpyDirection;
     if (size == 0)
         return cudaSuccess;
-    const bool any = kind == cudaMemcpyDefault;
     {
         const std::lock_guard<std::mutex> holds(lock);
-        const int to_device = kind == cudaMemcpyHostToDevice || kind == cudaMemcpyDeviceToDevice;
-        const int from_device = kind == cudaMemcpyDeviceToHost || kind == cudaMemcpyDeviceToDevice;
-        if (!check_side(call, "destination", to, size, any ? -1 : to_device) ||
-            !check_side(call, "source", from, size, any ? -1 : from_device))
+        if (!check_side("cudaMemcpyAsync's destination", to, size, kind != cudaMemcpyDeviceToHost) ||
+            !check_side("cudaMemcpyAsync's source", from, size, kind != cudaMemcpyHostToDevice))
             return cudaErrorInvalidValue;
     }
     if (!fails_copy()) {
@@ -230,14 +226,14 @@ cudaError_t copy(const char *call, void *to, const void *from, size_t size, cuda
     return cudaSuccess;
 }
 
-cudaError_t set(const char *call, void *p, int value, size_t size) {
+cudaError_t set(void *p, int value, size_t size) {
     if (const cudaError_t error = usable())
         return error;
     if (size == 0)
         return cudaSuccess;
     {
         const std::lock_guard<std::mutex> holds(lock);
-        if (!check_side(call, "destination", p, size, 1))
+        if (!check_side("cudaMemsetAsync's destination", p, size, true))
             return cudaErrorInvalidValue;
     }
     if (!fails_copy()) {
@@ -312,98 +308,20 @@ cudaError_t cudaFree(void *devPtr) {
     return remember(simt::release(devPtr, Kind::device));
 }
 
-cudaError_t cudaMallocAsync(void **devPtr, size_t size, cudaStream_t hStream) {
-    const cudaError_t error = simt::in_stream(hStream);
-    return remember(error ? error : simt::allocate(devPtr, size, Kind::device));
-}
-
-cudaError_t cudaFreeAsync(void *devPtr, cudaStream_t hStream) {
-    const cudaError_t error = simt::check_stream(hStream);
-    return remember(error ? error : simt::release(devPtr, Kind::device));
-}
-
 cudaError_t cudaMallocHost(void **ptr, size_t size) {
     return remember(simt::allocate(ptr, size, Kind::pinned));
-}
-
-cudaError_t cudaHostAlloc(void **pHost, size_t size, unsigned int flags) {
-    if (flags > (cudaHostAllocPortable | cudaHostAllocMapped | cudaHostAllocWriteCombined))
-        return remember(cudaErrorInvalidValue);
-    return remember(simt::allocate(pHost, size, Kind::pinned));
 }
 
 cudaError_t cudaFreeHost(void *ptr) {
     return remember(simt::release(ptr, Kind::pinned));
 }
 
-cudaError_t cudaHostRegister(void *ptr, size_t size, unsigned int) {
-    if (const cudaError_t error = simt::usable())
-        return remember(error);
-    if (!ptr || size == 0)
-        return remember(cudaErrorInvalidValue);
-    if (simt::fails_alloc())
-        return remember(cudaErrorMemoryAllocation);
-    const std::lock_guard<std::mutex> holds(simt::lock);
-    const uintptr_t first = simt::address(ptr);
-    auto after = simt::registered.lower_bound(first);
-    if (after != simt::registered.end() && after->first < first + size)
-        return remember(cudaErrorHostMemoryAlreadyRegistered);
-    if (after != simt::registered.begin() && (--after)->first + after->second > first)
-        return remember(cudaErrorHostMemoryAlreadyRegistered);
-    simt::registered[first] = size;
-    return cudaSuccess;
-}
-
-cudaError_t cudaHostUnregister(void *ptr) {
-    {
-        const std::lock_guard<std::mutex> holds(simt::lock);
-        if (simt::registered.erase(simt::address(ptr)) == 0)
-            return remember(cudaErrorHostMemoryNotRegistered);
-    }
-    return remember(simt::usable());
-}
-
-cudaError_t cudaHostGetDevicePointer(void **pDevice, void *pHost, unsigned int flags) {
-    if (const cudaError_t error = simt::usable())
-        return remember(error);
-    const std::lock_guard<std::mutex> holds(simt::lock);
-    const uintptr_t at = simt::address(pHost);
-    const auto *found = simt::find(at);
-    auto after = simt::registered.upper_bound(at);
-    const bool is_registered = after != simt::registered.begin() && (--after)->first + after->second > at;
-    if (flags || !pDevice || !(is_registered || (found && found->second.kind == Kind::pinned)))
-        return remember(cudaErrorInvalidValue);
-    *pDevice = pHost;
-    return cudaSuccess;
-}
-
-/* A copy that waits reports that it lost the device. */
-cudaError_t cudaMemcpy(void *dst, const void *src, size_t count, enum cudaMemcpyKind kind) {
-    const cudaError_t error = simt::copy("cudaMemcpy", dst, src, count, kind);
-    return remember(error ? error : simt::usable());
-}
-
 cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t count, enum cudaMemcpyKind kind, cudaStream_t stream) {
     const cudaError_t error = simt::in_stream(stream);
-    return remember(error ? error : simt::copy("cudaMemcpyAsync", dst, src, count, kind));
-}
-
-cudaError_t cudaMemset(void *devPtr, int value, size_t count) {
-    return remember(simt::set("cudaMemset", devPtr, value, count));
+    return remember(error ? error : simt::copy(dst, src, count, kind));
 }
 
 cudaError_t cudaMemsetAsync(void *devPtr, int value, size_t count, cudaStream_t stream) {
     const cudaError_t error = simt::in_stream(stream);
-    return remember(error ? error : simt::set("cudaMemsetAsync", devPtr, value, count));
-}
-
-/* A symbol is a plain variable here. */
-cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *src, size_t count, size_t offset,
-                               enum cudaMemcpyKind kind) {
-    const cudaError_t error = simt::usable();
-    if (!error && kind != cudaMemcpyHostToDevice && kind != cudaMemcpyDefault)
-        return remember(cudaErrorInvalidMemcpyDirection);
-    if (!error && !simt::fails_copy())
-        std::memcpy(const_cast<char *>(static_cast<const char *>(symbol)) + offset, src, count);
-    return remember(error ? error : simt::usable());
+    return remember(error ? error : simt::set(devPtr, value, count));
 }

@@ -23,9 +23,6 @@ inline bool same_place(Place a, Place b) {
 /* Run a block to its end. false: a report was taken by a handler and the block is abandoned. */
 bool run_block(const Launch &what, uint3 index, uint64_t seed);
 
-/* How often a fiber gave way to another. */
-uint64_t count_switches();
-
 /* The current lane waits until it is woken; the lanes of a mask can go on. */
 void wait_for_warp();
 void wake_lanes(Warp &warp, uint32_t mask);

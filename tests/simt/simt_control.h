@@ -22,7 +22,7 @@ extern "C" {
  *   "alloc N"         the N-th allocation of device or pinned memory from now (1: the next) fails, and only that one
  *   "launch N"        the N-th launch from now does nothing and the device is lost: what is called from then on with
  *                     that device answers cudaErrorIllegalAddress; memory is given back all the same
- *   "copy N"          the N-th copy from now, likewise; cudaMemset counts too
+ *   "copy N"          the N-th copy from now, likewise; a memset counts too
  *   "driver missing"  cudaErrorInsufficientDriver from everything; the driver's version is 0
  *   "no device"       cudaErrorNoDevice from everything, a count of 0
  *   "none"            nothing fails, and no device is lost
@@ -40,9 +40,6 @@ SIMT_VISIBLE size_t simt_handles(void);
 
 /* How many launches there were, those that were refused or failed included. */
 SIMT_VISIBLE uint64_t simt_launches(void);
-
-/* How often a fiber gave way to another, for timing. */
-SIMT_VISIBLE uint64_t simt_switches(void);
 
 /* The seed of all orders from now on, and launches are counted from 0 for it; before, THR_SIMT_SEED or 1. */
 SIMT_VISIBLE void simt_seed(uint64_t seed);

@@ -89,7 +89,7 @@ __global__ void race_with_atomics(bool bad) {
 }
 
 __global__ void atomics_too_early(bool bad) {
-    THR_SHARED(int, count, 1);
+    THR_SHARED(unsigned, count, 1);
     if (threadIdx.x == 0)
         count[0] = 0;
     __syncthreads();
@@ -99,7 +99,7 @@ __global__ void atomics_too_early(bool bad) {
         __syncwarp();
     else
         __syncthreads();
-    atomicMax(&count[0], static_cast<int>(threadIdx.x));
+    atomicMax(&count[0], threadIdx.x);
 }
 
 __global__ void unwritten(bool bad) {
@@ -179,7 +179,7 @@ __global__ void not_in_mask(bool bad) {
 }
 
 __global__ void masks_differ(bool bad) {
-    (void)__ballot_sync(bad && threadIdx.x % 32 < 16 ? 0x0001ffffu : 0xffffffffu, 1);
+    (void)__any_sync(bad && threadIdx.x % 32 < 16 ? 0x0001ffffu : 0xffffffffu, 1);
 }
 
 __global__ void no_such_lane(bool bad) {

@@ -121,26 +121,12 @@ void resolve_exchange(void *const *lanes, uint32_t mask) {
     }
 }
 
-void resolve_ballot(void *const *lanes, uint32_t mask) {
-    unsigned votes = 0;
-    for (uint32_t rest = mask; rest; rest &= rest - 1) {
-        const int lane = __builtin_ctz(rest);
-        votes |= static_cast<const Vote *>(lanes[lane])->in ? 1u << lane : 0;
-    }
+void resolve_any(void *const *lanes, uint32_t mask) {
+    bool any = false;
     for (uint32_t rest = mask; rest; rest &= rest - 1)
-        static_cast<Vote *>(lanes[__builtin_ctz(rest)])->out = votes;
-}
-
-void resolve_match(void *const *lanes, uint32_t mask) {
-    for (uint32_t rest = mask; rest; rest &= rest - 1) {
-        Vote &mine = *static_cast<Vote *>(lanes[__builtin_ctz(rest)]);
-        mine.out = 0;
-        for (uint32_t others = mask; others; others &= others - 1) {
-            const int lane = __builtin_ctz(others);
-            mine.out |= static_cast<const Vote *>(lanes[lane])->in == mine.in ? 1u << lane : 0;
-        }
-        mine.all = mine.out == mask;
-    }
+        any = any || static_cast<const Vote *>(lanes[__builtin_ctz(rest)])->mine;
+    for (uint32_t rest = mask; rest; rest &= rest - 1)
+        static_cast<Vote *>(lanes[__builtin_ctz(rest)])->any = any;
 }
 
 /* As PTX has them: segments begin at multiples of width, which is a power of two up to 32; deltas have 5 bits. */
