@@ -82,12 +82,7 @@ static void learn(const uint8_t *data, size_t size, uint32_t n_best) {
     (void)unlink(table.path);
 }
 
-size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned seed) {
-    uint64_t rng = seed;
-    for (uint64_t n = 1 + thr_rng_below(&rng, 4); n > 0; n--)
-        size = fuzz_change_text(data, size, room, &rng);
-    return size;
-}
+FUZZ_MUTATOR(fuzz_mutate_text)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size == 0)

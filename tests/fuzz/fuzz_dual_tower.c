@@ -83,9 +83,7 @@ static void read_tables(const uint8_t *data, size_t size) {
     thr_dual_requests_free(fuzz_context(), &requests);
 }
 
-size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned seed) {
-    return fuzz_mutate_model(data, size, room, seed);
-}
+FUZZ_MUTATOR(fuzz_mutate_model)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     read_model(data, size);

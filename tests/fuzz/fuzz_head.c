@@ -2,12 +2,11 @@
 /* Any bytes as a head's file, its checksums recomputed; queries of a head that opens read only its bytes. */
 #include "head/head.h"
 
+#include "fuzz/io_fuzz.h"
 #include "fuzz/section_mutator.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { MOST_DIMS = 4096 };
 
@@ -33,23 +32,13 @@ static void query(thr_head *head) {
     }
 }
 
-size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned seed) {
-    return fuzz_mutate_sections(data, size, room, seed);
-}
+FUZZ_MUTATOR(fuzz_mutate_sections)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    static thr_context *context; /* lives as long as the program */
     thr_head *head = NULL;
-    void *memory = NULL;
-    if (context == NULL && thr_context_create(NULL, &context, NULL) != THR_OK)
-        return 0;
-    if (posix_memalign(&memory, THR_SECTION_ALIGN, size > 0 ? size : 1) != 0)
-        return 0;
-    if (size > 0)
-        memcpy(memory, data, size);
-    (void)test_seal(memory, size);
-    if (thr_head_start(context, &head, NULL) == THR_OK) {
-        if (thr_head_parse(context, "head", memory, size, &head->view, NULL) == THR_OK &&
+    uint8_t *memory = fuzz_sealed_copy(data, size);
+    if (thr_head_start(fuzz_context(), &head, NULL) == THR_OK) {
+        if (thr_head_parse(fuzz_context(), "head", memory, size, &head->view, NULL) == THR_OK &&
             thr_head_find_hidden(head, NULL) == THR_OK && thr_head_complete(head, NULL) == THR_OK)
             query(head);
         thr_head_free(head);

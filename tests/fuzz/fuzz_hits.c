@@ -3,16 +3,15 @@
 #include "lists/search_lists.h"
 #include "hits/file.h"
 
+#include "fuzz/io_fuzz.h"
 #include "fuzz/section_mutator.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 enum { MOST_ITEMS = 1 << 18 /* whose bitmap is made */, MOST_FEATURES = 100 };
 
-static void search(thr_context *context, const thr_hits_view *view) {
+static void search(const thr_hits_view *view) {
     const thr_lists *lists = &view->contents.lists;
     const thr_lists_corpus target = {.lists = lists, .rows = view->contents.rows};
     thr_lists_search *room = NULL;
@@ -22,7 +21,7 @@ static void search(thr_context *context, const thr_hits_view *view) {
     thr_lists_found found;
     for (uint32_t f = 0; f < offsets[1]; f++)
         features[f] = thr_lists_feature(lists, f);
-    if (thr_lists_search_create(context, &room, NULL) == THR_OK)
+    if (thr_lists_search_create(fuzz_context(), &room, NULL) == THR_OK)
         (void)thr_lists_search_run(room, &target, &queries, 0, 10, &found, NULL);
     thr_lists_search_free(room);
 }
@@ -35,24 +34,14 @@ static void mark(const thr_lists *lists) {
     }
 }
 
-size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned seed) {
-    return fuzz_mutate_sections(data, size, room, seed);
-}
+FUZZ_MUTATOR(fuzz_mutate_sections)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    static thr_context *context; /* lives as long as the program */
     thr_hits_view view;
-    void *memory = NULL;
-    if (context == NULL && thr_context_create(NULL, &context, NULL) != THR_OK)
-        return 0;
-    if (posix_memalign(&memory, THR_SECTION_ALIGN, size > 0 ? size : 1) != 0)
-        return 0;
-    if (size > 0)
-        memcpy(memory, data, size);
-    (void)test_seal(memory, size);
+    uint8_t *memory = fuzz_sealed_copy(data, size);
     if (thr_hits_parse("hits", memory, size, &view, NULL) == THR_OK) {
-        (void)thr_hits_check_contents(context, &view, NULL);
-        search(context, &view);
+        (void)thr_hits_check_contents(fuzz_context(), &view, NULL);
+        search(&view);
         mark(&view.contents.lists);
         for (uint64_t i = 0; i < view.contents.names.n; i++)
             (void)thr_strings_get(&view.contents.names, i);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes as a journal, as they are and with its checksums recomputed, so that changes are read, too. */
+#include "fuzz/io_fuzz.h"
 #include "fuzz/journal_seal.h"
 
 #include <stdlib.h>
@@ -8,11 +9,7 @@
 
 #include <thresher/matrix.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 enum { N_DIMS_AT = 12, NAMES_AT = 16 };
-
-static thr_context *context;
 
 /* Read all that a change points to; a sum, so that nothing is optimised away. */
 static thr_status visit(void *arg, const thr_journal_change *change, thr_error *err) {
@@ -49,7 +46,7 @@ static void read_journal(const uint8_t *bytes, size_t size) {
     kind.n_dims = n_dims;
     kind.has_names = has_names != 0;
     if (n_dims >= 1 && n_dims <= THR_MAX_DIMS &&
-        thr_index_journal_open(context, path, &kind, false, &journal, NULL) == THR_OK)
+        thr_index_journal_open(fuzz_context(), path, &kind, false, &journal, NULL) == THR_OK)
         (void)thr_index_journal_read(&journal, visit, &journal, NULL);
     if (n_dims >= 1 && n_dims <= THR_MAX_DIMS)
         thr_index_journal_close(&journal);
@@ -58,8 +55,6 @@ static void read_journal(const uint8_t *bytes, size_t size) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    if (context == NULL && thr_context_create(NULL, &context, NULL) != THR_OK)
-        abort();
     read_journal(data, size);
     uint8_t *sealed = malloc(size + 1);
     if (sealed == NULL)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes as a MANIFEST: as they are, and with the checksum recomputed so that the lines after it are read, too. */
+#include "fuzz/io_fuzz.h"
 #include "fuzz/text_mutator.h"
 #include "index/manifest.h"
 
@@ -7,39 +8,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static thr_context *context;
-
 /* An accepted manifest is printed to the same bytes. */
 static void parse(const char *text, size_t size) {
     thr_manifest manifest;
     thr_error err;
     char *again = NULL;
     size_t again_size = 0;
-    if (thr_index_manifest_parse(context, "MANIFEST", text, size, &manifest, &err) != THR_OK)
+    if (thr_index_manifest_parse(fuzz_context(), "MANIFEST", text, size, &manifest, &err) != THR_OK)
         return;
-    if (thr_index_manifest_print(context, &manifest, &again, &again_size, &err) != THR_OK || again_size != size ||
-        memcmp(again, text, size) != 0)
+    if (thr_index_manifest_print(fuzz_context(), &manifest, &again, &again_size, &err) != THR_OK ||
+        again_size != size || memcmp(again, text, size) != 0)
         abort();
-    thr_release(context, again);
-    thr_index_manifest_free(context, &manifest);
+    thr_release(fuzz_context(), again);
+    thr_index_manifest_free(fuzz_context(), &manifest);
 }
 
 /* The target recomputes the checksum. */
-size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned seed) {
-    uint64_t rng = seed;
-    if (LLVMFuzzerMutate != NULL && thr_rng_below(&rng, 3) == 0)
-        size = LLVMFuzzerMutate(data, size, room);
-    for (uint64_t n = 1 + thr_rng_below(&rng, 4); n > 0; n--)
-        size = fuzz_change_text(data, size, room, &rng);
-    return size;
-}
+FUZZ_MUTATOR(fuzz_mutate_text)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     enum { LINE = 26 }; /* "checksum ", 16 digits, newline */
-    if (context == NULL && thr_context_create(NULL, &context, NULL) != THR_OK)
-        abort();
     parse((const char *)data, size);
     size_t body = size < LINE ? size : size - LINE;
     char *recomputed = malloc(body + LINE + 1);

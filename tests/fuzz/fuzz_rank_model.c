@@ -32,9 +32,7 @@ static void check_saved(const thr_rank_model *model, const char *path) {
     thr_rank_model_free(again);
 }
 
-size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned seed) {
-    return fuzz_mutate_model(data, size, room, seed);
-}
+FUZZ_MUTATOR(fuzz_mutate_model)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     char path[64];

@@ -48,9 +48,7 @@ static void read_json(const uint8_t *data, size_t size) {
         fuzz_check_error(&err, status);
 }
 
-size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned seed) {
-    return fuzz_mutate_model(data, size, room, seed);
-}
+FUZZ_MUTATOR(fuzz_mutate_model)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     open_bytes(data, size);

@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 /* Everything that reads contents; sums, so that nothing is optimised away. */
 static size_t use(const thr_segment_view *view) {
     size_t sum = 0;
@@ -33,19 +31,11 @@ static size_t use(const thr_segment_view *view) {
     return sum;
 }
 
-size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned seed) {
-    return fuzz_mutate_sections(data, size, room, seed);
-}
+FUZZ_MUTATOR(fuzz_mutate_sections)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     thr_segment_header header = {.n_items = 1, .n_dims = 1, .bits = 1, .lead = 1};
-    void *memory = NULL;
-    if (posix_memalign(&memory, THR_SECTION_ALIGN, size > 0 ? size : 1) != 0)
-        return 0;
-    uint8_t *bytes = memory;
-    if (size > 0)
-        memcpy(bytes, data, size);
-    (void)test_seal(bytes, size);
+    uint8_t *bytes = fuzz_sealed_copy(data, size);
     if (size >= sizeof header)
         memcpy(&header, bytes, sizeof header);
     /* A manifest's numbers are in range before a segment is looked at. */

@@ -23,17 +23,11 @@ static void check_row(const thr_svmlight *s, size_t r) {
                         (size_t)(s->comment_starts[r + 1] - s->comment_starts[r]));
 }
 
-size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned seed) {
-    return fuzz_mutate_sections(data, size, room, seed);
-}
+FUZZ_MUTATOR(fuzz_mutate_sections)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     thr_svmlight_source source = {.file = 0};
-    void *memory = NULL;
-    fuzz_check(posix_memalign(&memory, THR_SECTION_ALIGN, size > 0 ? size : 1) == 0);
-    if (size > 0)
-        memcpy(memory, data, size);
-    (void)test_seal(memory, size);
+    uint8_t *memory = fuzz_sealed_copy(data, size);
     if (size >= THR_SECTIONS_HEADER + sizeof source) /* the first section */
         memcpy(&source, (const char *)memory + THR_SECTIONS_HEADER, sizeof source);
     const thr_map map = {.data = memory, .size = size};

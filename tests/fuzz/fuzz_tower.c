@@ -47,9 +47,7 @@ static void read_text(const char *text, size_t size) {
     thr_words_lexicon_free(fuzz_context(), &lexicon);
 }
 
-size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned seed) {
-    return fuzz_mutate_model(data, size, room, seed);
-}
+FUZZ_MUTATOR(fuzz_mutate_model)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     read_model(data, size);

@@ -16,34 +16,41 @@
 #include "base/rng.h"
 
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned seed);
+/* The target's mutator is this function. */
+#define FUZZ_MUTATOR(mutate)                                                                                           \
+    size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned seed) {                           \
+        return mutate(data, size, room, seed);                                                                         \
+    }
+
 /* libFuzzer's own, where there is one. */
 __attribute__((weak)) size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t room);
 
 /* A number that is likely to break a reader. was: the number it replaces; size: the size of the file. */
 static inline uint64_t fuzz_number(uint64_t *rng, uint64_t was, uint64_t size) {
-    static const uint64_t edges[] = {0,
-                                     1,
-                                     2,
-                                     63,
-                                     64,
-                                     65,
-                                     255,
-                                     256,
-                                     UINT16_MAX,
-                                     UINT16_MAX + 1,
-                                     INT32_MAX,
-                                     (uint64_t)1 << 31,
-                                     UINT32_MAX,
-                                     (uint64_t)1 << 32,
-                                     (uint64_t)1 << 50,
-                                     (uint64_t)1 << 55,
-                                     INT64_MAX,
-                                     (uint64_t)1 << 63,
-                                     UINT64_MAX,
-                                     0x7f800000, /* infinity and NaN as floats, then as doubles */
-                                     0x7fc00000,
-                                     0x7ff0000000000000,
-                                     0x7ff8000000000000};
+    /* The last ones are infinity and NaN as floats, then as doubles. */
+    static const uint64_t one = 1, edges[] = {0,
+                                              1,
+                                              2,
+                                              63,
+                                              64,
+                                              65,
+                                              255,
+                                              256,
+                                              UINT16_MAX,
+                                              UINT16_MAX + 1,
+                                              INT32_MAX,
+                                              one << 31,
+                                              UINT32_MAX,
+                                              one << 32,
+                                              one << 50,
+                                              one << 55,
+                                              INT64_MAX,
+                                              one << 63,
+                                              UINT64_MAX,
+                                              0x7f800000,
+                                              0x7fc00000,
+                                              0x7ff0000000000000,
+                                              0x7ff8000000000000};
     switch (thr_rng_below(rng, 8)) {
     case 0:
         return was + 1;

@@ -2,6 +2,8 @@
 /* section_mutator.h - damage header, table and contents of files of sections; recompute checksums. */
 #pragma once
 
+#include <stdlib.h>
+
 #include "fuzz/mutator.h"
 #include "seal.h"
 
@@ -126,4 +128,15 @@ static inline size_t fuzz_mutate_sections(uint8_t *data, size_t size, size_t roo
         size = fuzz_change_sections(data, size, room, &rng);
     (void)test_seal(data, size);
     return size;
+}
+
+/* A copy of a file's bytes, aligned as a mapped file and with right checksums; the caller frees it. */
+static inline uint8_t *fuzz_sealed_copy(const uint8_t *data, size_t size) {
+    void *copy = NULL;
+    if (posix_memalign(&copy, THR_SECTION_ALIGN, size > 0 ? size : 1) != 0)
+        abort();
+    if (size > 0)
+        memcpy(copy, data, size);
+    (void)test_seal(copy, size);
+    return copy;
 }

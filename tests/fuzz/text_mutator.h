@@ -56,3 +56,13 @@ static inline size_t fuzz_change_text(uint8_t *data, size_t size, size_t room, u
         return fuzz_change_number(data, size, room, rng);
     }
 }
+
+/* Some of these changes, or libFuzzer's own. */
+static inline size_t fuzz_mutate_text(uint8_t *data, size_t size, size_t room, unsigned seed) {
+    uint64_t rng = seed;
+    if (LLVMFuzzerMutate != NULL && thr_rng_below(&rng, 3) == 0)
+        size = LLVMFuzzerMutate(data, size, room);
+    for (uint64_t n = 1 + thr_rng_below(&rng, 4); n > 0; n--)
+        size = fuzz_change_text(data, size, room, &rng);
+    return size;
+}
