@@ -6,13 +6,6 @@
 #include "gcheck.h"
 
 #include "base/clock.h"
-#include "base/rng.h"
-#include "files.h"
-#include "support.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 static const struct {
     uint64_t n_items;
@@ -27,7 +20,7 @@ static const struct {
     bool filtered;
 } CASES[] = {{"1", 1, false}, {"64", 64, false}, {"256", 256, false}, {"filter", 64, true}};
 
-enum { N_CASES = sizeof CASES / sizeof *CASES, MOST_REPEATS = 15, STAGE_REPEATS = 5, N_QUERIES = 256, K = 10 };
+enum { N_CASES = COUNT_OF(CASES), MOST_REPEATS = 15, STAGE_REPEATS = 5, N_QUERIES = 256, K = 10 };
 enum { PASSING = 4 }; /* one row in so many passes the filter */
 
 static const float RECALL = 0.95f; /* as thr_index_measure_cells assumes, as well as K */
@@ -70,7 +63,6 @@ static double search(job *j, int which, size_t number, uint64_t turn) {
     const thr_matrix queries = thr_matrix_f32(j->vectors.queries + first * j->vectors.n_dims, n, j->vectors.n_dims);
     answers *out = &j->answers[which];
     thr_search_options options;
-    thr_error err;
     thr_search_options_init(&options);
     options.recall = RECALL;
     options.n_read = out->n_read;
@@ -149,7 +141,6 @@ static void time_stages(job *j, size_t number) {
 
 static void measure(job *j) {
     thr_cells_choice choice = {0};
-    thr_error err;
     gcheck_must(thr_index_measure_cells(j->indexes[0], &choice, &err), &err, "measuring cells");
     if (choice.read > 0)
         gcheck_figure(j->g, choice.read, "cells.screened_share");

@@ -3,16 +3,12 @@
 #include "gcheck.h"
 
 #include "base/clock.h"
-#include "base/rng.h"
 #include "naive.h"
 #include "run_scan.h"
 
 #include <thresher/way.h>
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 static const thr_metric METRICS[] = {THR_METRIC_COSINE, THR_METRIC_IP, THR_METRIC_L2};
 static const thr_dtype KEEPS[] = {THR_DTYPE_F32, THR_DTYPE_F16, THR_DTYPE_I8, THR_DTYPE_NONE};
@@ -28,7 +24,6 @@ typedef struct answers {
 static answers search(gcheck *g, const thr_scan_corpus *corpus, const thr_matrix *queries, uint64_t k,
                       const thr_search_options *options, const char *what) {
     thr_search_options o = *options;
-    thr_error err;
     answers a = {test_array(queries->n_rows * k, sizeof(uint64_t)), test_array(queries->n_rows * k, sizeof(float)),
                  test_array(queries->n_rows, 1)};
     if (corpus->keep != THR_DTYPE_NONE)
@@ -104,7 +99,7 @@ static uint64_t spread(uint64_t *rng, uint64_t least, uint64_t most) {
 /* Sizes around those of blocks and tiles come often. */
 static uint64_t draw_items(uint64_t *rng, uint64_t most) {
     static const uint64_t edges[] = {1, 63, 64, 65, 127, 128, 129, 255, 257};
-    const uint64_t edge = edges[thr_rng_below(rng, sizeof edges / sizeof *edges)];
+    const uint64_t edge = edges[thr_rng_below(rng, COUNT_OF(edges))];
     switch (thr_rng_below(rng, 4)) {
     case 0:
         return edge;
@@ -117,7 +112,7 @@ static uint64_t draw_items(uint64_t *rng, uint64_t most) {
 
 static uint64_t draw_k(uint64_t *rng, uint64_t most) {
     static const uint64_t ks[] = {1, 2, 10, 100, 1000, 10000, 30000, 50000};
-    const uint64_t k = ks[thr_rng_below(rng, sizeof ks / sizeof *ks)] + thr_rng_below(rng, 3);
+    const uint64_t k = ks[thr_rng_below(rng, COUNT_OF(ks))] + thr_rng_below(rng, 3);
     return k < most ? k : most;
 }
 
@@ -206,7 +201,7 @@ static void large_round(gcheck *g, const limits *sizes, uint64_t seed, uint64_t 
                           .bits = 1 + (uint32_t)(seed / 3 % 8),
                           .metric = METRICS[seed % 3],
                           .centre = thr_rng_below(rng, 2) == 0,
-                          .n_patterns = patterns[thr_rng_below(rng, sizeof patterns / sizeof *patterns)]};
+                          .n_patterns = patterns[thr_rng_below(rng, COUNT_OF(patterns))]};
     if (few_dims) {
         shape.centre = seed % 8 == 5;
         shape.n_patterns = seed / 12 % 2 == 0 ? 0 : 3; /* far more rows than expected reach a threshold */

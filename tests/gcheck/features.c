@@ -6,14 +6,7 @@
 #include "gcheck.h"
 
 #include "base/clock.h"
-#include "base/rng.h"
 #include "hits/device/copy.h"
-#include "support.h"
-
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 typedef struct sizes {
     uint64_t n_items;
@@ -50,7 +43,6 @@ typedef struct job {
 } job;
 
 static void build(job *j) {
-    thr_error err;
     gcheck_items items;
     gcheck_items_make(j->n.n_items, j->n.n_kinds, j->n.an_item, &j->rng, &items);
     gcheck_must(thr_lists_build(j->g->context, &items.view, NULL, &j->built, &err), &err, "building posting lists");
@@ -77,7 +69,6 @@ static void keep(void *arg, uint64_t q, const thr_lists_found *found) {
 }
 
 static void on_gpu(job *j, const thr_lists_corpus *target, uint64_t n_queries) {
-    thr_error err;
     uint64_t failed;
     thr_hits_queries queries = j->queries;
     const thr_hit_caller caller = {.arg = j, .answer = keep};
@@ -87,7 +78,6 @@ static void on_gpu(job *j, const thr_lists_corpus *target, uint64_t n_queries) {
 }
 
 static size_t on_cpu(job *j, const thr_lists_corpus *target, uint64_t q, uint64_t *rows, float *values) {
-    thr_error err;
     thr_lists_found found = {.n = 0};
     gcheck_must(thr_lists_search_run(j->search, target, &j->queries, q, K, &found, &err), &err,
                 "searching posting lists on the CPU");
@@ -165,7 +155,6 @@ static void measure(job *j, const thr_lists_corpus *target, uint32_t n_features)
 }
 
 void gcheck_features(gcheck *g, bool timed) {
-    thr_error err;
     job *j = test_array(1, sizeof *j);
     j->g = g;
     j->n = SIZES[timed || g->effort == GCHECK_SMALL ? g->effort : GCHECK_QUICK];

@@ -3,13 +3,6 @@
 #include "gcheck.h"
 
 #include "base/clock.h"
-#include "base/rng.h"
-#include "files.h"
-#include "support.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 static const struct {
     uint64_t n_items;
@@ -52,7 +45,6 @@ static double search(job *j, int which, uint64_t n, bool with_features) {
     const thr_hits_queries features = {n, j->offsets, j->features, j->weights};
     const thr_matrix queries = thr_matrix_f32(j->vectors.queries, n, j->vectors.n_dims);
     thr_search_options options;
-    thr_error err;
     thr_search_options_init(&options);
     options.n_survivors = options.n_candidates = K;
     options.features = with_features ? &features : NULL;

@@ -15,12 +15,8 @@
 
 #include "base/clock.h"
 #include "store/store.h"
-#include "support.h"
 
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -59,10 +55,10 @@ void gcheck_say(const char *sentence, ...) {
     va_end(args);
 }
 
-void gcheck_must(thr_status status, const thr_error *err, const char *what) {
+void gcheck_must(thr_status status, const thr_error *error, const char *what) {
     if (status == THR_OK)
         return;
-    (void)fprintf(stderr, "gcheck: %s: %s: %s\n", what, thr_status_name(status), err->text);
+    (void)fprintf(stderr, "gcheck: %s: %s: %s\n", what, thr_status_name(status), error->text);
     exit(1);
 }
 
@@ -122,13 +118,11 @@ uint64_t gcheck_host_free(void) {
 
 uint64_t gcheck_device_free(const gcheck *g) {
     thr_device_info info;
-    thr_error err;
     gcheck_must(g->opened_one->backend->describe(g->info.number, &info, &err), &err, "free memory of the device");
     return info.free_bytes;
 }
 
 void gcheck_put(gcheck *g, const thr_devices *devices, thr_scan_corpus *corpus) {
-    thr_error err;
     gcheck_must(thr_store_create(g->context, devices, corpus, &corpus->store, &err), &err, "copying codes");
 }
 
@@ -137,21 +131,21 @@ void gcheck_take(thr_scan_corpus *corpus) {
     corpus->store = NULL;
 }
 
-static thr_status open_named(gcheck *g, const char *words, thr_devices **devices, thr_error *err) {
+static thr_status open_named(gcheck *g, const char *words, thr_devices **devices, thr_error *error) {
     thr_device_choice choice;
-    THR_TRY(thr_device_choice_read(words, &choice, err));
-    return thr_devices_open(g->context, &choice, devices, err);
+    THR_TRY(thr_device_choice_read(words, &choice, error));
+    return thr_devices_open(g->context, &choice, devices, error);
 }
 
 /* THR_EDEVICE where there is none. */
-static thr_status open_devices(gcheck *g, thr_error *err) {
+static thr_status open_devices(gcheck *g, thr_error *error) {
     thr_context_options options;
     thr_context_options_init(&options);
     options.device = "cuda"; /* for scratch of as many queries as a device takes at once */
-    THR_TRY(thr_context_create(&options, &g->context, err));
-    THR_TRY(open_named(g, "cuda", &g->opened_all, err));
-    THR_TRY(open_named(g, "cuda:0", &g->opened_one, err));
-    THR_TRY(g->opened_one->backend->describe(0, &g->info, err));
+    THR_TRY(thr_context_create(&options, &g->context, error));
+    THR_TRY(open_named(g, "cuda", &g->opened_all, error));
+    THR_TRY(open_named(g, "cuda:0", &g->opened_one, error));
+    THR_TRY(g->opened_one->backend->describe(0, &g->info, error));
     g->all = *g->opened_all;
     g->one = gcheck_timed_devices(g->opened_one);
     return THR_OK;
@@ -221,7 +215,6 @@ static bool read_words(int argc, char **argv, gcheck *g, words *w) {
 int main(int argc, char **argv) {
     gcheck g = {.effort = GCHECK_FULL, .seed = 1};
     words w = {.only = NULL};
-    thr_error err = {.status = THR_OK};
     if (!read_words(argc, argv, &g, &w))
         return usage();
     if (open_devices(&g, &err) != THR_OK) {

@@ -10,7 +10,8 @@
  */
 #pragma once
 
-#include "base/memory.h"
+#include "test.h"
+
 #include "device/choice.h"
 #include "scan/scan.h"
 #include "store/store.h"

@@ -7,13 +7,7 @@
 #include "gcheck.h"
 
 #include "base/clock.h"
-#include "base/rng.h"
 #include "head/device/copy.h"
-#include "support.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 typedef struct sizes {
     uint32_t n_words, n_dims;
@@ -45,17 +39,16 @@ typedef struct job {
 } job;
 
 /* Replaces the device copy of a first query: its operations can be timed. */
-static thr_status copy_timed(void *object, const thr_devices *devices, void **copy, thr_error *err) {
+static thr_status copy_timed(void *object, const thr_devices *devices, void **copy, thr_error *error) {
     const job *j = object;
     (void)devices;
-    return thr_head_device_create(j->heads[1], &j->g->one, copy, err);
+    return thr_head_device_create(j->heads[1], &j->g->one, copy, error);
 }
 
 static const thr_device_copier TIMED = {.copy = copy_timed, .free = thr_head_device_free};
 
 static void build(job *j) {
     thr_context_options options;
-    thr_error err;
     void *copy;
     uint64_t rng = j->g->seed;
     const size_t n_dims = j->n.n_dims;
@@ -87,7 +80,6 @@ static thr_head_query_options options_of(const job *j, int screen) {
 static void ask(const job *j, int which, int screen, uint64_t n_states, answer *a) {
     thr_head_query_options o = options_of(j, screen);
     const thr_matrix states = thr_matrix_f32(j->states, n_states, j->n.n_dims);
-    thr_error err;
     o.n_candidates = a->n_candidates;
     gcheck_must(
         thr_head_query(j->heads[which], &states, K, &o, &(thr_head_answers){a->words, a->logits, a->log_probs}, &err),

@@ -2,12 +2,6 @@
 /* Items with features by Zipf's law. */
 #include "gcheck.h"
 
-#include "base/rng.h"
-#include "support.h"
-
-#include <math.h>
-#include <stdlib.h>
-
 uint32_t gcheck_draw_feature(uint32_t n_kinds, uint64_t *rng) {
     const double u = (double)(thr_rng_next(rng) >> 11) * 0x1p-53;
     const uint32_t f = (uint32_t)exp(u * log((double)n_kinds + 1)) - 1;

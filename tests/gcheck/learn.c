@@ -7,20 +7,14 @@
 #include "gcheck.h"
 
 #include "base/clock.h"
-#include "base/rng.h"
 #include "kernel/kernel.h"
 #include "nn/bags.h"
 #include "nn/dense_op.h"
 #include "nn/lstm.h"
 #include "nn/match_loss.h"
 #include "nn/windows.h"
-#include "support.h"
 
 #include <assert.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { MOST_ARRAYS = 96, PARTS = 3, WORD_GRAMS = 8, TEXT_WORDS = 10, MOST_PLACES = 2 * TEXT_WORDS + 1 };
 
@@ -68,13 +62,11 @@ static float *numbers(batch *b, size_t n) {
 }
 
 static void finish(batch *b) {
-    thr_error err;
     gcheck_must(b->backend->wait(b->stream, &err), &err, "an operation of training");
 }
 
 /* Memory of the device with a copy of x, or with nothing. */
 static void *device(batch *b, const void *x, size_t n, size_t size) {
-    thr_error err;
     void *memory = NULL;
     assert(b->n_on_device < MOST_ARRAYS);
     gcheck_must(b->backend->alloc(b->device, n * size, &memory, "a batch", &err), &err, "memory for a batch");
@@ -98,7 +90,6 @@ static uint32_t *device_offsets(batch *b, const size_t *offsets, size_t n) {
 
 /* Numbers of the device are at most so far from those that are right; 0: the same bits. */
 static void compare(batch *b, const char *what, const void *memory, const float *right, size_t n, double most) {
-    thr_error err;
     float *got = test_array(n, sizeof *got);
     gcheck_must(b->backend->download(b->stream, got, memory, n * sizeof *got, &err), &err, "copying answers");
     finish(b);
@@ -219,7 +210,6 @@ static void check_adam_rows(batch *b, float *table) {
     float *const slots[] = {numbers(b, n), squares(b, n)}, *d_out = numbers(b, b->n.n_words * n_columns);
     const thr_optimiser adam = some_adam();
     thr_bags_transposed t = {0};
-    thr_error err;
     gcheck_must(thr_nn_bags_transpose(b->g->context, &b->bags, b->n.n_rows, &t, &err), &err, "transposing bags");
     const thr_adam_rows_op op = {.table = device_floats(b, table, n),
                                  .m = device_floats(b, slots[0], n),
@@ -299,7 +289,6 @@ static void check_windows(batch *b) {
 /* ---------------------------------------------------------------------------------------------- planes */
 
 static bool has_cublas(batch *b, const thr_product_op *op) {
-    thr_error err;
     const thr_status status = b->backend->product(b->stream, op, &err);
     if (status == THR_EDEVICE && strstr(err.text, "needs cuBLAS") != NULL) {
         gcheck_words(b->g, err.text, "learn.product");
@@ -509,7 +498,6 @@ void gcheck_learn(gcheck *g, bool timed) {
                .n = SIZES[g->effort],
                .timed = timed,
                .rng = g->seed};
-    thr_error err;
     gcheck_say("training: %u texts, %u words, %u rows of a table", b.n.n_texts, b.n.n_words, b.n.n_rows);
     gcheck_must(b.backend->open_stream(b.device, &b.stream, &err), &err, "a stream");
     make_batch(&b);

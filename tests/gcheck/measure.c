@@ -4,12 +4,9 @@
 
 #include "base/clock.h"
 #include "store/store.h"
-#include "support.h"
 #include "run_scan.h"
 
 #include <thresher/way.h>
-
-#include <stdlib.h>
 
 static const double TIME_LEAST = 0.5, TIME_MOST = 6; /* seconds that repeats of one measurement take */
 enum { REPEATS_LEAST = 3, REPEATS_MOST = 200, STAGE_REPEATS = 5, STAGE_BATCH = 64 };
@@ -26,7 +23,6 @@ static thr_matrix batch_of(const gcheck_case *c, uint64_t batch, uint64_t turn) 
 static double seconds_of(gcheck *g, const gcheck_case *c, uint64_t batch, uint64_t turn, uint64_t *rows,
                          float *scores) {
     const thr_matrix some = batch_of(c, batch, turn);
-    thr_error err;
     const double start = thr_clock();
     gcheck_must(test_run_scan(
                     g->scan, c->corpus, &some, &c->options,

@@ -4,14 +4,9 @@
 #include "gcheck.h"
 
 #include "base/half.h"
-#include "base/rng.h"
 #include "code/nested.h"
 #include "kernel/kernel.h"
 #include "parallel/pool.h"
-#include "support.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 enum { CODES, LEADS, RECORDS, FACTORS, OFFSETS, NORMS, TRAIN_ROWS = 256, PIECE_BLOCKS = 2048 };
 
@@ -149,7 +144,6 @@ static void train(gcheck *g, const gcheck_shape *shape, uint64_t seed, thr_quant
     const uint32_t n_dims = shape->n_dims;
     float *rows = test_array((size_t)TRAIN_ROWS * n_dims, sizeof *rows);
     uint64_t rng = seed;
-    thr_error err;
     test_gaussian(&rng, rows, (size_t)TRAIN_ROWS * n_dims);
     for (size_t i = 0; shape->centre && i < (size_t)TRAIN_ROWS * n_dims; i++)
         rows[i] += 1.5f;

@@ -8,14 +8,7 @@
 #include "gcheck.h"
 
 #include "base/clock.h"
-#include "base/rng.h"
 #include "rank/solver/solver.h"
-#include "support.h"
-
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 typedef struct sizes {
     uint64_t n_rows, n_queries;
@@ -99,7 +92,6 @@ static thr_rank_problem *make_problem(const job *j, thr_context *context, bool s
                                    .dense = sparse ? NULL : j->values,
                                    .sparse = sparse ? rows : (thr_csr){.values = NULL}};
     thr_rank_problem *problem = NULL;
-    thr_error err;
     gcheck_must(thr_rank_problem_create(context, &view, NULL, &problem, &err), &err, "a ranking");
     for (uint64_t q = 0; q < j->n.n_queries; q++)
         problem->costs[q] = C;
@@ -118,7 +110,6 @@ static solved solve(const job *j, thr_context *context, way how, int repeats) {
     thr_rank_problem *problem = make_problem(j, context, how == SPARSE);
     solved s = {.w = test_array(j->n.n_features, sizeof *s.w), .seconds = INFINITY, .product = INFINITY};
     thr_rank_solver solver;
-    thr_error err;
     gcheck_must(thr_rank_solver_start(problem, &solver, &err), &err, "a solver");
     solver.epsilon = EPSILON;
     solver.most_steps = 100;
@@ -182,7 +173,6 @@ static void solve_all(job *j, bool sparse, bool timed) {
 void gcheck_rank(gcheck *g, bool timed) {
     job j = {.g = g, .n = SIZES[timed || g->effort == GCHECK_SMALL ? g->effort : GCHECK_QUICK]};
     thr_context_options options;
-    thr_error err;
     gcheck_say("ranking: %llu rows of %u features, %llu queries", (unsigned long long)j.n.n_rows, j.n.n_features,
                (unsigned long long)j.n.n_queries);
     draw(&j);

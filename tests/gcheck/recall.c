@@ -7,10 +7,7 @@
 #include "gcheck.h"
 
 #include "base/clock.h"
-#include "support.h"
 #include "run_scan.h"
-
-#include <stdlib.h>
 
 enum { DIMS = 200, K = 10, LEARN_MOST = 128, N_COUNTS = 15 };
 
@@ -38,7 +35,6 @@ typedef struct trial {
 static double recall_of(const trial *t, uint64_t first, uint64_t end, uint64_t survivors, uint64_t candidates) {
     thr_matrix some = t->c.queries;
     thr_search_options options = t->c.options;
-    thr_error err;
     uint64_t *rows = test_array((end - first) * K, sizeof *rows), hits = 0;
     some.data = (const char *)some.data + first * some.stride;
     some.n_rows = end - first;
@@ -137,7 +133,6 @@ static uint64_t *find_truth(gcheck *g, const gcheck_vectors *vectors) {
     const thr_matrix queries = thr_matrix_f32(vectors->queries, vectors->n_queries, DIMS);
     gcheck_coded coded;
     thr_search_options options;
-    thr_error err;
     thr_search_options_init(&options);
     options.exact = true;
     gcheck_vectors_encode(g, vectors, 1, 0, &coded);
@@ -159,7 +154,7 @@ void gcheck_bench_recall(gcheck *g) {
     gcheck_vectors_make(g, n, QUERIES[g->effort], DIMS, &vectors);
     gcheck_say("their true neighbours");
     uint64_t *truth = find_truth(g, &vectors);
-    for (size_t kind = 0; kind < sizeof KINDS / sizeof *KINDS; kind++)
+    for (size_t kind = 0; kind < COUNT_OF(KINDS); kind++)
         measure_kind(g, &vectors, truth, kind);
     free(truth);
     gcheck_vectors_free(&vectors);

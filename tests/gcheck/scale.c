@@ -6,9 +6,6 @@
 #include "gcheck.h"
 
 #include "base/clock.h"
-#include "support.h"
-
-#include <stdlib.h>
 
 enum { DIMS = 64, ITEM_BITS = 2, QUERY_BITS = 3, K = 1000, QUERIES = 256, PER_BLOCK = 64 };
 

@@ -2,12 +2,8 @@
 /* Clustered vectors, and their codes as a build makes them: gathered in pieces, then one segment in memory. */
 #include "gcheck.h"
 
-#include "base/rng.h"
 #include "index/build/gather.h"
 #include "parallel/pool.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 enum { CENTRES = 1000, PIECE_ROWS = 4096, CHUNK_ROWS = 65536, SAMPLE_ROWS = 20000 };
 enum { CODES, LEADS, RECORDS, FACTORS, OFFSETS, NORMS, INVERSE_NORMS };
@@ -71,7 +67,6 @@ void gcheck_vectors_free(gcheck_vectors *vectors) {
 static void train(gcheck *g, const gcheck_vectors *vectors, uint32_t bits, thr_quantiser *quantiser) {
     const uint64_t step = vectors->n_items / SAMPLE_ROWS + 1;
     thr_matrix sample = thr_matrix_f32(vectors->items, (vectors->n_items + step - 1) / step, vectors->n_dims);
-    thr_error err;
     sample.stride *= step;
     gcheck_must(thr_quantiser_train(g->context, &sample, bits,
                                     THR_QUANTISER_UNIT | THR_QUANTISER_CENTRE | THR_QUANTISER_ROTATE, quantiser, &err),
@@ -104,7 +99,6 @@ static void encode_chunk(gcheck *g, const gcheck_vectors *vectors, const thr_qua
                          uint64_t first, uint64_t n, thr_slab **slab) {
     const thr_matrix rows = thr_matrix_f32(vectors->items + first * vectors->n_dims, n, vectors->n_dims);
     uint64_t room;
-    thr_error err;
     thr_index_gather_restart(gather);
     gcheck_must(thr_index_gather_room(gather, slab, &room, &err), &err, "gathering codes");
     gcheck_must(thr_code_encode_blocks(g->context, quantiser, &rows, first, thr_index_gather_codes(gather, *slab),
@@ -142,7 +136,6 @@ void gcheck_vectors_encode(gcheck *g, const gcheck_vectors *vectors, uint32_t bi
     const uint64_t n_blocks = (vectors->n_items + THR_BLOCK_ITEMS - 1) / THR_BLOCK_ITEMS;
     size_t sizes[7];
     thr_gather gather;
-    thr_error err;
     *coded = (gcheck_coded){.code_bytes = 0};
     train(g, vectors, bits, &coded->quantiser);
     const thr_segment_shape shape = {.n_items = (uint32_t)vectors->n_items,
