@@ -239,8 +239,8 @@ TEST(a_model_encodes_queries_and_candidates_are_scored_by_their_vectors) {
     const thr_matrix view = thr_matrix_f32(rows, N, DIMS);
     thr_tower_train_options_init_vectors(&train, true);
     train.config.n_dims = 16;
-    train.n_epochs = 1;
-    train.batch = 500;
+    train.run.n_epochs = 1;
+    train.run.batch = 500;
     expect_ok(thr_reader_from_matrix(*state, &view, &reader, &err));
     expect_ok(thr_tower_train_vectors(*state, NULL, reader, MODEL, &train, NULL, &err));
     thr_reader_free(reader);
