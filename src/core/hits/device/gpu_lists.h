@@ -2,6 +2,7 @@
 /* gpu_lists.h - the members of a copy of posting lists on a device. */
 #pragma once
 
+#include "device/arrays.h"
 #include "device/buffer.h"
 #include "hits/device/copy.h"
 
@@ -30,18 +31,11 @@ typedef enum thr_hit_buffer_name {
     THR_HIT_N_BUFFERS
 } thr_hit_buffer_name;
 
-enum { THR_HIT_STORE_SECTIONS = 8 };
-
 struct thr_hit_store {
     thr_context *context;
-    const thr_backend *backend;
-    thr_device *device;
-    thr_stream *stream;
+    thr_device_arrays arrays; /* that `hits` points to */
     const thr_lists *lists;
     thr_device_hits hits;
-    void *sections[THR_HIT_STORE_SECTIONS]; /* device memory of the arrays that `hits` points to */
-    uint32_t n_sections;
-    uint64_t list_bytes;
     thr_hit_way way;
 
     pthread_mutex_t mutex; /* guards what follows; held while the device works for a search */

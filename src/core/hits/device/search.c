@@ -48,7 +48,7 @@ static thr_status send(thr_hit_store *store, thr_hit_buffer_name name, const voi
     if (from != NULL) {
         THR_TRY(thr_hits_store_grow(store, name, size, &memory, err));
         if (size > 0)
-            THR_TRY(store->backend->upload(store->stream, memory, from, size, err));
+            THR_TRY(store->arrays.backend->upload(store->arrays.stream, memory, from, size, err));
     }
     memcpy(memory_out, &memory, sizeof memory);
     return THR_OK;
@@ -64,14 +64,14 @@ static thr_status add_lists(const thr_hit_batch *b, thr_hit_tiles_op *op, thr_er
                               .n_steps = b->n_steps,
                               .n_sums = b->n_sums};
     THR_TRY(thr_hits_store_grow(store, THR_HIT_BUFFER_SUMS, size, &lists.sums, err));
-    THR_TRY(store->backend->clear(store->stream, lists.sums, size, err));
+    THR_TRY(store->arrays.backend->clear(store->arrays.stream, lists.sums, size, err));
     if (b->has_runs) {
         THR_TRY(thr_hits_store_grow(store, THR_HIT_BUFFER_CHANGES, size, &lists.changes, err));
-        THR_TRY(store->backend->clear(store->stream, lists.changes, size, err));
+        THR_TRY(store->arrays.backend->clear(store->arrays.stream, lists.changes, size, err));
     }
     op->sums = lists.sums;
     op->changes = lists.changes;
-    return b->n_entries == 0 ? THR_OK : store->backend->hit_lists(store->stream, &lists, err);
+    return b->n_entries == 0 ? THR_OK : store->arrays.backend->hit_lists(store->arrays.stream, &lists, err);
 }
 
 /* The operation *all, restricted to queries from number q on. */
@@ -92,16 +92,16 @@ static thr_hit_tiles_op of_query(const thr_hit_batch *b, const thr_hit_tiles_op 
 static thr_status score_tiles(const thr_hit_batch *b, const thr_hit_tiles_op *all, uint32_t first, uint32_t n,
                               thr_error *err) {
     const thr_hit_caller *caller = b->caller;
-    const thr_backend *backend = b->store->backend;
+    const thr_backend *backend = b->store->arrays.backend;
     thr_hit_dense_op op = {.tiles = of_query(b, all, first)};
     op.tiles.n_queries = n;
     if (caller->describe == NULL)
-        return backend->hit_tiles(b->store->stream, &op.tiles, err);
+        return backend->hit_tiles(b->store->arrays.stream, &op.tiles, err);
     for (uint32_t q = first; q < first + n; q++) {
         op.tiles = of_query(b, all, q);
         op.tiles.n_queries = 1;
         caller->describe(caller->arg, b->first + q, &op.scan, &op.gain, &op.bias);
-        THR_TRY(backend->hit_dense(b->store->stream, &op, err));
+        THR_TRY(backend->hit_dense(b->store->arrays.stream, &op, err));
     }
     return THR_OK;
 }
@@ -114,16 +114,16 @@ static thr_status find_thresholds(const thr_hit_batch *b, const thr_hit_tiles_op
     sample.samples = b->samples;
     sample.n_samples = b->n_samples;
     if (b->n_samples == 0)
-        return store->backend->clear(store->stream, b->thresholds, b->n * sizeof *b->thresholds, err);
+        return store->arrays.backend->clear(store->arrays.stream, b->thresholds, b->n * sizeof *b->thresholds, err);
     THR_TRY(score_tiles(b, &sample, 0, b->n, err));
-    return store->backend->threshold(store->stream, &threshold, err);
+    return store->arrays.backend->threshold(store->arrays.stream, &threshold, err);
 }
 
 /* Download the sums of the chosen items of queries [first, first + n). */
 static thr_status find_terms(const thr_hit_batch *b, const thr_hit_tiles_op *all, uint32_t first, uint32_t n,
                              thr_error *err) {
     const thr_hit_caller *caller = b->caller;
-    const thr_backend *backend = b->store->backend;
+    const thr_backend *backend = b->store->arrays.backend;
     const size_t begin = (size_t)first * b->wanted, size = (size_t)n * b->wanted * sizeof *b->terms;
     for (uint32_t q = first; q < first + n; q++) {
         const size_t at = (size_t)q * b->wanted;
@@ -136,16 +136,16 @@ static thr_status find_terms(const thr_hit_batch *b, const thr_hit_tiles_op *all
                                .wanted = b->wanted,
                                .sums = b->terms + at};
         caller->describe(caller->arg, b->first + q, &op.scan, &gain, &bias);
-        THR_TRY(backend->hit_terms(b->store->stream, &op, err));
+        THR_TRY(backend->hit_terms(b->store->arrays.stream, &op, err));
     }
-    return backend->download(b->store->stream, b->host_terms + begin, b->terms + begin, size, err);
+    return backend->download(b->store->arrays.stream, b->host_terms + begin, b->terms + begin, size, err);
 }
 
 /* Select the best items of queries [first, first + n) by their thresholds, download them, and wait. */
 static thr_status find_best(const thr_hit_batch *b, const thr_hit_tiles_op *all, uint32_t first, uint32_t n,
                             thr_error *err) {
     thr_hit_store *store = b->store;
-    const thr_backend *backend = store->backend;
+    const thr_backend *backend = store->arrays.backend;
     const size_t at = (size_t)first * b->wanted, size = (size_t)n * b->wanted * sizeof *b->chosen;
     const thr_select_op select = {.items = all->items + (size_t)first * b->capacity,
                                   .counts = all->counts + first,
@@ -155,20 +155,21 @@ static thr_status find_best(const thr_hit_batch *b, const thr_hit_tiles_op *all,
                                   .chosen = b->chosen + at,
                                   .n_chosen = b->counts + b->n + first};
     THR_TRY(score_tiles(b, all, first, n, err));
-    THR_TRY(backend->select(store->stream, &select, err));
+    THR_TRY(backend->select(store->arrays.stream, &select, err));
     if (b->caller->describe != NULL)
         THR_TRY(find_terms(b, all, first, n, err));
-    THR_TRY(backend->download(store->stream, b->host_chosen + at, b->chosen + at, size, err));
-    THR_TRY(backend->download(store->stream, b->host_counts, b->counts, 3 * (size_t)b->n * sizeof *b->counts, err));
-    return backend->wait(store->stream, err);
+    THR_TRY(backend->download(store->arrays.stream, b->host_chosen + at, b->chosen + at, size, err));
+    THR_TRY(
+        backend->download(store->arrays.stream, b->host_counts, b->counts, 3 * (size_t)b->n * sizeof *b->counts, err));
+    return backend->wait(store->arrays.stream, err);
 }
 
 /* Repeat query q without a threshold, after a sampled one that was too high. */
 static thr_status find_again(const thr_hit_batch *b, const thr_hit_tiles_op *op, uint32_t q, uint32_t needed,
                              thr_error *err) {
     thr_hit_store *store = b->store;
-    THR_TRY(store->backend->clear(store->stream, b->thresholds + q, sizeof *b->thresholds, err));
-    THR_TRY(store->backend->clear(store->stream, b->counts + q, sizeof *b->counts, err));
+    THR_TRY(store->arrays.backend->clear(store->arrays.stream, b->thresholds + q, sizeof *b->thresholds, err));
+    THR_TRY(store->arrays.backend->clear(store->arrays.stream, b->counts + q, sizeof *b->counts, err));
     THR_TRY(find_best(b, op, q, 1, err));
     if (b->host_counts[q] >= needed && b->host_counts[b->n + q] == needed)
         return THR_OK;
@@ -191,7 +192,7 @@ static thr_status run_batch(thr_hit_batch *b, const thr_hit_tiles_op *what, thr_
     op.bad_rows = b->counts + 2 * (size_t)b->n;
     op.capacity = b->capacity;
     op.wanted = b->wanted;
-    THR_TRY(store->backend->clear(store->stream, b->counts, 3 * (size_t)b->n * sizeof *b->counts, err));
+    THR_TRY(store->arrays.backend->clear(store->arrays.stream, b->counts, 3 * (size_t)b->n * sizeof *b->counts, err));
     if (b->by_lists)
         THR_TRY(add_lists(b, &op, err));
     THR_TRY(find_thresholds(b, &op, err));
@@ -296,7 +297,7 @@ thr_status thr_hits_store_search(thr_hit_store *store, const thr_lists_corpus *c
     (void)pthread_mutex_lock(&store->mutex);
     const thr_status status = search_all(&b, queries, failed, err);
     if (status != THR_OK)
-        (void)store->backend->wait(store->stream, NULL); /* for work enqueued before the failure */
+        (void)store->arrays.backend->wait(store->arrays.stream, NULL); /* for work enqueued before the failure */
     (void)pthread_mutex_unlock(&store->mutex);
     return status;
 }

@@ -2,6 +2,7 @@
 /* gpu_head.h - the members of a head's copy on a device. */
 #pragma once
 
+#include "device/arrays.h"
 #include "device/buffer.h"
 #include "head/device/copy.h"
 
@@ -25,21 +26,13 @@ typedef enum thr_head_device_buffer {
     THR_HEAD_N_BUFFERS
 } thr_head_device_buffer;
 
-enum { THR_HEAD_DEVICE_SECTIONS = 7 };
-
 struct thr_head_device {
     const thr_head *head;
-    const thr_devices *devices;
-    const thr_backend *backend;
-    thr_device *device;
-    thr_stream *stream;
-    void *sections[THR_HEAD_DEVICE_SECTIONS]; /* the head's uploaded parts; NULL for parts it lacks */
+    thr_device_arrays arrays; /* of the members up to slots; NULL for parts that the head lacks */
     const void *weights;
     const float *scales, *bias;
     const uint32_t *order, *places, *listed;
     const void *slots;
-    uint32_t n_sections;
-    uint64_t head_bytes;
 
     pthread_mutex_t codes_mutex; /* guards store and corpus: plane codes, uploaded by the first query that needs them */
     struct thr_store *store;

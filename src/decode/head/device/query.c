@@ -117,7 +117,7 @@ static thr_status reserve_intermediates(device_job *a, thr_error *err) {
 static thr_status upload(const device_job *a, void *to, size_t size, char **from, thr_error *err) {
     char *at = *from;
     *from += size;
-    return size == 0 ? THR_OK : a->d->backend->upload(a->d->stream, to, at, size, err);
+    return size == 0 ? THR_OK : a->d->arrays.backend->upload(a->d->arrays.stream, to, at, size, err);
 }
 
 static thr_status send(device_job *a, const thr_head_workspace *workspace, const input_sizes *sizes, thr_error *err) {
@@ -152,7 +152,7 @@ static thr_status hash(const device_job *a, thr_error *err) {
                                      .n_states = left < THR_HEAD_DEVICE_STATES ? (uint32_t)left
                                                                                : (uint32_t)THR_HEAD_DEVICE_STATES,
                                      .codes = a->codes + first * wta->shape.n_bands};
-        THR_TRY(a->d->backend->head_hash(a->d->stream, &op, err));
+        THR_TRY(a->d->arrays.backend->head_hash(a->d->arrays.stream, &op, err));
     }
     return THR_OK;
 }
@@ -166,7 +166,7 @@ static uint32_t group_at_once(const device_job *a) {
 
 /* Count the hits of n states (n_rows at most) from `first` on. fresh: these are the first of their group. */
 static thr_status count(const device_job *a, size_t first, uint32_t n, bool fresh, thr_error *err) {
-    const thr_backend *backend = a->d->backend;
+    const thr_backend *backend = a->d->arrays.backend;
     const thr_cuckoo *table = &a->c->lsh.table;
     const uint32_t group = group_at_once(a);
     const bool sum = a->plan->options->combine == THR_HEAD_COMBINE_SUM;
@@ -187,8 +187,8 @@ static thr_status count(const device_job *a, size_t first, uint32_t n, bool fres
                                  .n_marks = a->n_marks};
     const size_t n_counted = sum ? THR_CEIL_DIV(n, group) : n;
     if (fresh || !sum)
-        THR_TRY(backend->clear(a->d->stream, a->counts, n_counted * a->c->n_words * sizeof *a->counts, err));
-    return backend->head_hits(a->d->stream, &op, err);
+        THR_TRY(backend->clear(a->d->arrays.stream, a->counts, n_counted * a->c->n_words * sizeof *a->counts, err));
+    return backend->head_hits(a->d->arrays.stream, &op, err);
 }
 
 /* Mark the words that the screen finds for n states from `first` on. */
@@ -201,7 +201,7 @@ static thr_status mark(const device_job *a, size_t first, uint32_t n, bool fresh
                                      .n_marks = a->n_marks};
     if (by_hashes(a))
         return count(a, first, n, fresh, err);
-    return by_planes(a) ? a->d->backend->head_found(a->d->stream, &found, err) : THR_OK;
+    return by_planes(a) ? a->d->arrays.backend->head_found(a->d->arrays.stream, &found, err) : THR_OK;
 }
 
 /* ------------------------------------------------------------------------------------------------ score words */
@@ -216,8 +216,8 @@ static thr_status score(const device_job *a, const thr_head_lists *lists, size_t
                                          .n_dims = a->c->n_dims,
                                          .states = a->states + first * a->c->n_dims};
     const thr_head_sums_op sums = {.lists = *lists, .n_tiles = a->n_tiles, .tiles = a->tiles, .totals = totals};
-    THR_TRY(a->d->backend->head_product(a->d->stream, &product, err));
-    return a->d->backend->head_sums(a->d->stream, &sums, err);
+    THR_TRY(a->d->arrays.backend->head_product(a->d->arrays.stream, &product, err));
+    return a->d->arrays.backend->head_sums(a->d->arrays.stream, &sums, err);
 }
 
 /* Find the best words of n states from `first` on, whose word lists are complete, and their softmax normalisers. */
@@ -236,7 +236,7 @@ static thr_status answer(const device_job *a, size_t first, size_t first_group, 
                                    .k = a->n_best_words,
                                    .best = a->best + first * a->n_best_words,
                                    .n_best = a->n_best + first};
-    THR_TRY(a->d->backend->head_best(a->d->stream, &best, err));
+    THR_TRY(a->d->arrays.backend->head_best(a->d->arrays.stream, &best, err));
     if (!a->exact)
         return THR_OK;
     const thr_head_lists all = {.n_words = a->c->n_words, .n_states = n, .group = n, .logits = a->logits};
@@ -256,7 +256,7 @@ static thr_status list(const device_job *a, size_t first_group, uint32_t n_group
                                  .n_marks = a->n_marks,
                                  .words = a->words,
                                  .n_listed = a->n_listed + first_group};
-    return a->d->backend->head_list(a->d->stream, &op, err);
+    return a->d->arrays.backend->head_list(a->d->arrays.stream, &op, err);
 }
 
 /* Process groups together; a group that is too large, some states at a time. */
@@ -264,7 +264,8 @@ static thr_status run_groups(const device_job *a, size_t first_group, uint32_t n
     const size_t first = first_group * a->plan->group, left = a->plan->n_states - first;
     const size_t n = left / n_groups < a->plan->group ? left : n_groups * a->plan->group, rows = a->n_rows;
     if (!a->plan->all) {
-        THR_TRY(a->d->backend->clear(a->d->stream, a->marks, (size_t)n_groups * a->n_marks * sizeof *a->marks, err));
+        THR_TRY(a->d->arrays.backend->clear(a->d->arrays.stream, a->marks,
+                                            (size_t)n_groups * a->n_marks * sizeof *a->marks, err));
         for (size_t i = 0; i < n; i += rows)
             THR_TRY(mark(a, first + i, (uint32_t)THR_MIN(n - i, rows), i == 0, err));
         THR_TRY(list(a, first_group, n_groups, err));
@@ -285,8 +286,8 @@ static thr_status run_query(device_job *a, const thr_head_workspace *workspace, 
         THR_TRY(hash(a, err));
     for (size_t g = 0; g < a->n_groups; g += together)
         THR_TRY(run_groups(a, g, (uint32_t)THR_MIN(a->n_groups - g, together), err));
-    THR_TRY(a->d->backend->download(a->d->stream, a->host_answers, a->sums, a->answer_bytes, err));
-    return a->d->backend->wait(a->d->stream, err);
+    THR_TRY(a->d->arrays.backend->download(a->d->arrays.stream, a->host_answers, a->sums, a->answer_bytes, err));
+    return a->d->arrays.backend->wait(a->d->arrays.stream, err);
 }
 
 /* ------------------------------------------------------------------------------------------------ write answers */
@@ -373,7 +374,7 @@ thr_status thr_head_device_query(thr_head_device *d, thr_head_workspace *workspa
     if (status == THR_OK)
         status = write_answers(&a, workspace->never, err);
     else
-        (void)d->backend->wait(d->stream, NULL); /* for operations enqueued before the failure */
+        (void)d->arrays.backend->wait(d->arrays.stream, NULL); /* for operations enqueued before the failure */
     (void)pthread_mutex_unlock(&d->mutex);
     return status;
 }

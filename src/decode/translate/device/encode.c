@@ -28,7 +28,7 @@ static thr_status send(batch *b, const uint32_t *words, thr_error *err) {
     const size_t n = b->n_sentences, places = b->n_places * sizeof(uint32_t);
     void *unused = NULL, *places_there = NULL;
     size_t n_rows = 0, n_left = n;
-    THR_TRY(thr_device_upload_start(d->backend, d->device, &d->upload,
+    THR_TRY(thr_device_upload_start(d->arrays.backend, d->arrays.device, &d->upload,
                                     2 * places + (2 * n + 1) * sizeof(uint32_t) + 4 * THR_UPLOAD_ALIGN, "sentences",
                                     err));
     uint32_t *const by_step = thr_device_upload_take(&d->upload, places, &b->words);
@@ -47,10 +47,10 @@ static thr_status send(batch *b, const uint32_t *words, thr_error *err) {
     b->steps[b->n_steps] = n_rows;
     for (size_t i = 0; i <= n; i++)
         starts[i] = (uint32_t)(b->starts[i] - b->starts[0]);
-    THR_TRY(thr_device_upload_send(d->backend, d->stream, &d->upload, err));
+    THR_TRY(thr_device_upload_send(d->arrays.backend, d->arrays.stream, &d->upload, err));
     /* these are kept: the decoder's uploads overwrite the others */
     THR_TRY(thr_translate_device_reserve(d, THR_SEQ2SEQ_PLACES, n + 1, 1, &places_there, err));
-    return d->backend->upload(d->stream, places_there, starts, (n + 1) * sizeof *starts, err);
+    return d->arrays.backend->upload(d->arrays.stream, places_there, starts, (n + 1) * sizeof *starts, err);
 }
 
 /* Copy a direction's last h and c to their half of each sentence's initial state. */
@@ -70,8 +70,8 @@ static thr_status keep_last(const batch *b, size_t layer, bool backward, thr_err
     c.rows = NULL;
     c.table_row = (uint32_t)half;
     c.out = to + m->n_units;
-    THR_TRY(b->d->backend->gather(b->d->stream, &h, err));
-    return b->d->backend->gather(b->d->stream, &c, err);
+    THR_TRY(b->d->arrays.backend->gather(b->d->arrays.stream, &h, err));
+    return b->d->arrays.backend->gather(b->d->arrays.stream, &c, err);
 }
 
 /* Run one direction of a layer: thr_nn_lstm_run. */
@@ -94,7 +94,7 @@ static thr_status run_direction(const batch *b, const thr_lstm *lstm, size_t lay
                                    .h_row = (uint32_t)n_units,
                                    .c_row = (uint32_t)half};
         THR_TRY(thr_translate_device_own(d, lstm, before, n_units, THR_MIN(n, n_before), gates, err));
-        THR_TRY(d->backend->lstm(d->stream, &cells, err));
+        THR_TRY(d->arrays.backend->lstm(d->arrays.stream, &cells, err));
         before = h;
         n_before = n;
     }
@@ -113,8 +113,8 @@ static thr_status make_keys(const batch *b, thr_error *err) {
                                  .out = memory};
     const thr_dense attention = {d->here.attention, NULL, m->n_units, m->n_units};
     const thr_layer_op product = thr_nn_dense_op(&attention, memory, m->n_units, b->n_places, keys);
-    THR_TRY(d->backend->gather(d->stream, &order, err));
-    return d->backend->layer(d->stream, &product, err);
+    THR_TRY(d->arrays.backend->gather(d->arrays.stream, &order, err));
+    return d->arrays.backend->layer(d->arrays.stream, &product, err);
 }
 
 static thr_status reserve(batch *b, thr_error *err) {
@@ -145,10 +145,10 @@ static thr_status run_layers(batch *b, thr_error *err) {
         .table = b->layer, .n_bags = (uint32_t)b->n_places, .n_columns = (uint32_t)m->n_units, .out = x};
     b->x = x;
     b->x_row = m->source.n_columns;
-    THR_TRY(d->backend->gather(d->stream, &embed, err));
+    THR_TRY(d->arrays.backend->gather(d->arrays.stream, &embed, err));
     for (size_t l = 0; l < m->n_layers; l++) {
         if (l > 0) {
-            THR_TRY(d->backend->gather(d->stream, &copy, err));
+            THR_TRY(d->arrays.backend->gather(d->arrays.stream, &copy, err));
             b->x_row = m->n_units;
         }
         THR_TRY(run_direction(b, &d->here.forward[l].lstm, l, false, err));
@@ -171,7 +171,7 @@ thr_status thr_translate_device_encode(thr_seq2seq_device *d, const uint32_t *wo
     THR_TRY_OUT(reserve(&b, err));
     THR_TRY_OUT(send(&b, words, err));
     THR_TRY_OUT(run_layers(&b, err));
-    status = d->backend->wait(d->stream, err);
+    status = d->arrays.backend->wait(d->arrays.stream, err);
 out:
     thr_release(d->context, b.steps);
     return status;

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "device/arrays.h"
 #include "device/upload.h"
 #include "translate/device/copy.h"
 #include "translate/workspace.h"
@@ -32,11 +33,8 @@ typedef enum thr_seq2seq_buffer {
 struct thr_seq2seq_device {
     thr_context *context;
     const thr_seq2seq *model; /* of the host */
-    const thr_backend *backend;
-    thr_device *device;
-    thr_stream *stream;
-    void *weights;    /* all of them */
-    thr_seq2seq here; /* the model with addresses on the device; it has no words */
+    thr_device_arrays arrays; /* all weights */
+    thr_seq2seq here;         /* the model with addresses on the device; it has no words */
     thr_device_buffer buffers[THR_SEQ2SEQ_N_BUFFERS];
     thr_device_upload upload;
     size_t n_sentences, most_places, n_rows;

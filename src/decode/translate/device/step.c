@@ -9,7 +9,7 @@
 /* ------------------------------------------------------------------------------------------------ rows */
 
 static thr_status start_upload(thr_seq2seq_device *d, size_t n_arrays, size_t n, thr_error *err) {
-    return thr_device_upload_start(d->backend, d->device, &d->upload,
+    return thr_device_upload_start(d->arrays.backend, d->arrays.device, &d->upload,
                                    n_arrays * (n * sizeof(uint32_t) + THR_UPLOAD_ALIGN), "rows", err);
 }
 
@@ -25,16 +25,16 @@ static thr_status set_rows(thr_seq2seq_device *d, const float *table, const uint
     uint32_t *const sentences = thr_device_upload_take(&d->upload, n * sizeof *sentences, &unused);
     memcpy(sentences, d->sentences.items, n * sizeof *sentences);
     thr_device_upload_put(&d->upload, rows != NULL ? rows : d->sentences.items, n * sizeof *from, &from);
-    THR_TRY(thr_device_upload_send(d->backend, d->stream, &d->upload, err));
+    THR_TRY(thr_device_upload_send(d->arrays.backend, d->arrays.stream, &d->upload, err));
     THR_TRY(thr_translate_device_reserve(d, THR_SEQ2SEQ_SENTENCES, n, 1, &kept, err));
     const thr_gather_op states = {.table = table,
                                   .rows = from,
                                   .n_bags = (uint32_t)n,
                                   .n_columns = (uint32_t)thr_seq2seq_state(d->model),
                                   .out = to};
-    THR_TRY(d->backend->upload(d->stream, kept, sentences, n * sizeof *sentences, err));
-    THR_TRY(d->backend->gather(d->stream, &states, err));
-    return d->backend->wait(d->stream, err);
+    THR_TRY(d->arrays.backend->upload(d->arrays.stream, kept, sentences, n * sizeof *sentences, err));
+    THR_TRY(d->arrays.backend->gather(d->arrays.stream, &states, err));
+    return d->arrays.backend->wait(d->arrays.stream, err);
 }
 
 thr_status thr_translate_device_begin(thr_seq2seq_device *d, const uint32_t *sentences, size_t n, thr_error *err) {
@@ -76,13 +76,13 @@ static thr_status run_layers(thr_seq2seq_device *d, const uint32_t *words, const
     THR_TRY(thr_translate_device_reserve(d, THR_SEQ2SEQ_INPUTS, n, m->target.n_columns, &x, err));
     THR_TRY(thr_translate_device_reserve(d, THR_SEQ2SEQ_GATES, n, THR_LSTM_GATES * n_units, &gates, err));
     thr_device_upload_put(&d->upload, words, n * sizeof *words, &on_device);
-    THR_TRY(thr_device_upload_send(d->backend, d->stream, &d->upload, err));
+    THR_TRY(thr_device_upload_send(d->arrays.backend, d->arrays.stream, &d->upload, err));
     const thr_gather_op embed = {.table = d->here.target.rows,
                                  .rows = on_device,
                                  .n_bags = (uint32_t)n,
                                  .n_columns = (uint32_t)m->target.n_columns,
                                  .out = x};
-    THR_TRY(d->backend->gather(d->stream, &embed, err));
+    THR_TRY(d->arrays.backend->gather(d->arrays.stream, &embed, err));
     *outputs = x;
     for (size_t l = 0; l < m->n_layers; l++) {
         const thr_lstm *lstm = &d->here.decoder[l].lstm;
@@ -97,7 +97,7 @@ static thr_status run_layers(thr_seq2seq_device *d, const uint32_t *words, const
                                    .c_row = (uint32_t)state};
         THR_TRY(thr_translate_device_inputs(d, lstm, *outputs, l == 0 ? m->target.n_columns : state, n, gates, err));
         THR_TRY(thr_translate_device_own(d, lstm, h, state, n, gates, err));
-        THR_TRY(d->backend->lstm(d->stream, &cells, err));
+        THR_TRY(d->arrays.backend->lstm(d->arrays.stream, &cells, err));
         *outputs = h;
     }
     return THR_OK;
@@ -127,8 +127,8 @@ static thr_status attend(thr_seq2seq_device *d, const float *outputs, float *sta
                               .attended = attended};
     thr_layer_op layer = thr_nn_dense_op(&combine, combined, combine.n_in, n, states);
     layer.tanh = true;
-    THR_TRY(d->backend->attend(d->stream, &op, err));
-    return d->backend->layer(d->stream, &layer, err);
+    THR_TRY(d->arrays.backend->attend(d->arrays.stream, &op, err));
+    return d->arrays.backend->layer(d->arrays.stream, &layer, err);
 }
 
 thr_status thr_translate_device_step(thr_seq2seq_device *d, const uint32_t *words, float *states, uint32_t *attended,
@@ -147,11 +147,11 @@ thr_status thr_translate_device_step(thr_seq2seq_device *d, const uint32_t *word
                                     .n_columns = (uint32_t)m->n_dims,
                                     .table_row = (uint32_t)thr_seq2seq_state(m),
                                     .out = made};
-        THR_TRY(d->backend->gather(d->stream, &copy, err));
+        THR_TRY(d->arrays.backend->gather(d->arrays.stream, &copy, err));
     }
-    THR_TRY(d->backend->download(d->stream, states, made, n * m->n_dims * sizeof *states, err));
+    THR_TRY(d->arrays.backend->download(d->arrays.stream, states, made, n * m->n_dims * sizeof *states, err));
     if (attended != NULL && m->attention != NULL)
-        THR_TRY(d->backend->download(d->stream, attended, thr_seq2seq_at(d, THR_SEQ2SEQ_ATTENDED), n * sizeof *attended,
-                                     err));
-    return d->backend->wait(d->stream, err);
+        THR_TRY(d->arrays.backend->download(d->arrays.stream, attended, thr_seq2seq_at(d, THR_SEQ2SEQ_ATTENDED),
+                                            n * sizeof *attended, err));
+    return d->arrays.backend->wait(d->arrays.stream, err);
 }

@@ -48,12 +48,12 @@ static thr_status list_queries(thr_rank_gpu_problem *d, thr_error *err) {
                 d->listing[d->n_listed++] = (uint32_t)q;
     }
     chunks[p->n_chunks] = d->n_listed;
-    THR_TRY(d->backend->upload(d->stream, d->costs, d->known_costs, cost_bytes, err));
-    THR_TRY(d->backend->upload(d->stream, d->listed, d->listing, d->n_listed * sizeof *d->listing, err));
-    THR_TRY(d->backend->upload(d->stream, d->chunks, chunks, (p->n_chunks + 1) * sizeof *chunks, err));
+    THR_TRY(d->memory.backend->upload(d->memory.stream, d->costs, d->known_costs, cost_bytes, err));
+    THR_TRY(d->memory.backend->upload(d->memory.stream, d->listed, d->listing, d->n_listed * sizeof *d->listing, err));
+    THR_TRY(d->memory.backend->upload(d->memory.stream, d->chunks, chunks, (p->n_chunks + 1) * sizeof *chunks, err));
     if (d->x.dense == NULL) /* rank_add adds the r of all rows; only those of listed queries are computed */
-        THR_TRY(d->backend->clear(d->stream, d->r, (size_t)p->view.n_rows * sizeof(double), err));
-    THR_TRY(d->backend->wait(d->stream, err));
+        THR_TRY(d->memory.backend->clear(d->memory.stream, d->r, (size_t)p->view.n_rows * sizeof(double), err));
+    THR_TRY(d->memory.backend->wait(d->memory.stream, err));
     d->is_listed = true;
     return THR_OK;
 }
@@ -67,8 +67,8 @@ static thr_status find_scores(thr_rank_gpu_problem *d, const double *v, bool zer
                                    .by_row = d->sums,
                                    .scores = d->scores};
     memcpy(d->pinned, v, view->n_features * sizeof(double));
-    THR_TRY(d->backend->upload(d->stream, d->v, d->pinned, view->n_features * sizeof(double), err));
-    return d->backend->rank_scores(d->stream, &op, err);
+    THR_TRY(d->memory.backend->upload(d->memory.stream, d->v, d->pinned, view->n_features * sizeof(double), err));
+    return d->memory.backend->rank_scores(d->memory.stream, &op, err);
 }
 
 /* Download v + X' r to out, and the sum of costs if there are any. Synchronises. */
@@ -86,11 +86,12 @@ static thr_status add_rows(thr_rank_gpu_problem *d, double *out, const double *c
                                 .out = d->out,
                                 .costs = costs,
                                 .values = d->values};
-    THR_TRY(d->backend->rank_add(d->stream, &op, err));
-    THR_TRY(d->backend->download(d->stream, host_out, d->out, n * sizeof(double), err));
+    THR_TRY(d->memory.backend->rank_add(d->memory.stream, &op, err));
+    THR_TRY(d->memory.backend->download(d->memory.stream, host_out, d->out, n * sizeof(double), err));
     if (costs != NULL)
-        THR_TRY(d->backend->download(d->stream, host_values, d->values, p->n_chunks * sizeof(double), err));
-    THR_TRY(d->backend->wait(d->stream, err));
+        THR_TRY(
+            d->memory.backend->download(d->memory.stream, host_values, d->values, p->n_chunks * sizeof(double), err));
+    THR_TRY(d->memory.backend->wait(d->memory.stream, err));
     memcpy(out, host_out, n * sizeof(double));
     if (costs != NULL) {
         thr_rank_add_chunks(&(thr_rank_range){.end = p->n_chunks, .n_chunks = p->n_chunks}, host_values, 1);
@@ -111,9 +112,9 @@ static thr_status find_diagonal(thr_rank_gpu_problem *d, double *diagonal, thr_e
                                      .sums = d->sums,
                                      .partial = d->partial,
                                      .out = d->diagonal};
-    THR_TRY(d->backend->rank_diagonal(d->stream, &op, err));
-    THR_TRY(d->backend->download(d->stream, host, d->diagonal, n * sizeof(double), err));
-    THR_TRY(d->backend->wait(d->stream, err));
+    THR_TRY(d->memory.backend->rank_diagonal(d->memory.stream, &op, err));
+    THR_TRY(d->memory.backend->download(d->memory.stream, host, d->diagonal, n * sizeof(double), err));
+    THR_TRY(d->memory.backend->wait(d->memory.stream, err));
     memcpy(diagonal, host, n * sizeof(double));
     return THR_OK;
 }
@@ -131,7 +132,7 @@ thr_status thr_rank_device_evaluate(thr_rank_gpu_problem *d, const double *w, do
                                      .pairs = thr_rank_device_pairs(d),
                                      .scores = d->scores,
                                      .spare = d->spare};
-    THR_TRY(d->backend->rank_order(d->stream, &order, err));
+    THR_TRY(d->memory.backend->rank_order(d->memory.stream, &order, err));
     const thr_rank_costs_op cost = {.queries = order.queries,
                                     .pairs = order.pairs,
                                     .scores = d->scores,
@@ -139,7 +140,7 @@ thr_status thr_rank_device_evaluate(thr_rank_gpu_problem *d, const double *w, do
                                     .counts = d->counts,
                                     .r = d->r,
                                     .costs = d->query_costs};
-    THR_TRY(d->backend->rank_costs(d->stream, &cost, err));
+    THR_TRY(d->memory.backend->rank_costs(d->memory.stream, &cost, err));
     THR_TRY(add_rows(d, gradient, d->query_costs, &costs, err));
     *value = 0.5 * squares + costs;
     return diagonal == NULL ? THR_OK : find_diagonal(d, diagonal, err);
@@ -153,12 +154,13 @@ thr_status thr_rank_device_product(thr_rank_gpu_problem *d, const double *v, dou
                                          .scores = d->scores,
                                          .sums = d->sums,
                                          .r = d->r};
-    THR_TRY(d->backend->rank_hessian(d->stream, &hessian, err));
+    THR_TRY(d->memory.backend->rank_hessian(d->memory.stream, &hessian, err));
     return add_rows(d, out, NULL, NULL, err);
 }
 
 thr_status thr_rank_device_counts(thr_rank_gpu_problem *d, thr_error *err) {
     const thr_rank_problem *p = d->problem;
-    THR_TRY(d->backend->download(d->stream, p->counts, d->counts, (size_t)p->view.n_rows * sizeof(double), err));
-    return d->backend->wait(d->stream, err);
+    THR_TRY(d->memory.backend->download(d->memory.stream, p->counts, d->counts, (size_t)p->view.n_rows * sizeof(double),
+                                        err));
+    return d->memory.backend->wait(d->memory.stream, err);
 }

@@ -43,28 +43,18 @@ static bool lay_out(const thr_rank_gpu_problem *d, uint32_t n_rows, sample_layou
     return l->size > n_means && l->size > n_panel;
 }
 
-static thr_status make_sample_room(thr_rank_gpu_problem *d, size_t size, thr_error *err) {
-    if (d->sample_size >= size)
-        return THR_OK;
-    d->backend->release(d->device, d->sample_memory);
-    d->sample_memory = NULL;
-    d->sample_size = 0;
-    THR_TRY(d->backend->alloc(d->device, size, &d->sample_memory, "a sample of a ranking", err));
-    d->sample_size = size;
-    return THR_OK;
-}
-
 thr_status thr_rank_device_matrix(thr_rank_gpu_problem *d, const thr_rank_sample *sample, double *scales, float *matrix,
                                   thr_error *err) {
     const thr_rank_problem *p = d->problem;
-    const thr_backend *b = d->backend;
+    const thr_backend *b = d->memory.backend;
     const size_t n = p->view.n_features, n_queries = (size_t)p->view.n_queries;
     const uint32_t n_rows = list_sample(d, sample);
     sample_layout l;
     if (!lay_out(d, n_rows, &l))
         return thr_fail(err, THR_ENOMEM, "a sample of %u rows of %zu features: too many", n_rows, n);
-    THR_TRY(make_sample_room(d, l.size, err));
-    char *workspace = d->sample_memory;
+    char *workspace = NULL;
+    THR_TRY(thr_device_buffer_grow(d->memory.backend, d->memory.device, &d->sample, l.size, "a sample of a ranking",
+                                   &workspace, err));
     const thr_rank_sample_op op = {.queries = thr_rank_device_queries(d),
                                    .x = d->x,
                                    .n_sampled = d->n_sampled,
@@ -78,11 +68,11 @@ thr_status thr_rank_device_matrix(thr_rank_gpu_problem *d, const thr_rank_sample
                                    .scales = (double *)(void *)(workspace + l.scales),
                                    .panel = (float *)(void *)(workspace + l.panel),
                                    .matrix = (float *)(void *)(workspace + l.matrix)};
-    THR_TRY(b->upload(d->stream, workspace + l.sampled, d->sampled, d->n_sampled * sizeof(uint32_t), err));
-    THR_TRY(b->upload(d->stream, workspace + l.starts, d->sampled + n_queries,
+    THR_TRY(b->upload(d->memory.stream, workspace + l.sampled, d->sampled, d->n_sampled * sizeof(uint32_t), err));
+    THR_TRY(b->upload(d->memory.stream, workspace + l.starts, d->sampled + n_queries,
                       (d->n_sampled + (size_t)1) * sizeof(uint32_t), err));
-    THR_TRY(b->rank_sample(d->stream, &op, err));
-    THR_TRY(b->download(d->stream, scales, op.scales, n * sizeof(double), err));
-    THR_TRY(b->download(d->stream, matrix, op.matrix, n * n * sizeof(float), err));
-    return b->wait(d->stream, err);
+    THR_TRY(b->rank_sample(d->memory.stream, &op, err));
+    THR_TRY(b->download(d->memory.stream, scales, op.scales, n * sizeof(double), err));
+    THR_TRY(b->download(d->memory.stream, matrix, op.matrix, n * n * sizeof(float), err));
+    return b->wait(d->memory.stream, err);
 }

@@ -49,23 +49,24 @@ static void transpose_chunk(const thr_rank_problem *problem, size_t chunk, trans
 
 static thr_status copy_chunks(thr_rank_gpu_problem *d, transposed *t, thr_error *err) {
     const thr_rank_problem *p = d->problem;
-    const thr_backend *b = d->backend;
+    const thr_backend *b = d->memory.backend;
     const size_t n = p->view.n_features;
     const uint64_t n_entries = p->view.sparse.starts[p->view.n_rows];
     uint64_t *starts = NULL;
     uint32_t *rows = NULL;
     float *values = NULL;
-    THR_TRY(thr_rank_device_alloc(d, p->n_chunks * n + 1, sizeof *starts, &starts, err));
-    THR_TRY(thr_rank_device_alloc(d, (size_t)n_entries, sizeof *rows, &rows, err));
-    THR_TRY(thr_rank_device_alloc(d, (size_t)n_entries, sizeof *values, &values, err));
+    const thr_device_array table[] = {{NULL, p->n_chunks * n + 1, sizeof *starts, &starts},
+                                      {NULL, (size_t)n_entries, sizeof *rows, &rows},
+                                      {NULL, (size_t)n_entries, sizeof *values, &values}};
+    THR_TRY(thr_device_arrays_put(&d->memory, table, sizeof table / sizeof *table, err));
     for (size_t chunk = 0; chunk < p->n_chunks; chunk++) {
         const uint64_t first = chunk_entry(p, chunk);
         const size_t n_here = (size_t)(chunk_entry(p, chunk + 1) - first);
         transpose_chunk(p, chunk, t);
-        THR_TRY(b->upload(d->stream, starts + chunk * n, t->starts, (n + 1) * sizeof *starts, err));
-        THR_TRY(b->upload(d->stream, rows + first, t->rows, n_here * sizeof *rows, err));
-        THR_TRY(b->upload(d->stream, values + first, t->values, n_here * sizeof *values, err));
-        THR_TRY(b->wait(d->stream, err)); /* before t is overwritten */
+        THR_TRY(b->upload(d->memory.stream, starts + chunk * n, t->starts, (n + 1) * sizeof *starts, err));
+        THR_TRY(b->upload(d->memory.stream, rows + first, t->rows, n_here * sizeof *rows, err));
+        THR_TRY(b->upload(d->memory.stream, values + first, t->values, n_here * sizeof *values, err));
+        THR_TRY(b->wait(d->memory.stream, err)); /* before t is overwritten */
     }
     d->x.feature_starts = starts;
     d->x.feature_rows = rows;
@@ -85,9 +86,10 @@ thr_status thr_rank_device_copy_sparse(thr_rank_gpu_problem *d, thr_error *err) 
         const size_t n_here = (size_t)(chunk_entry(p, chunk + 1) - chunk_entry(p, chunk));
         longest = THR_MAX(n_here, longest);
     }
-    THR_TRY(thr_rank_device_upload(d, sparse->starts, n_rows + 1, sizeof *sparse->starts, &d->x.starts, err));
-    THR_TRY(thr_rank_device_upload(d, sparse->columns, n_entries, sizeof *sparse->columns, &d->x.columns, err));
-    THR_TRY(thr_rank_device_upload(d, sparse->values, n_entries, sizeof *sparse->values, &d->x.values, err));
+    const thr_device_array table[] = {{sparse->starts, n_rows + 1, sizeof *sparse->starts, &d->x.starts},
+                                      {sparse->columns, n_entries, sizeof *sparse->columns, &d->x.columns},
+                                      {sparse->values, n_entries, sizeof *sparse->values, &d->x.values}};
+    THR_TRY(thr_device_arrays_put(&d->memory, table, sizeof table / sizeof *table, err));
     THR_TRY_OUT(thr_alloc(context, (size_t)p->view.n_features + 1, sizeof *t.starts, &t.starts, "features", err));
     THR_TRY_OUT(thr_alloc(context, longest, sizeof *t.rows, &t.rows, "entries by feature", err));
     THR_TRY_OUT(thr_alloc(context, longest, sizeof *t.values, &t.values, "entries by feature", err));

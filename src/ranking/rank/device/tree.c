@@ -60,24 +60,25 @@ static void fill_depth(const thr_rank_problem *problem, const tree_shape *shape,
 
 static thr_status copy_depths(thr_rank_gpu_problem *d, const tree_shape *shape, thr_error *err) {
     const size_t n_rows = (size_t)d->problem->view.n_rows, row_bytes = n_rows * sizeof(uint32_t);
-    const thr_backend *b = d->backend;
+    const thr_backend *b = d->memory.backend;
     size_t n = 0;
     d->n_depths = shape->n_depths;
     if (!thr_mul_size(n_rows, shape->n_depths, &n))
         return thr_fail(err, THR_ENOMEM, "trees of %u depths over %zu rows: too many", shape->n_depths, n_rows);
-    THR_TRY(thr_rank_device_alloc(d, n, sizeof(uint32_t), &d->nodes, err));
-    THR_TRY(thr_rank_device_alloc(d, THR_MAX(n, n_rows), sizeof(uint32_t), &d->orders, err));
-    THR_TRY(thr_rank_device_alloc(d, n, sizeof(uint32_t), &d->ranks, err));
-    THR_TRY(thr_rank_device_alloc(d, n_rows, sizeof(uint32_t), &d->leaves, err));
-    THR_TRY(thr_rank_device_alloc(d, shape->n_nodes, sizeof(thr_rank_op_node), &d->tree, err));
-    THR_TRY(b->upload(d->stream, d->leaves, shape->leaves, row_bytes, err));
-    THR_TRY(b->upload(d->stream, d->tree, d->problem->nodes, shape->n_nodes * sizeof(thr_rank_op_node), err));
+    const thr_device_array table[] = {{NULL, n, sizeof(uint32_t), &d->nodes},
+                                      {NULL, THR_MAX(n, n_rows), sizeof(uint32_t), &d->orders},
+                                      {NULL, n, sizeof(uint32_t), &d->ranks},
+                                      {NULL, n_rows, sizeof(uint32_t), &d->leaves},
+                                      {NULL, shape->n_nodes, sizeof(thr_rank_op_node), &d->tree}};
+    THR_TRY(thr_device_arrays_put(&d->memory, table, sizeof table / sizeof *table, err));
+    THR_TRY(b->upload(d->memory.stream, d->leaves, shape->leaves, row_bytes, err));
+    THR_TRY(b->upload(d->memory.stream, d->tree, d->problem->nodes, shape->n_nodes * sizeof(thr_rank_op_node), err));
     for (uint32_t depth = 0; depth < shape->n_depths; depth++) {
         fill_depth(d->problem, shape, depth, shape->of_rows);
-        THR_TRY(b->upload(d->stream, d->nodes + depth * n_rows, shape->of_rows, row_bytes, err));
-        THR_TRY(b->wait(d->stream, err)); /* before of_rows is overwritten */
+        THR_TRY(b->upload(d->memory.stream, d->nodes + depth * n_rows, shape->of_rows, row_bytes, err));
+        THR_TRY(b->wait(d->memory.stream, err)); /* before of_rows is overwritten */
     }
-    return b->wait(d->stream, err);
+    return b->wait(d->memory.stream, err);
 }
 
 thr_status thr_rank_device_copy_tree(thr_rank_gpu_problem *d, thr_error *err) {
