@@ -38,7 +38,7 @@ int main(void) {
     options.screen = THR_HEAD_SCREEN_PLANES;
     options.normaliser = THR_HEAD_NORMALISER_EXACT;
     if (thr_head_query(head, &h, BEAM, &options, &(thr_head_answers){words, NULL, log_probs}, &err) != THR_OK ||
-        thr_head_measure(head, &h, BEAM, &options, &recall, &err) != THR_OK) {
+        thr_head_measure(head, NULL, &h, BEAM, &options, &recall, &err) != THR_OK) {
         fprintf(stderr, "%s\n", err.text);
         return 1;
     }

@@ -291,34 +291,24 @@ THR_API thr_status thr_head_query(thr_head *head, const thr_matrix *states, uint
                                   const thr_head_query_options *options, const thr_head_answers *answers,
                                   thr_error *err);
 
-/* A screen's answers compared with those of the full head. */
+/* A query's answers compared with those of all words, of the same head or of another. */
 typedef struct thr_head_recall {
-    double recall;     /* share of the true best k words that the screen found, mean over states; equal logits count */
-    double worst;      /* the smallest share of a state */
-    double candidates; /* words scored exactly, mean over states */
-} thr_head_recall;
-
-/* Measure a screen's recall on states: runs one query with options and one with FULL. Returns as thr_head_query. */
-THR_API thr_status thr_head_measure(thr_head *head, const thr_matrix *states, uint32_t k,
-                                    const thr_head_query_options *options, thr_head_recall *recall, thr_error *err);
-
-/* A head's answers compared with those of another head. */
-typedef struct thr_head_loss {
-    double recall;         /* share of the other's best k words that this head found, mean over states */
+    double recall;         /* share of the true best k words that were found, mean over states */
     double worst;          /* the smallest share of a state */
     double first;          /* share of states whose best word is the same */
     double candidates;     /* words scored exactly, mean over states */
-    double log_prob_error; /* mean absolute difference of log-probabilities, over words that both found */
-} thr_head_loss;
+    double log_prob_error; /* with another head: mean absolute difference of log-probabilities, over words that both
+                              found; else 0 */
+} thr_head_recall;
 
 /*
- * Compare head, queried with these options, with truth, queried with all words: measures the loss of weights of fewer
- * bytes. Words are matched by number.
+ * Compare head, queried with these options, with truth, queried with all words: measures what fewer bytes of weights
+ * lose. Words are matched by number. truth NULL: head itself, which measures the screen; equal logits count.
  *
  * Returns as thr_head_query; THR_EDIM if the heads differ in words or dimensions, or there are no states.
  */
-THR_API thr_status thr_head_compare(thr_head *head, thr_head *truth, const thr_matrix *states, uint32_t k,
-                                    const thr_head_query_options *options, thr_head_loss *loss, thr_error *err);
+THR_API thr_status thr_head_measure(thr_head *head, thr_head *truth, const thr_matrix *states, uint32_t k,
+                                    const thr_head_query_options *options, thr_head_recall *recall, thr_error *err);
 
 #ifdef __cplusplus
 }

@@ -342,7 +342,7 @@ class Heads(Case):
         np.testing.assert_array_equal(words, wanted[0])
         np.testing.assert_allclose(logits, wanted[1], rtol=1e-5, atol=1e-5)
         true_words, _, true_log_probs = truth.query(self.states, K)
-        loss = head.compare(truth, self.states, K)
+        loss = head.measure(self.states, K, against=truth)
         shared = [(i, j, np.flatnonzero(true_words[i] == words[i, j])) for i in range(N_STATES) for j in range(K)]
         assert log_probs is not None and true_log_probs is not None
         errors = [abs(float(log_probs[i, j]) - float(true_log_probs[i, at[0]])) for i, j, at in shared if at.size]
@@ -350,9 +350,9 @@ class Heads(Case):
         self.assertAlmostEqual(loss.log_prob_error, float(np.mean(errors)), 9)
         self.assertAlmostEqual(loss.first, float(np.mean(words[:, 0] == true_words[:, 0])), 12)
         self.assertGreater(loss.recall, 0.9)
-        self.assertEqual(truth.compare(truth, self.states, K), (1, 1, 1, N_WORDS, 0))
+        self.assertEqual(truth.measure(self.states, K, against=truth), (1, 1, 1, N_WORDS, 0))
         with self.assertRaisesRegex(thresher.ArgumentError, "compare heads of the same words and dimensions"):
-            head.compare(thresher.Head.build(self.weights[:10]), self.states, 3)
+            head.measure(self.states, 3, against=thresher.Head.build(self.weights[:10]))
 
     def test_answers_do_not_depend_on_threads(self) -> None:
         self.assert_same(self.build(threads=1).query(self.states, K), self.build(threads=3).query(self.states, K))

@@ -40,7 +40,7 @@ from ._errors import (
     UnsupportedError,
 )
 from ._filters import Filter
-from ._head import Head, HeadInfo, HeadLoss, HeadRecall, HeadSource
+from ._head import Head, HeadInfo, HeadRecall, HeadSource
 from ._hits import Hits, HitsInfo, HitsTarget
 from ._index import Index
 from ._index_change import IndexChange
@@ -83,7 +83,6 @@ __all__ = [
     "FormatError",
     "Head",
     "HeadInfo",
-    "HeadLoss",
     "HeadRecall",
     "HeadSource",
     "Hits",

@@ -80,20 +80,9 @@ class HeadSource(NamedTuple):
 
 class HeadRecall(NamedTuple):
     """
-    A screen compared with the full head: share of the true best k words that it found, mean and smallest over states,
-    and the mean number of words scored exactly.
-    """
-
-    recall: float
-    worst: float
-    candidates: float
-
-
-class HeadLoss(NamedTuple):
-    """
-    A head compared with another: share of the other's best k words that it found, mean and smallest over states; the
-    share of states with the same best word; the mean number of words scored exactly; and the mean absolute difference
-    of log-probabilities over words that both found.
+    Answers compared with those of all words: share of the true best k words that were found, mean and smallest over
+    states; the share of states with the same best word; the mean number of words scored exactly; and with another head
+    the mean absolute difference of log-probabilities over words that both found.
     """
 
     recall: float
@@ -373,70 +362,48 @@ class Head(Model):
         states: Any,
         k: int,
         *,
-        screen: str,
+        against: Head | None = None,
+        screen: str = "full",
+        normaliser: str = "candidates",
         **screening: Unpack[Screening],
     ) -> HeadRecall:
         """
-        Measure the screen's recall on these states.
+        Compare this head, queried with these arguments, with `against`, queried with all words: the same weights in
+        float32, for example. None: with itself, which measures the screen.
 
-        screen, always, never, group, n_frequent, threshold, combine, n_shortlist, lists   as for query()
+        screen, normaliser, always, never, group, n_frequent, threshold, combine, n_shortlist, lists   as for query()
         """
-        handle = self.handle()
+        if against is not None:
+            need_kind(against, Head, "against")
+        handle, other = self.handle(), against.handle() if against is not None else None
+        truth = other.pointer if other is not None else None
         array = arrays.vectors(states, "states", one_row=True)
         wanted = whole(k, "k", 1, _UINT32)
-        options = _query_options(screen, "candidates", screening)
+        options = _query_options(screen, normaliser, screening)
         err = byref(_errors.slot.error)
         parts: list[tuple[int, abi.HeadRecall]] = []
 
         def call(piece: abi.Matrix, first: int) -> int:
             _shift_lists(options, first)
             found = abi.HeadRecall()
-            status: int = lib.thr_head_measure(handle.pointer, byref(piece), wanted, byref(options), byref(found), err)
+            status: int = lib.thr_head_measure(
+                handle.pointer, truth, byref(piece), wanted, byref(options), byref(found), err
+            )
             parts.append((piece.n_rows, found))
             return status
 
         _ask(array, options.group, call)
         n = sum(rows for rows, _ in parts)
         if n == 0:
-            raise _errors.ArgumentError("states: expected at least one to measure a screen on")
+            raise _errors.ArgumentError("states: expected at least one to measure on")
+        n_found = sum(rows * found.recall for rows, found in parts)
         return HeadRecall(
-            sum(rows * found.recall for rows, found in parts) / n,
+            n_found / n,
             min(found.worst for _, found in parts),
+            sum(rows * found.first for rows, found in parts) / n,
             sum(rows * found.candidates for rows, found in parts) / n,
+            sum(rows * found.recall * found.log_prob_error for rows, found in parts) / (n_found or 1),
         )
-
-    def compare(
-        self,
-        truth: Head,
-        states: Any,
-        k: int,
-        *,
-        screen: str = "full",
-        normaliser: str = "candidates",
-        **screening: Unpack[Screening],
-    ) -> HeadLoss:
-        """
-        Compare this head, queried with these arguments, with truth, queried with all words: the same weights in
-        float32, for example. It is a single call, which Ctrl-C cannot interrupt.
-
-        screen, normaliser, always, never, group, n_frequent, threshold, combine, n_shortlist, lists   as for query()
-        """
-        need_kind(truth, Head, "truth")
-        handle, other = self.handle(), truth.handle()
-        array = arrays.vectors(states, "states", one_row=True)
-        rows = arrays.plain(array.reshape(-1, array.shape[-1]))
-        options = _query_options(screen, normaliser, screening)
-        found = abi.HeadLoss()
-        _errors.call(
-            lib.thr_head_compare,
-            handle.pointer,
-            other.pointer,
-            byref(arrays.matrix(rows)),
-            whole(k, "k", 1, _UINT32),
-            byref(options),
-            byref(found),
-        )
-        return read(HeadLoss, found)
 
     def verify(self) -> None:
         """Read every byte and compare all checksums. Raises FormatError for a damaged file."""

@@ -255,7 +255,7 @@ RANDOM_TEST(recall_is_counted_against_all_words) {
     const thr_matrix rows = thr_matrix_f32(states, STATES, h.shape.n_dims);
     test_gaussian(&rng, states, (size_t)STATES * h.shape.n_dims);
     thr_head_query_options_init(&full);
-    expect_ok(thr_head_measure(head, &rows, 5, &full, &recall, &err));
+    expect_ok(thr_head_measure(head, NULL, &rows, 5, &full, &recall, &err));
     assert_true(fabs(recall.recall - 1) < 1e-12 && recall.worst == 1 && fabs(recall.candidates - 1500) < 1e-9);
     thr_head_query_options_init(&o);
     o.screen = THR_HEAD_SCREEN_FREQUENT;
@@ -263,7 +263,7 @@ RANDOM_TEST(recall_is_counted_against_all_words) {
     o.n_candidates = counts;
     thr_head_times times = {-1, -1, -1, -1};
     o.times = &times;
-    expect_ok(thr_head_measure(head, &rows, 5, &o, &recall, &err));
+    expect_ok(thr_head_measure(head, NULL, &rows, 5, &o, &recall, &err));
     assert_true(times.screen >= 0 && times.choose > 0 && times.score > 0 && times.exact == 0);
     answer a = ask(head, states, STATES, 5, &full), b = ask(head, states, STATES, 5, &o);
     size_t found;
@@ -273,7 +273,7 @@ RANDOM_TEST(recall_is_counted_against_all_words) {
     assert_true(found > 0 && found < 5 * STATES);
     assert_true(fabs(recall.recall - (double)found / (5 * STATES)) < 1e-9);
     assert_true(fabs(recall.worst - (double)worst / 5) < 1e-9 && recall.candidates == 700);
-    expect_error(thr_head_measure(head, ROWS(states, 0, h.shape.n_dims), 5, &o, &recall, &err), THR_EDIM,
+    expect_error(thr_head_measure(head, NULL, ROWS(states, 0, h.shape.n_dims), 5, &o, &recall, &err), THR_EDIM,
                  "no states to measure");
     thr_head_free(head);
 }
@@ -294,14 +294,14 @@ RANDOM_TEST(a_shortlist_by_planes_keeps_the_best) {
     test_gaussian(&rng, states, (size_t)STATES * shape.n_dims);
     o.screen = THR_HEAD_SCREEN_PLANES;
     o.n_shortlist = 150;
-    expect_ok(thr_head_measure(head, &rows, 10, &o, &recall, &err));
+    expect_ok(thr_head_measure(head, NULL, &rows, 10, &o, &recall, &err));
     assert_true(recall.candidates >= 150 && recall.candidates <= 150 + 3000 / 64);
     assert_case(recall.recall >= 0.99, "seed %llu: recall %.4f", (unsigned long long)test_seed(), recall.recall);
     o.n_shortlist = 3000;
-    expect_ok(thr_head_measure(head, &rows, 10, &o, &recall, &err));
+    expect_ok(thr_head_measure(head, NULL, &rows, 10, &o, &recall, &err));
     assert_true(recall.candidates == 3000 && recall.recall == 1);
     o.n_shortlist = THR_HEAD_AUTO;
-    expect_ok(thr_head_measure(head, &rows, 10, &o, &recall, &err));
+    expect_ok(thr_head_measure(head, NULL, &rows, 10, &o, &recall, &err));
     assert_true(recall.candidates >= 260 && recall.candidates <= 260 + 3000 / 64);
     thr_head_free(head);
 }

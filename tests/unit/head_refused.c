@@ -214,7 +214,6 @@ static thr_status ask(thr_head *head, const thr_matrix *rows, int round, thr_err
 static thr_status do_all(thr_context *context, const head_drawn *h, const thr_matrix *rows, thr_error *error) {
     thr_head *head = NULL, *opened = NULL;
     thr_head_recall recall;
-    thr_head_loss loss;
     thr_status status = thr_head_create(context, ROWS(h->weights, 300, 12), &h->options, &head, error);
     if (status == THR_OK)
         status = thr_head_save(head, PATH, true, error);
@@ -223,9 +222,9 @@ static thr_status do_all(thr_context *context, const head_drawn *h, const thr_ma
     for (int round = 0; round < 12 && status == THR_OK; round++)
         status = ask(opened, rows, round, error);
     if (status == THR_OK)
-        status = thr_head_measure(opened, rows, 7, NULL, &recall, error);
+        status = thr_head_measure(opened, NULL, rows, 7, NULL, &recall, error);
     if (status == THR_OK)
-        status = thr_head_compare(opened, head, rows, 7, NULL, &loss, error);
+        status = thr_head_measure(opened, head, rows, 7, NULL, &recall, error);
     if (status == THR_OK)
         status = thr_head_verify(opened, error);
     thr_head_free(head);

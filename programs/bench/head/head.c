@@ -87,7 +87,7 @@ static void measure_recall(const bench_head *head, const screen_case *c, timed *
     for (uint32_t i = 0; i < n_beams; i++) {
         const thr_matrix beam = states_of(head, i * BEAM, BEAM);
         thr_head_recall recall;
-        bench_check(thr_head_measure(head->head, &beam, K, &o, &recall, &bench.err));
+        bench_check(thr_head_measure(head->head, NULL, &beam, K, &o, &recall, &bench.err));
         t->words += recall.candidates / n_beams;
         t->recall += recall.recall / n_beams;
     }

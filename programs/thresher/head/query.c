@@ -209,81 +209,73 @@ static int clock_query(query *q, const thr_head_query_options *query_options, do
     return PROG_DONE;
 }
 
-static void print_report(const query *q, const thr_head_recall *recall, double full_s, double screen_s) {
+/* The time of the screen beside that of all words; 0 with another head. */
+typedef struct query_times {
+    double screen, full;
+} query_times;
+
+static void print_report(const query *q, const thr_head_recall *recall, query_times times) {
+    const char *against = q->values->against;
     const uint32_t n_words = thr_head_get_info(q->head).n_words;
 
-    if (!q->run->globals.json) {
-        (void)printf("recall@%" PRIu32 "    %.4f, worst state %.4f\n", q->k, recall->recall, recall->worst);
-        if (q->values->screen == THR_HEAD_SCREEN_AUTO)
-            (void)printf("screen      %s\n", screens[q->used]);
-        (void)printf("candidates  %.1f of %s words per state\n", recall->candidates, prog_exact(n_words).text);
-        (void)printf("time        %s for %s, %s with all words\n", prog_time(screen_s).text,
-                     prog_counted(q->states.n_rows, "state").text, prog_time(full_s).text);
-        return;
-    }
+    (void)printf("recall@%" PRIu32 "    %.4f, worst state %.4f; the same best word for %.4f of %s\n", q->k,
+                 recall->recall, recall->worst, recall->first, prog_counted(q->states.n_rows, "state").text);
+    if (q->values->screen == THR_HEAD_SCREEN_AUTO)
+        (void)printf("screen      %s\n", screens[q->used]);
+    (void)printf("candidates  %.1f of %s words per state\n", recall->candidates, prog_exact(n_words).text);
+    if (against != NULL)
+        (void)printf("error       %.3g of log-probabilities on average\n", recall->log_prob_error);
+    else
+        (void)printf("time        %s, %s with all words\n", prog_time(times.screen).text, prog_time(times.full).text);
+}
+
+static void print_report_json(const query *q, const thr_head_recall *recall, query_times times) {
+    const char *against = q->values->against;
+    const uint32_t n_words = thr_head_get_info(q->head).n_words;
     prog_json json = prog_json_object();
 
     prog_json_key_text(&json, "screen", screens[q->values->screen]);
     if (q->values->screen == THR_HEAD_SCREEN_AUTO)
         prog_json_key_text(&json, "used", screens[q->used]);
+    if (against != NULL)
+        prog_json_key_text(&json, "against", against);
     PROG_JSON_COUNTS(&json, {"k", q->k}, {"n_states", q->states.n_rows}, {"n_words", n_words});
-    PROG_JSON_REALS(&json, {"recall", recall->recall}, {"worst_recall", recall->worst},
-                    {"candidates", recall->candidates}, {"screen_s", screen_s}, {"full_s", full_s});
-    prog_json_end_object(&json);
-}
-
-static void tell_loss(const query *q, const thr_head_loss *loss) {
-    if (!q->run->globals.json) {
-        (void)printf("recall@%" PRIu32 "          %.4f, worst state %.4f\n", q->k, loss->recall, loss->worst);
-        (void)printf("best word         the same for %.4f of %s\n", loss->first,
-                     prog_counted(q->states.n_rows, "state").text);
-        (void)printf("log-probabilities differ by %.3g on average\n", loss->log_prob_error);
-        (void)printf("candidates        %.1f words per state\n", loss->candidates);
-        return;
-    }
-    prog_json json = prog_json_object();
-
-    prog_json_key_text(&json, "screen", screens[q->values->screen]);
-    prog_json_key_text(&json, "against", q->values->against);
-    prog_json_key_count(&json, "k", q->k);
-    prog_json_key_count(&json, "n_states", q->states.n_rows);
-    PROG_JSON_REALS(&json, {"recall", loss->recall}, {"worst_recall", loss->worst}, {"same_best", loss->first},
-                    {"log_prob_error", loss->log_prob_error}, {"candidates", loss->candidates});
-    prog_json_end_object(&json);
-}
-
-static int compare(query *q) {
-    thr_error err = {.status = THR_OK};
-    thr_head *truth = NULL;
-    thr_head_loss loss;
-    int rc = PROG_DONE;
-
-    if (thr_head_open(q->run->context, q->values->against, &truth, &err) != THR_OK)
-        return prog_failed(&err);
-    if (thr_head_compare(q->head, truth, &q->rows, q->k, &q->query_options, &loss, &err) != THR_OK)
-        rc = prog_failed_at(q->values->states, &err);
+    PROG_JSON_REALS(&json, {"recall", recall->recall}, {"worst_recall", recall->worst}, {"same_best", recall->first},
+                    {"candidates", recall->candidates});
+    if (against != NULL)
+        PROG_JSON_REALS(&json, {"log_prob_error", recall->log_prob_error});
     else
-        tell_loss(q, &loss);
-    thr_head_free(truth);
-    return rc;
+        PROG_JSON_REALS(&json, {"screen_s", times.screen}, {"full_s", times.full});
+    prog_json_end_object(&json);
+}
+
+static int clock_queries(query *q, query_times *times) {
+    thr_head_query_options full;
+    int rc = make_room(q) ? PROG_DONE : prog_no_memory();
+
+    thr_head_query_options_init(&full);
+    if (rc == PROG_DONE)
+        rc = clock_query(q, &full, &times->full);
+    return rc == PROG_DONE ? clock_query(q, &q->query_options, &times->screen) : rc;
 }
 
 static int measure(query *q) {
+    const char *against = q->values->against;
     thr_error err = {.status = THR_OK};
-    thr_head_query_options full;
+    thr_head *truth = NULL;
     thr_head_recall recall;
-    double full_s = 0, screen_s = 0;
+    query_times times = {0, 0};
+    int rc = PROG_DONE;
 
-    if (!make_room(q))
-        return prog_no_memory();
-    if (thr_head_measure(q->head, &q->rows, q->k, &q->query_options, &recall, &err) != THR_OK)
-        return prog_failed_at(q->values->states, &err);
-    thr_head_query_options_init(&full);
-    int rc = clock_query(q, &full, &full_s);
+    if (against != NULL && thr_head_open(q->run->context, against, &truth, &err) != THR_OK)
+        return prog_failed(&err);
+    if (thr_head_measure(q->head, truth, &q->rows, q->k, &q->query_options, &recall, &err) != THR_OK)
+        rc = prog_failed_at(q->values->states, &err);
+    else if (truth == NULL)
+        rc = clock_queries(q, &times);
     if (rc == PROG_DONE)
-        rc = clock_query(q, &q->query_options, &screen_s);
-    if (rc == PROG_DONE)
-        print_report(q, &recall, full_s, screen_s);
+        (q->run->globals.json ? print_report_json : print_report)(q, &recall, times);
+    thr_head_free(truth);
     return rc;
 }
 
@@ -307,7 +299,7 @@ static int run_query(program *run, const void *all_values) {
     if (rc == PROG_DONE)
         rc = prepare(&q);
     if (rc == PROG_DONE)
-        rc = q.values->measure ? measure(&q) : q.values->against != NULL ? compare(&q) : answer(&q);
+        rc = q.values->measure || q.values->against != NULL ? measure(&q) : answer(&q);
     thr_head_free(q.head);
     prog_floats_free(&q.states);
     prog_head_words_free(&q.always);

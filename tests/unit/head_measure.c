@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* head_compare.c - the loss of a head against another is computed from their words and log-probabilities. */
+/* head_measure.c - the loss of a head against another is computed from their words and log-probabilities. */
 
 #include "head_support.h"
 
@@ -13,12 +13,12 @@ static thr_head *keep_as(thr_context *context, const head_drawn *h, thr_dtype dt
 }
 
 /* The same from what both answer, word by word. */
-static thr_head_loss naive(thr_head *head, thr_head *truth, const thr_matrix *states,
-                           const thr_head_query_options *options) {
+static thr_head_recall naive(thr_head *head, thr_head *truth, const thr_matrix *states,
+                             const thr_head_query_options *options) {
     static uint32_t words[STATES * K], wanted[STATES * K], n_candidates[STATES];
     static float log_probs[STATES * K], wanted_log_probs[STATES * K];
     thr_head_query_options o = *options;
-    thr_head_loss loss = {.worst = 1};
+    thr_head_recall loss = {.worst = 1};
     double n_both = 0;
     o.n_candidates = n_candidates;
     expect_ok(thr_head_query(head, states, K, &o, &(thr_head_answers){words, NULL, log_probs}, &err));
@@ -58,11 +58,11 @@ RANDOM_TEST(a_loss_is_that_of_the_answers) {
         thr_head *head = keep_as(*state, &h, KINDS[kind]);
         for (int screen = 0; screen < 2; screen++) {
             OPTIONS(thr_head_query_options, o);
-            thr_head_loss loss;
+            thr_head_recall loss;
             o.screen = screen == 0 ? THR_HEAD_SCREEN_FULL : THR_HEAD_SCREEN_PLANES;
             o.n_shortlist = 12;
-            expect_ok(thr_head_compare(head, truth, &rows, K, &o, &loss, &err));
-            const thr_head_loss wanted = naive(head, truth, &rows, &o);
+            expect_ok(thr_head_measure(head, truth, &rows, K, &o, &loss, &err));
+            const thr_head_recall wanted = naive(head, truth, &rows, &o);
             assert_near(loss.recall, wanted.recall);
             assert_near(loss.worst, wanted.worst);
             assert_near(loss.first, wanted.first);
@@ -82,19 +82,19 @@ RANDOM_TEST(a_loss_is_that_of_the_answers) {
 RANDOM_TEST(what_cannot_be_compared_is_refused) {
     static const head_case SMALLER = {WORDS - 1, DIMS, THR_DTYPE_F32, false, false, 0, 0, 0, 0};
     float states[DIMS] = {1};
-    thr_head_loss loss;
+    thr_head_recall loss;
     head_drawn h = head_draw(&SHAPE, &rng, false), other = head_draw(&SMALLER, &rng, false);
     thr_head *a = head_make(*state, &h), *b = head_make(*state, &other);
     const thr_matrix rows = thr_matrix_f32(states, 1, DIMS), none = thr_matrix_f32(states, 0, DIMS);
-    expect_error(thr_head_compare(a, b, &rows, K, NULL, &loss, &err), THR_EDIM,
+    expect_error(thr_head_measure(a, b, &rows, K, NULL, &loss, &err), THR_EDIM,
                  "a head of 400 words and 24 dimensions beside one of 399 and 24: compare heads of the same words and "
                  "dimensions");
-    expect_error(thr_head_compare(a, a, &none, K, NULL, &loss, &err), THR_EDIM, "no states to compare heads on");
-    expect_error(thr_head_compare(a, a, &rows, 0, NULL, &loss, &err), THR_EINVAL, "the best 0 words of heads");
-    expect_error(thr_head_compare(a, a, &rows, WORDS + 1, NULL, &loss, &err), THR_EINVAL, "that have 400");
-    expect_error(thr_head_compare(a, NULL, &rows, K, NULL, &loss, &err), THR_EINVAL,
-                 "a head, the states or the result of a comparison is NULL");
-    expect_ok(thr_head_compare(a, a, &rows, WORDS, NULL, &loss, &err));
+    expect_error(thr_head_measure(a, a, &none, K, NULL, &loss, &err), THR_EDIM, "no states to measure on");
+    expect_error(thr_head_measure(a, a, &rows, 0, NULL, &loss, &err), THR_EINVAL, "the best 0 words of a head");
+    expect_error(thr_head_measure(a, a, &rows, WORDS + 1, NULL, &loss, &err), THR_EINVAL, "that has 400");
+    expect_error(thr_head_measure(NULL, a, &rows, K, NULL, &loss, &err), THR_EINVAL,
+                 "the head, the states or the result of a measurement is NULL");
+    expect_ok(thr_head_measure(a, a, &rows, WORDS, NULL, &loss, &err));
     assert_true(loss.recall == 1 && loss.worst == 1 && loss.first == 1 && loss.log_prob_error == 0);
     thr_head_free(a);
     thr_head_free(b);
