@@ -46,7 +46,7 @@ static thr_status build_index(thr_context *context, const thr_dual *dual, thr_er
     static char words[ADS][64];
     static float vectors[ADS * MOST_DIMS];
     const char *texts[ADS];
-    thr_index_build_options options;
+    thr_index_build_options options = {0};
     thr_reader *reader = NULL;
     for (int ad = 0; ad < ADS; ad++) {
         (void)snprintf(words[ad], sizeof words[ad], "category=%d advertiser=%d", ad % TASTES, ad / 10);
@@ -56,7 +56,6 @@ static thr_status build_index(thr_context *context, const thr_dual *dual, thr_er
     const thr_matrix rows = thr_matrix_f32(vectors, ADS, thr_dual_get_info(dual).n_vector);
     if (status == THR_OK)
         status = thr_reader_from_matrix(context, &rows, &reader, err);
-    thr_index_build_options_init(&options);
     options.metric = THR_METRIC_IP;
     options.features_path = "items.tsv";
     options.replace = true;
@@ -107,14 +106,13 @@ int main(void) {
     uint32_t features[HITS];
     uint64_t best, ends[2] = {0};
     size_t n = 0;
-    thr_search_options how;
+    thr_search_options how = {0};
     if (thr_dual_encode(dual, THR_SIDE_QUERY, &user, NULL, 1, vector, &err) != THR_OK ||
         weigh(dual, user, thr_index_hits(index), features, weights, &n, &err) != THR_OK)
         return failed(&err);
     ends[1] = n;
     const thr_matrix query = thr_matrix_f32(vector, 1, thr_dual_get_info(dual).n_vector);
     const thr_hits_queries asked = {1, ends, features, weights};
-    thr_search_options_init(&how);
     how.features = &asked;
     if (thr_index_search(index, &query, 1, &how, &best, &value, &err) != THR_OK)
         return failed(&err);

@@ -74,7 +74,7 @@ int main(void) {
     const thr_decoder decoder = {&model, start, step, reorder};
     thr_head_build_options_init(&build);
     build.n_bands = build.n_planes = 0; /* no screens for so few words */
-    thr_beam_options_init(&options, END, END);
+    options = (thr_beam_options){.start_word = END, .end_word = END, .penalty = THR_BEAM_PENALTY_NONE};
     options.beam = 4;
     options.n_best = 3;
     options.min_length = 4;

@@ -27,8 +27,7 @@ int main(void) {
     uint64_t allowed[WORDS] = {0};
     for (uint64_t row = 0; row < N; row += 10)
         allowed[row / 64] |= UINT64_C(1) << row % 64;
-    thr_search_options options;
-    thr_search_options_init(&options);
+    thr_search_options options = {0};
     options.filter = allowed;
     options.filter_bits = N;
 

@@ -19,8 +19,7 @@ int main(void) {
     thr_index *index = NULL;
     thr_error err;
     const thr_matrix rows = thr_matrix_f32(vectors, N, DIMS);
-    thr_index_build_options options;
-    thr_index_build_options_init(&options);
+    thr_index_build_options options = {0};
     options.metric = THR_METRIC_L2;
     options.ids = ids;
     options.n_ids = N;

@@ -56,8 +56,7 @@ static thr_status best(thr_index *index, uint64_t item, uint64_t *id, thr_error 
 static thr_status live(thr_context *context, thr_index **index, uint64_t found[3], thr_error *err) {
     const uint64_t replaced[] = {100, 7}, gone[] = {100};
     thr_index_change change;
-    thr_index_add_options options;
-    thr_index_add_options_init(&options);
+    thr_index_add_options options = {0};
     TRY(add(context, 0, ITEMS, NULL, NULL, err));
     TRY(thr_index_open(context, "live.index", index, err));
     TRY(add(context, 100, 2, &options, &change, err)); /* on the disk when it returns */

@@ -13,8 +13,7 @@ static thr_status build(thr_context *context, const char *path, const uint64_t *
     for (uint64_t i = 0; i <= n; i++)
         offsets[i] = i;
     const thr_item_features items = {offsets, features, n};
-    thr_hits_build_options options;
-    thr_hits_build_options_init(&options);
+    thr_hits_build_options options = {0};
     options.ids = ids;
     options.n_ids = n;
     options.replace = true;
@@ -38,8 +37,7 @@ static thr_status best(thr_hits_live *live, uint32_t feature, uint64_t *id, thr_
 static thr_status change(thr_hits_live *live, thr_error *err) {
     const uint64_t gone = 7, ids[] = {9}, offsets[] = {0, 2};
     const uint32_t features[] = {SHOES, RED};
-    thr_hits_changes changes;
-    thr_hits_changes_init(&changes);
+    thr_hits_changes changes = {0};
     changes.n_added = 1;
     changes.ids = ids;
     changes.offsets = offsets;

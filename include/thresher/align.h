@@ -20,13 +20,10 @@ extern "C" {
 #endif
 
 typedef struct thr_align_options {
-    uint32_t n_iterations;  /* of expectation maximisation, 1 to 1000 */
-    uint32_t n_best;        /* most target words of a source word that are written, 1 or more */
-    double min_probability; /* of an entry that is written, 0 to 1 */
+    uint32_t n_iterations;  /* of expectation maximisation, 1 to 1000. 0: 5 */
+    uint32_t n_best;        /* most target words of a source word that are written. 0: 100 */
+    double min_probability; /* of an entry that is written, up to 1. 0: 1e-4 */
 } thr_align_options;
-
-/* Defaults: 5 iterations, 100 target words, a probability of 1e-4. */
-THR_API void thr_align_options_init(thr_align_options *options);
 
 typedef struct thr_align_report {
     uint64_t n_pairs;                        /* pairs of lines learned from */

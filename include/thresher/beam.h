@@ -55,9 +55,9 @@ typedef struct thr_decoder {
 
 /* Divisor of the log-probability of a sequence of `length` words. */
 typedef enum thr_beam_penalty {
-    THR_BEAM_PENALTY_NONE = 0,   /* 1 */
+    THR_BEAM_PENALTY_LENGTH = 0, /* length^alpha: with alpha 1 the mean of the words' log-probabilities */
     THR_BEAM_PENALTY_WU = 1,     /* ((5 + length) / 6)^alpha: Wu and others 2016 (14) */
-    THR_BEAM_PENALTY_LENGTH = 2, /* length^alpha: with alpha 1 the mean of the words' log-probabilities */
+    THR_BEAM_PENALTY_NONE = 2    /* 1 */
 } thr_beam_penalty;
 
 /* When a sentence ends before max_length. */
@@ -71,15 +71,15 @@ typedef enum thr_beam_stop {
 } thr_beam_stop;
 
 typedef struct thr_beam_options {
-    uint32_t beam;                   /* live rows per sentence, 1 to THR_BEAM_MAX_BEAM */
-    uint32_t n_best;                 /* sequences returned a sentence, 1 or more; may exceed beam */
+    uint32_t beam;                   /* live rows per sentence, at most THR_BEAM_MAX_BEAM. 0: 5 */
+    uint32_t n_best;                 /* sequences returned a sentence; may exceed beam. 0: 1 */
     uint32_t start_word;             /* passed to the decoder; need not be a word of the head */
     uint32_t end_word;               /* or THR_BEAM_NO_WORD */
-    uint32_t min_length, max_length; /* words before which no end word is allowed; most words, 1 to
-                                        THR_BEAM_MAX_LENGTH */
+    uint32_t min_length, max_length; /* words before which no end word is allowed; most words, at most
+                                        THR_BEAM_MAX_LENGTH. max_length 0: 200 */
     thr_beam_penalty penalty;
     thr_beam_stop stop;
-    double alpha;          /* 0 to 10 */
+    double alpha;          /* above 0, up to 10. 0: 1 */
     const uint32_t *never; /* n_never words that are never produced, nor are those of query->never; or NULL */
     uint64_t n_never;
     /*
@@ -90,9 +90,6 @@ typedef struct thr_beam_options {
      */
     const thr_head_query_options *query;
 } thr_beam_options;
-
-/* Defaults: beam 5, n_best 1, at most 200 words, no penalty (alpha 1), the exact stop. */
-THR_API void thr_beam_options_init(thr_beam_options *options, uint32_t start_word, uint32_t end_word);
 
 /* ------------------------------------------------------------------------------------------------ search */
 

@@ -38,15 +38,15 @@ typedef struct thr_allocator {
  */
 typedef bool (*thr_progress_fn)(void *user, const char *what, uint64_t done, uint64_t total);
 
-/* CPU levels; each contains the lower ones of its architecture. By default the best level of the machine is used. */
+/* CPU levels; each contains the lower ones of its architecture. */
 typedef enum thr_isa {
-    THR_ISA_SCALAR = 0,      /* plain C, the specification */
-    THR_ISA_AVX2 = 1,        /* x86: AVX2, F16C, BMI2, POPCNT */
-    THR_ISA_AVX512 = 2,      /* x86: AVX-512 F, BW, DQ, VL, VBMI, VPOPCNTDQ, BITALG, VNNI, and GFNI */
-    THR_ISA_NEON = 3,        /* 64-bit ARM: Advanced SIMD, which every such CPU has */
-    THR_ISA_NEON_DOT = 4,    /* 64-bit ARM: NEON with the dot products of int8, FEAT_DotProd */
-    THR_ISA_AVX512_VNNI = 5, /* x86, below THR_ISA_AVX512: AVX-512 F, BW, DQ, VL and VNNI */
-    THR_ISA_BEST = 100
+    THR_ISA_BEST = 0,       /* of this machine */
+    THR_ISA_SCALAR = 1,     /* plain C, the specification */
+    THR_ISA_AVX2 = 2,       /* x86: AVX2, F16C, BMI2, POPCNT */
+    THR_ISA_AVX512 = 3,     /* x86: AVX-512 F, BW, DQ, VL, VBMI, VPOPCNTDQ, BITALG, VNNI, and GFNI */
+    THR_ISA_NEON = 4,       /* 64-bit ARM: Advanced SIMD, which every such CPU has */
+    THR_ISA_NEON_DOT = 5,   /* 64-bit ARM: NEON with the dot products of int8, FEAT_DotProd */
+    THR_ISA_AVX512_VNNI = 6 /* x86, below THR_ISA_AVX512: AVX-512 F, BW, DQ, VL and VNNI */
 } thr_isa;
 
 typedef struct thr_context_options {
@@ -63,9 +63,6 @@ typedef struct thr_context_options {
      */
     const char *device;
 } thr_context_options;
-
-/* Defaults: malloc, all CPUs that the process may use, the best level, no progress, no GPU. */
-THR_API void thr_context_options_init(thr_context_options *options);
 
 /*
  * Create a context. options may be NULL for the defaults.

@@ -63,9 +63,6 @@ typedef struct thr_hits_build_options {
     uint64_t model;       /* fingerprint of the model that computes queries' weights (thr_dual_info); 0: any */
 } thr_hits_build_options;
 
-/* Defaults: ordered by features, no ids, an existing file is not replaced, no model. */
-THR_API void thr_hits_build_options_init(thr_hits_build_options *options);
-
 /*
  * Build the file path from the items' features. options may be NULL for the defaults. Uses all threads; the file does
  * not depend on their number. Memory: 12 bytes per posting (a pair of item and feature), 24 bytes per item, 15 bytes
@@ -249,9 +246,6 @@ typedef struct thr_hits_search_options {
     uint64_t model; /* fingerprint of the model of the weights (thr_dual_info); 0: unchecked */
 } thr_hits_search_options;
 
-/* Defaults: sums, no filter, no target. */
-THR_API void thr_hits_search_options_init(thr_hits_search_options *options);
-
 /*
  * Find the best k items of every query, best first. options may be NULL for the defaults. ids and values are row-major,
  * n_queries x k; values may be NULL. If fewer than k items exist or are selected, the rest of a row is THR_NO_ID and
@@ -313,9 +307,6 @@ typedef struct thr_hits_changes {
     const char *removed_path;
     uint64_t *n_missing; /* NULL, or receives the number of removals of unknown items, which are not an error */
 } thr_hits_changes;
-
-/* Defaults: no changes. */
-THR_API void thr_hits_changes_init(thr_hits_changes *changes);
 
 /*
  * Make new lists, *updated, from hits and changes. The caller frees them; hits do not change. Searches of *updated scan

@@ -45,8 +45,8 @@ typedef enum thr_rotate {
     THR_ROTATE_OFF = 2
 } thr_rotate;
 
-/* cells of thr_index_build_options: chosen by the build. */
-#define THR_CELLS_AUTO UINT32_MAX
+#define THR_CELLS_AUTO     UINT32_MAX /* cells of thr_index_build_options: chosen by the build */
+#define THR_NO_CALIBRATION UINT64_MAX
 
 /* The cells of an index, or those that a build with THR_CELLS_AUTO tried, and their expected effect on searches. */
 typedef struct thr_cells_choice {
@@ -66,8 +66,9 @@ typedef struct thr_cells_choice {
 
 typedef struct thr_index_build_options {
     thr_metric metric;
-    uint32_t item_bits;  /* bits per dimension, 1 to 8; each bit is one plane */
-    thr_dtype keep;      /* type of the stored vectors: F32, F16 or I8 (one scale per item), or NONE: codes only */
+    uint32_t item_bits;  /* bits per dimension, 1 to 8; each bit is one plane. 0: 3 */
+    thr_dtype keep;      /* type of the stored vectors: F32, F16 or I8 (one scale per item). 0: F32 */
+    bool codes_only;     /* store no vectors; keep is ignored */
     const uint64_t *ids; /* n_ids distinct ids, one per item, in row order; NULL: ids are row numbers from 0 */
     uint64_t n_ids;
     /*
@@ -76,11 +77,11 @@ typedef struct thr_index_build_options {
      */
     const char *ids_path;
     bool replace;          /* replace an existing index, at the moment the new one is complete */
-    uint32_t sample_rows;  /* rows from which the quantiser learns centre, rotation and ranges */
+    uint32_t sample_rows;  /* rows from which the quantiser learns centre, rotation and ranges. 0: 4,096 */
     uint64_t segment_rows; /* most items in one segment file; 0: chosen from the size of an item */
     uint32_t lead_bits; /* leading planes, which the screen reads: 1 to item_bits (item_bits: not nested); 0: chosen */
     thr_rotate rotate;
-    uint64_t calibration_queries; /* items used as queries to calibrate recall; 0: no calibration */
+    uint64_t calibration_queries; /* items used as queries to calibrate recall; 0: 1,000. Or THR_NO_CALIBRATION */
     /*
      * File of the model whose item side produced the vectors (tower.h, dual.h); NULL: none. The index stores a copy, so
      * that it can be searched by text. A text model needs the cosine metric. If its item side is binary, the vectors
@@ -91,8 +92,8 @@ typedef struct thr_index_build_options {
      * With a model of vectors whose item side is binary (thr_tower_train_vectors), the rows are the vectors themselves,
      * of the model's n_inputs dimensions and for any metric. The build encodes them, and keeps them in the type `keep`.
      * A search then takes such vectors as queries, encodes them, screens by the codes, and refines by the vectors. With
-     * keep NONE the metric is cosine, which the codes estimate.
-     * Cells are not supported; features only if keep is NONE.
+     * codes_only the metric is cosine, which the codes estimate.
+     * Cells are not supported; features only with codes_only.
      */
     const char *model;
     /*
@@ -129,12 +130,6 @@ typedef struct thr_index_build_options {
 } thr_index_build_options;
 
 /*
- * Defaults: cosine, 3 bits, float32 kept, 4,096 sample rows, 1,000 calibration queries. All other fields are 0, NULL or
- * false: chosen by the build, or off.
- */
-THR_API void thr_index_build_options_init(thr_index_build_options *options);
-
-/*
  * Build an index in directory dir (created if missing) from all rows of vectors. options may be NULL for the defaults.
  *
  * Rows are streamed: the build needs memory for one segment's codes and some MiB; with ids or names, for these and 32
@@ -155,8 +150,8 @@ THR_API void thr_index_build_options_init(thr_index_build_options *options);
  *   THR_ECHANGED    the model's file changed during the build
  *   THR_EDUPLICATE  an id occurs twice (err names the id and both rows)
  *   THR_EINVAL      an option is out of range, or cells exceeds the number of items
- *   THR_EUNSUPPORTED  cells with codes only, or with a model's codes; features with a model of vectors, unless keep is
- *                     NONE; ip or l2 with such a model if it is
+ *   THR_EUNSUPPORTED  cells with codes only, or with a model's codes; features with a model of vectors, unless with
+ *                     codes_only; ip or l2 with such a model and codes_only
  *   THR_ENOSPACE, THR_EIO, THR_ECANCELED, THR_ENOMEM
  */
 THR_API thr_status thr_index_build(thr_context *context, const char *dir, thr_reader *vectors,
@@ -337,9 +332,9 @@ typedef struct thr_search_options {
     const uint64_t *filter; /* rows that may be returned: bit (row % 64) of word row / 64. NULL: all rows */
     uint64_t filter_bits;   /* thr_index_n_rows, if filter is given */
     /*
-     * The share of the true best k to find, in (0, 1], on average over queries. Values above 0.999 run the exact scan
-     * if vectors are kept and n_candidates is not given. Otherwise the errors of estimates are measured,
-     * for each query or, in a rotated index, once; a search drops an item only if it is unlikely enough to be among the
+     * The share of the true best k to find, in (0, 1], on average over queries; 0: 0.99. Values above 0.999 run the
+     * exact scan if vectors are kept and n_candidates is not given. Otherwise the errors of estimates are measured, for
+     * each query or, in a rotated index, once; a search drops an item only if it is unlikely enough to be among the
      * best k. So the recall holds for queries unlike the items, too, and the calibration affects only the time. A query
      * of few effective dimensions, such as a unit vector, is scored against all vectors: its errors on a few rows do
      * not predict those of the best items. In a rotated index this is rare.
@@ -395,9 +390,6 @@ typedef struct thr_search_options {
     /* NULL, or n_queries places: items whose records or vectors were read, after the leading planes. */
     uint64_t *n_read;
 } thr_search_options;
-
-/* Defaults: recall 0.99; all other fields 0, NULL or false. A struct of zeros is not valid. */
-THR_API void thr_search_options_init(thr_search_options *options);
 
 /*
  * The number of candidates for k where neither the options nor a calibration determine it: max(4 k, k + 90). Enough for

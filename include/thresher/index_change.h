@@ -47,9 +47,6 @@ typedef struct thr_index_add_options {
     uint64_t n_values;
 } thr_index_add_options;
 
-/* Defaults: ids chosen by the index, nothing replaced. */
-THR_API void thr_index_add_options_init(thr_index_add_options *options);
-
 /* The result of a change. */
 typedef struct thr_index_change {
     uint64_t n_added;   /* including those that replace others */
@@ -97,9 +94,6 @@ typedef struct thr_index_removal {
     /* NULL, or receives the position of the first id that no item has; n_ids + i for name i; n_ids + n_names: none */
     uint64_t *first_missing;
 } thr_index_removal;
-
-/* Defaults: no items, not strict. */
-THR_API void thr_index_removal_init(thr_index_removal *removal);
 
 /*
  * Remove items. Ids and names are looked up in the newest commit, under the lock of the directory, so items that other

@@ -28,17 +28,14 @@ extern "C" {
 #endif
 
 typedef struct thr_index_create_options {
-    uint32_t n_dims;
+    uint32_t n_dims; /* 1 or more */
     thr_metric metric;
     uint32_t item_bits; /* as for thr_index_build_options */
-    thr_dtype keep;     /* F32, F16 or I8 */
+    thr_dtype keep;     /* the same */
     uint32_t lead_bits;
     bool names;   /* items have names */
     bool replace; /* replace an existing index */
 } thr_index_create_options;
-
-/* Defaults: cosine, 3 bits, float32 kept, no names; n_dims must be set. */
-THR_API void thr_index_create_options_init(thr_index_create_options *options);
 
 /*
  * Create an index without items in dir. It can be opened, searched and changed. Its quantiser is learned when the
@@ -67,9 +64,6 @@ typedef struct thr_index_writer_options {
      */
     bool merge_in_calls;
 } thr_index_writer_options;
-
-/* Defaults: journal_rows 0, merge_in_calls false. */
-THR_API void thr_index_writer_options_init(thr_index_writer_options *options);
 
 /*
  * Open an index for writing. options may be NULL. The caller frees *writer.

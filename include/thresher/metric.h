@@ -96,45 +96,26 @@ typedef enum thr_gain { THR_GAIN_EXPONENTIAL = 0, THR_GAIN_LINEAR = 1 } thr_gain
 
 enum { THR_GAIN_MAX_LABEL = 31 }; /* above it 2^label dominates all others: use linear gain */
 
-/* Discount of a rank, from 1: 1 / log2(1 + rank); or, in LETOR's tools, 1, 1, then 1 / log2(rank). */
-typedef enum thr_discount { THR_DISCOUNT_LOG2 = 0, THR_DISCOUNT_LETOR = 1 } thr_discount;
-
-/* Score of a query without gain: 0, 1, or left out of the mean. */
-typedef enum thr_no_gain { THR_NO_GAIN_ZERO = 0, THR_NO_GAIN_ONE = 1, THR_NO_GAIN_LEFT_OUT = 2 } thr_no_gain;
-
-/* Conventions of NDCG, by tool: Eval-Score-4.0.pl of LETOR 4.0, LightGBM's ndcg, XGBoost's ndcg and ndcg-. All have
- * exponential gain. */
+/*
+ * Conventions of NDCG, by tool: LightGBM's ndcg, Eval-Score-4.0.pl of LETOR 4.0, XGBoost's ndcg and ndcg-. The discount
+ * of a rank, from 1, is 1 / log2(1 + rank); LETOR has 1, 1, then 1 / log2(rank). The value of a query without a gain,
+ * also for MAP and MRR without a relevant row, is 0 or 1.
+ */
 typedef enum thr_convention {
-    THR_CONVENTION_LETOR = 0,        /* LETOR's discount; 0 without gain, and for NDCG@k of fewer than k rows */
-    THR_CONVENTION_LIGHTGBM = 1,     /* log2; 1 without gain */
-    THR_CONVENTION_XGBOOST = 2,      /* log2; 1 without gain */
-    THR_CONVENTION_XGBOOST_MINUS = 3 /* log2; 0 without gain */
+    THR_CONVENTION_LIGHTGBM = 0,     /* 1 without gain */
+    THR_CONVENTION_LETOR = 1,        /* LETOR's discount; 0 without gain, and for NDCG@k of fewer than k rows */
+    THR_CONVENTION_XGBOOST = 2,      /* 1 without gain */
+    THR_CONVENTION_XGBOOST_MINUS = 3 /* 0 without gain */
 } thr_convention;
 
 typedef struct thr_quality_options {
     size_t k; /* ranks that count in NDCG, ERR and precision; 0: all */
+    thr_convention convention;
     thr_gain gain;
-    thr_discount discount;
-    thr_no_gain no_gain;  /* also for MAP and MRR of queries without a relevant row */
-    bool short_is_zero;   /* NDCG@k of a query of fewer than k rows is 0 */
     bool ties_are_right;  /* pairs of equal scores are right, as in SVMrank and LIBLINEAR; else wrong */
-    double relevant;      /* the lowest relevant label, for MAP, MRR and precision */
+    double relevant;      /* the lowest relevant label, for MAP, MRR and precision; 0: 1 */
     double largest_label; /* the largest possible label, for ERR; 0: the largest of labels */
 } thr_quality_options;
-
-/* Defaults of a convention: k = 10, ties wrong, labels from 1 on relevant. */
-THR_API void thr_quality_options_init(thr_quality_options *options, thr_convention convention);
-
-/*
- * NDCG@k, mean over queries: the sum of gain x discount over the first k ranks, divided by the best possible sum.
- * options may be NULL: LightGBM's convention. by_query, if not NULL, gets n_queries values, NaN for queries left out.
- *
- * Returns THR_OK; THR_EINVAL for no queries, offsets that do not ascend, options out of range, or if all queries are
- * left out; THR_ERANGE for a NaN score, or a label that is not finite, negative, or too large for the gain (err names
- * query and row); THR_ENOMEM.
- */
-THR_API thr_status thr_ndcg(const thr_judged *judged, const thr_quality_options *options, double *ndcg,
-                            double *by_query, thr_error *err);
 
 /* Pairs of rows of one query with different labels. */
 typedef struct thr_pair_quality {
@@ -146,15 +127,16 @@ typedef struct thr_pair_quality {
 /*
  * Pairwise accuracy, in O(n log n) for a query of n rows. Labels are any finite numbers.
  *
- * Returns as thr_ndcg; THR_EINVAL if there are no pairs, because all labels of each query are equal.
+ * Returns THR_OK; THR_EINVAL for no queries, offsets that do not ascend, or no pairs, because all labels of each query
+ * are equal; THR_ERANGE for a NaN score, or a label that is not finite (err names query and row); THR_ENOMEM.
  */
 THR_API thr_status thr_pair_accuracy(const thr_judged *judged, thr_pair_quality *quality, thr_error *err);
 
-/* Quality of a ranking, means over queries; NaN if all queries are left out. */
+/* Quality of a ranking, means over queries. */
 typedef struct thr_quality {
     uint64_t n_rows, n_queries;
     uint64_t n_without_gain; /* queries in which no row has a gain */
-    double ndcg;             /* at k */
+    double ndcg;             /* the sum of gain x discount over the first k ranks, divided by the best possible sum */
     double map;              /* mean of the precision at the ranks of relevant rows; over all ranks */
     double mrr;              /* 1 / rank of the first relevant row */
     double err;              /* expected reciprocal rank (Chapelle and others 2009) over k ranks: a user who reaches a
@@ -164,7 +146,12 @@ typedef struct thr_quality {
     double pair_accuracy;    /* pairs.accuracy or accuracy_ties_right, as ties_are_right selects */
 } thr_quality;
 
-/* Compute all of them. Returns as thr_ndcg, but THR_OK if all queries are left out. */
+/*
+ * Compute all of them. options may be NULL: LightGBM's convention, all ranks.
+ *
+ * Returns as thr_pair_accuracy, but THR_OK without pairs; THR_EINVAL also for options out of range, THR_ERANGE for a
+ * label that is negative or too large for the gain.
+ */
 THR_API thr_status thr_rank_quality(const thr_judged *judged, const thr_quality_options *options, thr_quality *quality,
                                     thr_error *err);
 
@@ -200,9 +187,6 @@ typedef struct thr_bleu_options {
     bool lower_case;        /* lower-case by Unicode 14, with the final sigma */
     bool effective_order;   /* ignore orders without n-grams: for sentences */
 } thr_bleu_options;
-
-/* Defaults of sacreBLEU: tokeniser 13a, smoothing exp. */
-THR_API void thr_bleu_options_init(thr_bleu_options *options);
 
 typedef struct thr_bleu_score {
     double bleu;                       /* 0 to 100 */

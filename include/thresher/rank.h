@@ -58,9 +58,9 @@ typedef struct thr_rank_step {
 typedef void (*thr_rank_step_fn)(void *user, const thr_rank_step *step);
 
 typedef struct thr_rank_options {
-    double c;            /* C, above 0; default 1 */
-    double epsilon;      /* between 0 and 1, both exclusive; default 1e-5 */
-    uint32_t most_steps; /* most Newton steps; default 200 */
+    double c;            /* C, above 0. 0: 1 */
+    double epsilon;      /* between 0 and 1, both exclusive. 0: 1e-5 */
+    uint32_t most_steps; /* most Newton steps. 0: 200 */
     thr_rank_method method;
     thr_rank_scale scale;
     const double *query_weights; /* n_queries weights, 0 or more; NULL: 1 */
@@ -69,9 +69,6 @@ typedef struct thr_rank_options {
     thr_rank_step_fn on_step; /* called after each step, in the calling thread; not in cross-validation. NULL: none */
     void *on_step_user;
 } thr_rank_options;
-
-/* Defaults: in the comments above; line search, SCALE_PAIR. */
-THR_API void thr_rank_options_init(thr_rank_options *options);
 
 typedef struct thr_rank_report {
     double objective;           /* f at the model. f is 1-strongly convex, so this is at most gradient_norm^2 / 2 above

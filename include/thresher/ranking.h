@@ -32,9 +32,6 @@ typedef struct thr_ranking_options {
     bool cache;
 } thr_ranking_options;
 
-/* Defaults: queries are required, comments are kept, no cache. */
-THR_API void thr_ranking_options_init(thr_ranking_options *options);
-
 /*
  * Read a file with one row per line, also .gz and .xz; "-.svm" is standard input. options may be NULL. Uses all
  * threads.

@@ -4,8 +4,8 @@
  *
  * Start at index.h: thr_context_create, thr_reader_open, thr_index_build, thr_index_open, thr_index_search.
  *
- * Options: fill every struct that has an _init function with it, then change fields. Functions do not detect a struct
- * that was not filled. NULL instead of options means the defaults.
+ * Options: begin with a struct of zeros (`= {0}`) and set fields; a field that is 0, NULL or false means its default,
+ * which its comment gives. NULL instead of options means all defaults.
  *
  * Versions: a program runs only with the minor version that it was compiled for; compile it again for another one.
  * Structs may change with every minor version, so the shared library's name has major and minor version

@@ -37,10 +37,10 @@ typedef struct thr_translator_options {
      * A translation has at most length_ratio x (words of the source) + length_extra words, and at most max_length; the
      * end word counts.
      */
-    double length_ratio;               /* 0 to 1000 */
-    uint32_t length_extra, max_length; /* max_length is 1 or more */
-    uint32_t max_source;               /* most words of a text, 1 to THR_BEAM_MAX_LENGTH */
-    uint32_t batch;                    /* texts translated together, 1 or more: speed against memory */
+    double length_ratio;               /* above 0, up to 1000. 0: 2 */
+    uint32_t length_extra, max_length; /* 0: 10, and 500 */
+    uint32_t max_source;               /* most words of a text, at most THR_BEAM_MAX_LENGTH. 0: 1000 */
+    uint32_t batch;                    /* texts translated together: speed against memory. 0: 32 */
     bool unknown;                      /* allow <unk> in translations */
     bool replace_unk;                  /* allow it, and replace each by the source word with the largest attention:
                                           not for models without attention */
@@ -51,14 +51,8 @@ typedef struct thr_translator_options {
      * each source word of a text are candidates; lists of `query` are not read.
      */
     const char *alignment;
-    uint32_t n_aligned; /* 1 or more */
+    uint32_t n_aligned; /* 0: 50 */
 } thr_translator_options;
-
-/*
- * Defaults: beam 5, n_best 1, THR_BEAM_PENALTY_LENGTH with alpha 1, the exact stop, length_ratio 2, length_extra 10,
- * max_length 500, max_source 1000, batch 32, no <unk>, n_aligned 50.
- */
-THR_API void thr_translator_options_init(thr_translator_options *options);
 
 typedef struct thr_translator thr_translator;
 

@@ -32,11 +32,10 @@ static int finish(int rc) {
 }
 
 static int run_command(program *run) {
-    thr_context_options options;
+    thr_context_options options = {0};
     thr_error err = {.status = THR_OK};
     int rc;
 
-    thr_context_options_init(&options);
     options.n_threads = (uint32_t)run->globals.threads;
     options.progress = prog_progress;
     options.device = run->globals.device;

@@ -33,7 +33,7 @@ typedef struct translate_values {
 static const char *const screens[] = {"full", "frequent", "wta", "planes", "align", NULL};
 static const thr_head_screen of_screens[] = {THR_HEAD_SCREEN_FULL, THR_HEAD_SCREEN_FREQUENT, THR_HEAD_SCREEN_WTA,
                                              THR_HEAD_SCREEN_PLANES, THR_HEAD_SCREEN_ALIGN};
-static const char *const penalties[] = {"none", "wu", "length", NULL};
+static const char *const penalties[] = {"length", "wu", "none", NULL};
 
 static const prog_argument arguments[] = {
     {PROG_REQUIRED("MODEL", PROG_NAMES_FILE, offsetof(translate_values, model),
@@ -67,17 +67,17 @@ static const prog_option options[] = {
                        "translations of a text to print, best first, with their scores; of distinct texts"),
      .least = 1, .most = THR_BEAM_MAX_BEAM, .fallback = "1"},
     {PROG_CHOICE_OPTION(
-         "penalty", "none|wu|length", penalties, offsetof(translate_values, penalty),
-         "length penalty, the divisor of log-probabilities: none, 1; wu, ((5 + words) / 6)^A; length, words^A"),
+         "penalty", "length|wu|none", penalties, offsetof(translate_values, penalty),
+         "length penalty, the divisor of log-probabilities: length, words^A; wu, ((5 + words) / 6)^A; none, 1"),
      .fallback = "length"},
     {PROG_REAL_OPTION("length-penalty", "A", offsetof(translate_values, length_penalty),
-                      "the A of --penalty, 0 or more: a larger one favours longer translations"),
-     .least_real = 0, .fallback = "1"},
+                      "the A of --penalty, up to 10: a larger one favours longer translations"),
+     .least_real = 0, .most_real = 10, .fallback = "1"},
     {PROG_COUNT_OPTION("max-length", "N", offsetof(translate_values, max_length), "most words of a translation"),
      .least = 1, .most = THR_BEAM_MAX_LENGTH, .fallback = "500"},
     {PROG_REAL_OPTION("length-ratio", "R", offsetof(translate_values, length_ratio),
                       "most words of a translation for each word of the text, plus 10"),
-     .least_real = 0, .fallback = "2"},
+     .least_real = 0, .most_real = 1000, .fallback = "2"},
     {PROG_COUNT_OPTION("max-source", "N", offsetof(translate_values, max_source),
                        "most words of a line; a longer line is an error"),
      .least = 1, .most = THR_BEAM_MAX_LENGTH, .fallback = "1000"},
@@ -141,11 +141,10 @@ static int open_states(translation *t) {
 static int open_model(translation *t) {
     static const char *const of_penalty[] = {"length-penalty", NULL}, *const of_align[] = {"aligned", NULL};
     const translate_values *v = t->values;
-    thr_translator_options o;
+    thr_translator_options o = {0};
     thr_head_query_options query;
     thr_error err = {.status = THR_OK};
 
-    thr_translator_options_init(&o);
     thr_head_query_options_init(&query);
     query.screen = of_screens[v->screen];
     query.group = v->group;

@@ -13,9 +13,9 @@ import numpy.typing as npt
 
 from . import _errors
 from ._core import abi, arrays
-from ._core.checks import choice, need_kind, number, whole
+from ._core.checks import above_zero, choice, need_kind, whole
 from ._core.jobs import Job, call_back
-from ._core.library import defaults, lib
+from ._core.library import lib
 from ._core.progress import Progress
 from ._head import Floats, Head, Screening, Words, _query_options, _words
 
@@ -180,16 +180,14 @@ def beam_search(
     calls = _Calls(decoder, head.info.n_dims)
     query = _query_options(screen, normaliser, screening)
     longest, lengths = _max_lengths(max_length, n)
-    options = defaults(
-        "thr_beam_options_init",
-        whole(start_word, "start_word", 0, _UINT32),
-        abi.BEAM_NO_WORD if end_word is None else whole(end_word, "end_word", 0, _UINT32 - 1),
-    )
+    options = abi.BeamOptions()
+    options.start_word = whole(start_word, "start_word", 0, _UINT32)
+    options.end_word = abi.BEAM_NO_WORD if end_word is None else whole(end_word, "end_word", 0, _UINT32 - 1)
     options.beam, options.n_best = whole(beam, "beam", 1, _UINT32), whole(n_best, "n_best", 1, _UINT32)
     options.min_length, options.max_length = whole(min_length, "min_length", 0, _UINT32), longest
     options.penalty = choice(penalty, "penalty", abi.BEAM_PENALTY)
     options.stop = choice(stop, "stop", abi.BEAM_STOP)
-    options.alpha = number(alpha, "alpha")
+    options.alpha = above_zero(alpha, "alpha")
     forbidden = _words([] if never is None else never, "never")
     options.never, options.n_never = (arrays.address(forbidden) if forbidden.size else None), forbidden.size
     options.query = ctypes.addressof(query)

@@ -17,7 +17,7 @@ from ._core import abi, arrays
 from ._core.checks import MOST_CELLS, check_cells, choice, encoded_path, number, whole
 from ._core.context import shared_context
 from ._core.jobs import Job
-from ._core.library import defaults, lib
+from ._core.library import lib
 from ._core.notes import note
 from ._core.progress import Progress
 from ._core.readers import Reader, Vectors
@@ -153,7 +153,7 @@ def build(
 ) -> None:
     """thr_index_build."""
     directory = encoded_path(path, "path")
-    options = defaults("thr_index_build_options_init")
+    options = abi.IndexBuildOptions()
     tower: Tower | Dual | None = None
     if model is not None:
         tower = model if isinstance(model, (Tower, Dual)) else open_model(model, threads)
@@ -165,6 +165,7 @@ def build(
     options.metric = choice(metric, "metric", abi.METRIC)
     options.item_bits = whole(bits, "bits", 1, 8)
     options.keep = choice(keep, "keep", KEEP)
+    options.codes_only = options.keep == abi.DTYPE["none"]
     options.replace = bool(replace)
     if sample_rows is not None:
         options.sample_rows = whole(sample_rows, "sample_rows", 1, 2**32 - 1)
@@ -181,7 +182,8 @@ def build(
         options.scale = number(scale, "scale")
     options.rotate = choice(rotate, "rotate", _ROTATE)
     if calibration_queries is not None:
-        options.calibration_queries = whole(calibration_queries, "calibration_queries", 0, 2**48)
+        asked = whole(calibration_queries, "calibration_queries", 0, 2**48)
+        options.calibration_queries = asked or abi.NO_CALIBRATION
     put_values(options, multipliers, offsets)
     features = checked_features(features)
     context = shared_context(threads, device)  # also checks the device before the build

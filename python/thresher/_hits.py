@@ -17,7 +17,7 @@ from ._core.checks import as_list, choice, encoded, encoded_path, need_kind, sho
 from ._core.context import shared_context
 from ._core.feature_queries import Asked, Queries, Query, is_one_query
 from ._core.jobs import Job
-from ._core.library import defaults, lib, read
+from ._core.library import lib, read
 from ._core.locks import Lock
 from ._core.notes import note
 from ._core.tables import are_words, note_weighed, rows_of, words_table
@@ -152,7 +152,7 @@ class Hits(Opened):
         """
         name = encoded_path(path, "path")
         context = shared_context(threads, device)
-        options = defaults("thr_hits_build_options_init")
+        options = abi.HitsBuildOptions()
         options.order = choice(order, "order", abi.HITS_ORDER)
         options.replace = bool(replace)
         options.model = whole(model, "model", 0, abi.NO_ID)
@@ -215,7 +215,7 @@ class Hits(Opened):
         wanted = max(min(whole(k, "k", 1, 2**48), n_rows), 1)
         ids = np.empty((len(some), wanted), np.uint64)
         values = np.empty((len(some), wanted), np.float32)
-        options = defaults("thr_hits_search_options_init")
+        options = abi.HitsSearchOptions()
         options.value = choice(value, "value", abi.HITS_VALUE)
         if filter is not None:
             kept = self._allow(handle, filter)
@@ -553,7 +553,7 @@ class Changes:
     """A thr_hits_changes, and the memory it points to."""
 
     def __init__(self) -> None:
-        self.options = defaults("thr_hits_changes_init")
+        self.options = abi.HitsChanges()
         self._kept: list[Any] = []
         self._missing = c_uint64()
         self.options.n_missing = addressof(self._missing)

@@ -11,7 +11,7 @@ from . import _errors
 from ._build import checked_features, put_values, with_features, with_ids
 from ._core import abi, arrays
 from ._core.jobs import Change
-from ._core.library import defaults, lib
+from ._core.library import lib
 from ._core.notes import note
 from ._core.readers import Reader
 from ._core.tables import are_words, as_names, name_pointers
@@ -127,7 +127,7 @@ def _known_by(ids: Any, names: Any) -> Any:
 def add(handle: IndexHandle, path: bytes, vectors: Any, items: NewItems, replace: bool, job: Change) -> None:
     """thr_index_add."""
     ids, names, values = parts_of(**items)
-    options = defaults("thr_index_add_options_init")
+    options = abi.IndexAddOptions()
     options.replace = replace
     features = checked_features(values[0])
     put_values(options, *values[1:])
@@ -157,7 +157,7 @@ def remove(
     items = _known_by(ids, names)
     if items is None:
         raise _errors.ArgumentError("remove: give ids or names")
-    removal = defaults("thr_index_removal_init")
+    removal = abi.IndexRemoval()
     removal.strict = bool(strict)
     if names is not None:
         pointers = name_pointers(items)

@@ -14,7 +14,7 @@ from ._core import abi, arrays
 from ._core.arrays import numbers, output
 from ._core.checks import choice, number, refuse_keywords, share_of, whole
 from ._core.feature_queries import Asked
-from ._core.library import defaults, lib
+from ._core.library import lib
 from ._core.notes import note
 from ._core.steps import FEW, search_in_steps
 from ._filters import as_filter
@@ -69,7 +69,7 @@ _empty = np.empty
 _uint64 = np.dtype(np.uint64)
 _float32 = np.dtype(np.float32)
 
-_DEFAULTS = defaults("thr_search_options_init")
+_DEFAULTS = abi.SearchOptions()
 setattr(abi.SearchOptions, "is_shared", False)  # True: several searches use the options, so none may change them
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, overload
 
 from . import _errors
 from ._core import abi
-from ._core.checks import choice, encoded, encoded_path, number, whole
+from ._core.checks import above_zero, choice, encoded, encoded_path, whole
 from ._core.context import shared_context
 from ._core.jobs import Job
 from ._core.library import defaults, lib, read
@@ -68,7 +68,7 @@ class _TranslatorHandle(Handle):
         self._begin(shared_context(threads, None))
         self.lock = Lock(f"{os.fsdecode(path)}: the translator is used")
         self.times = TranslationTimes()
-        query, options = defaults("thr_head_query_options_init"), defaults("thr_translator_options_init")
+        query, options = defaults("thr_head_query_options_init"), abi.TranslatorOptions()
         for name, value in settings.items():
             struct = query if name in _QUERY else options
             setattr(struct, name, value)
@@ -116,10 +116,10 @@ def train_alignment(
 
     Raises ArgumentError, FileMissingError, FormatError and other errors of the library.
     """
-    options, report = defaults("thr_align_options_init"), abi.AlignReport()
-    options.n_iterations = whole(n_iterations, "n_iterations", 0, 2**32 - 1)
-    options.n_best = whole(n_best, "n_best", 0, 2**32 - 1)
-    options.min_probability = number(min_probability, "min_probability")
+    options, report = abi.AlignOptions(), abi.AlignReport()
+    options.n_iterations = whole(n_iterations, "n_iterations", 1, 2**32 - 1)
+    options.n_best = whole(n_best, "n_best", 1, 2**32 - 1)
+    options.min_probability = above_zero(min_probability, "min_probability")
     names = [encoded_path(name, what) for name, what in ((source, "source"), (target, "target"), (path, "path"))]
     context = shared_context(None, None)
     with Job() as job:
@@ -137,7 +137,7 @@ def _settings(given: dict[str, Any]) -> dict[str, Any]:
         elif name in ("head", "alignment"):
             made[name] = None if value is None else encoded_path(value, name)
         elif value is not None:
-            made[name] = value if name in _CHECKED else whole(value, name, 0, 2**32 - 2)
+            made[name] = value if name in _CHECKED else whole(value, name, 0 if name in _QUERY else 1, 2**32 - 2)
     return made
 
 
@@ -213,8 +213,8 @@ class Translator(Model):
             "n_aligned": aligned,
             "head": head,
             "penalty": penalty,
-            "alpha": number(length_penalty, "length_penalty"),
-            "length_ratio": number(length_ratio, "length_ratio"),
+            "alpha": above_zero(length_penalty, "length_penalty"),
+            "length_ratio": above_zero(length_ratio, "length_ratio"),
             "max_length": max_length,
             "max_source": max_source,
             "batch": batch,

@@ -16,7 +16,7 @@ from ._core import abi, arrays
 from ._core.checks import as_list, choice, encoded_path, whole
 from ._core.context import shared_context
 from ._core.jobs import Change
-from ._core.library import defaults, lib
+from ._core.library import lib
 from ._core.tables import are_words, name_pointers
 from ._handle import Handle
 from ._index_change import IndexChange, NewItems, changed, compacted, parts_of, removed
@@ -36,7 +36,7 @@ def create(
     threads: int | None,
 ) -> None:
     """thr_index_create."""
-    options = defaults("thr_index_create_options_init")
+    options = abi.IndexCreateOptions()
     options.n_dims = whole(n_dims, "n_dims", 1, 2**15)
     options.metric = choice(metric, "metric", abi.METRIC)
     options.item_bits = whole(bits, "bits", 1, 8)
@@ -144,7 +144,7 @@ class IndexWriter:
     def _add(self, replace: bool, vectors: Any, items: NewItems) -> IndexChange:
         ids, names, (features, multipliers, offsets) = parts_of(**items)
         rows = arrays.plain(np.atleast_2d(arrays.vectors(vectors, "vectors", one_row=True)))
-        options, pointers = defaults("thr_index_add_options_init"), None
+        options, pointers = abi.IndexAddOptions(), None
         options.replace = replace
         given = ids if names is None else names
         if ids is not None and names is not None:

@@ -63,10 +63,9 @@ static void learn(const uint8_t *data, size_t size, uint32_t n_best) {
     const size_t first = middle != NULL ? (size_t)(middle - data) : size, used = middle != NULL ? first + 1 : size;
     const file source = write_file(data, first), target = write_file(data + used, size - used);
     file table = write_file(data, 0);
-    thr_align_options options;
+    thr_align_options options = {0};
     thr_align_report report;
     thr_error err;
-    thr_align_options_init(&options);
     options.n_best = n_best;
     const thr_status status =
         thr_align_train(fuzz_context(), source.path, target.path, table.path, &options, &report, &err);

@@ -40,7 +40,7 @@ static void check(const thr_bleu_score *score) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     sentences *s = calloc(1, sizeof *s);
-    thr_bleu_options how;
+    thr_bleu_options how = {0};
     thr_bleu_score score, same;
     thr_bleu_texts views[N_FILES];
     thr_error err;
@@ -49,7 +49,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         part(s, data + 1, size - 1);
     for (size_t i = 0; i < N_FILES; i++) /* as many of each as the last one has */
         views[i] = (thr_bleu_texts){.n = s->n[N_FILES - 1], .offsets = s->offsets[i], .bytes = s->bytes[i]};
-    thr_bleu_options_init(&how);
     if (size > 0) {
         how.tokeniser = (thr_bleu_tokeniser)(data[0] & 1);
         how.smoothing = (thr_bleu_smoothing)(data[0] >> 1 & 3);

@@ -24,8 +24,7 @@ static inline void fuzz_check(bool holds) {
 static inline thr_context *fuzz_context(void) {
     static thr_context *context = NULL;
     if (context == NULL) {
-        thr_context_options options;
-        thr_context_options_init(&options);
+        thr_context_options options = {0};
         options.n_threads = 1;
         fuzz_check(thr_context_create(&options, &context, NULL) == THR_OK);
     }

@@ -49,10 +49,9 @@ static void make_filter(job *j, uint64_t n_rows, uint64_t *rng) {
 }
 
 static void build(job *j, uint32_t n_cells) {
-    thr_index_build_options options;
-    thr_index_build_options_init(&options);
+    thr_index_build_options options = {0};
     options.cells = n_cells;
-    options.calibration_queries = 0;
+    options.calibration_queries = THR_NO_CALIBRATION;
     options.replace = true;
     gcheck_build_index(j->g, j->dir, &j->vectors, &options);
 }
@@ -62,8 +61,7 @@ static double search(job *j, int which, size_t number, uint64_t turn) {
     const uint64_t n = CASES[number].n_queries, first = turn % (N_QUERIES / n) * n;
     const thr_matrix queries = thr_matrix_f32(j->vectors.queries + first * j->vectors.n_dims, n, j->vectors.n_dims);
     answers *out = &j->answers[which];
-    thr_search_options options;
-    thr_search_options_init(&options);
+    thr_search_options options = {.recall = 0.99f};
     options.recall = RECALL;
     options.n_read = out->n_read;
     if (CASES[number].filtered) {

@@ -132,8 +132,7 @@ static void search_all_ways(gcheck *g, const limits *sizes, const thr_scan_corpu
             memcpy(queries, corpus->segments->vectors, n_dims * sizeof *queries);
         uint64_t *filter = test_array(words, sizeof *filter);
         const thr_matrix matrix = thr_matrix_f32(queries, n_queries, n_dims);
-        thr_search_options options;
-        thr_search_options_init(&options);
+        thr_search_options options = {.recall = 0.99f};
         options.query_bits = 1 + (uint32_t)thr_rng_below(rng, 8);
         options.n_survivors = spread(rng, 1, sizes->most_k);
         options.n_candidates = spread(rng, 1, sizes->most_k / 4);

@@ -29,12 +29,11 @@ typedef struct job {
 } job;
 
 static void build(job *j, const gcheck_items *items) {
-    thr_index_build_options options;
-    thr_index_build_options_init(&options);
+    thr_index_build_options options = {0};
     options.metric = THR_METRIC_IP;
-    options.keep = THR_DTYPE_NONE;
+    options.codes_only = true;
     options.item_bits = BITS;
-    options.calibration_queries = 0;
+    options.calibration_queries = THR_NO_CALIBRATION;
     options.features = &items->view;
     options.replace = true;
     gcheck_build_index(j->g, j->dir, &j->vectors, &options);
@@ -44,8 +43,7 @@ static void build(job *j, const gcheck_items *items) {
 static double search(job *j, int which, uint64_t n, bool with_features) {
     const thr_hits_queries features = {n, j->offsets, j->features, j->weights};
     const thr_matrix queries = thr_matrix_f32(j->vectors.queries, n, j->vectors.n_dims);
-    thr_search_options options;
-    thr_search_options_init(&options);
+    thr_search_options options = {.recall = 0.99f};
     options.n_survivors = options.n_candidates = K;
     options.features = with_features ? &features : NULL;
     const double start = thr_clock();

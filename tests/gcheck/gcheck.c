@@ -139,8 +139,7 @@ static thr_status open_named(gcheck *g, const char *words, thr_devices **devices
 
 /* THR_EDEVICE where there is none. */
 static thr_status open_devices(gcheck *g, thr_error *error) {
-    thr_context_options options;
-    thr_context_options_init(&options);
+    thr_context_options options = {0};
     options.device = "cuda"; /* for scratch of as many queries as a device takes at once */
     THR_TRY(thr_context_create(&options, &g->context, error));
     THR_TRY(open_named(g, "cuda", &g->opened_all, error));

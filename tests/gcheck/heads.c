@@ -48,7 +48,7 @@ static thr_status copy_timed(void *object, const thr_devices *devices, void **co
 static const thr_device_copier TIMED = {.copy = copy_timed, .free = thr_head_device_free};
 
 static void build(job *j) {
-    thr_context_options options;
+    thr_context_options options = {0};
     void *copy;
     uint64_t rng = j->g->seed;
     const size_t n_dims = j->n.n_dims;
@@ -58,7 +58,6 @@ static void build(job *j) {
     test_gaussian(&rng, j->states, BEAM * n_dims);
     for (size_t i = 0; i < BEAM * n_dims; i++)
         j->states[i] += weights[i / n_dims * 7 * n_dims + i % n_dims];
-    thr_context_options_init(&options);
     gcheck_must(thr_context_create(&options, &j->cpu, &err), &err, "starting");
     const thr_matrix rows = thr_matrix_f32(weights, j->n.n_words, j->n.n_dims);
     gcheck_must(thr_head_create(j->cpu, &rows, NULL, &j->heads[0], &err), &err, "building a head");

@@ -21,8 +21,7 @@ void gcheck_build_index(gcheck *g, const char *dir, const gcheck_vectors *vector
 }
 
 void gcheck_open_index(const char *dir, const char *device, thr_context **context, thr_index **index) {
-    thr_context_options options;
-    thr_context_options_init(&options);
+    thr_context_options options = {0};
     options.device = device;
     gcheck_must(thr_context_create(&options, context, &err), &err, device);
     gcheck_must(thr_index_open(*context, dir, index, &err), &err, "opening an index");

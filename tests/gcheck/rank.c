@@ -172,12 +172,11 @@ static void solve_all(job *j, bool sparse, bool timed) {
 
 void gcheck_rank(gcheck *g, bool timed) {
     job j = {.g = g, .n = SIZES[timed || g->effort == GCHECK_SMALL ? g->effort : GCHECK_QUICK]};
-    thr_context_options options;
+    thr_context_options options = {0};
     gcheck_say("ranking: %llu rows of %u features, %llu queries", (unsigned long long)j.n.n_rows, j.n.n_features,
                (unsigned long long)j.n.n_queries);
     draw(&j);
     draw_entries(&j);
-    thr_context_options_init(&options);
     options.device = "cuda:0";
     gcheck_must(thr_context_create(&options, &j.gpu, &err), &err, "starting");
     solve_all(&j, false, timed);

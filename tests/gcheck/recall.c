@@ -103,7 +103,7 @@ static void measure_kind(gcheck *g, const gcheck_vectors *vectors, const uint64_
                      .k = K},
                .truth = truth,
                .n_learn = n / 2 < LEARN_MOST ? n / 2 : LEARN_MOST};
-    thr_search_options_init(&t.c.options);
+    t.c.options = (thr_search_options){.recall = 0.99f};
     gcheck_say("%s: how many candidates recall %.2f takes", KINDS[kind].name, WANTED);
     gcheck_put(g, &g->one, &coded.scan);
     const bool learnt = learn(&t);
@@ -132,8 +132,7 @@ static uint64_t *find_truth(gcheck *g, const gcheck_vectors *vectors) {
     uint64_t *truth = test_array(vectors->n_queries * K, sizeof *truth);
     const thr_matrix queries = thr_matrix_f32(vectors->queries, vectors->n_queries, DIMS);
     gcheck_coded coded;
-    thr_search_options options;
-    thr_search_options_init(&options);
+    thr_search_options options = {.recall = 0.99f};
     options.exact = true;
     gcheck_vectors_encode(g, vectors, 1, 0, &coded);
     const double start = thr_clock();

@@ -32,7 +32,7 @@ static uint64_t as_many_as_fit(const gcheck *g) {
 
 static gcheck_case case_of(const char *name, const thr_scan_corpus *corpus, const float *queries, uint64_t n_queries) {
     gcheck_case c = {.name = name, .corpus = corpus, .queries = thr_matrix_f32(queries, n_queries, DIMS), .k = K};
-    thr_search_options_init(&c.options);
+    c.options = (thr_search_options){.recall = 0.99f};
     c.options.query_bits = QUERY_BITS;
     return c;
 }

@@ -68,11 +68,10 @@ static void draw_texts(job *j) {
 }
 
 static thr_translator *open_translator(const job *j, thr_context *context, thr_head_screen screen) {
-    thr_translator_options o;
+    thr_translator_options o = {0};
     thr_head_query_options query;
     thr_translator *translator = NULL;
     thr_head_query_options_init(&query);
-    thr_translator_options_init(&o);
     query.screen = screen;
     query.group = 0;
     query.n_frequent = screen == THR_HEAD_SCREEN_WTA ? (uint32_t)j->n.shape.n_target / 40 : query.n_frequent;

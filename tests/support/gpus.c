@@ -41,8 +41,7 @@ int test_gpus_free(void **state) {
 }
 
 thr_search_options test_counts(uint64_t survivors, uint64_t candidates) {
-    thr_search_options options;
-    thr_search_options_init(&options);
+    thr_search_options options = {.recall = 0.99f};
     options.recall = 0; /* the counts decide */
     options.n_survivors = survivors;
     options.n_candidates = candidates;

@@ -90,10 +90,9 @@ thr_allocator test_memory_allocator(test_memory *memory) {
 }
 
 thr_context *test_context(uint32_t n_threads, thr_isa isa, test_memory *memory) {
-    thr_context_options options;
+    thr_context_options options = {0};
     thr_context *context = NULL;
     thr_error err;
-    thr_context_options_init(&options);
     options.n_threads = n_threads;
     options.isa = isa;
     if (memory != NULL)

@@ -91,7 +91,7 @@ static void take_pairs(everything *all) {
 static void take_all(everything *all) {
     static const char word[] = "price=usd:1.5";
     size_t length = sizeof word - 1;
-    OPTIONS(thr_bleu_options, bleu);
+    thr_bleu_options bleu = {0};
     memset(all, 0, sizeof *all);
     take_numerals(all);
     take_model(all);

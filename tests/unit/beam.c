@@ -23,13 +23,17 @@ static hashed *make_model(const uint64_t *seeds, uint32_t n_dims, bool ties) {
 
 static thr_beam_options draw_options(uint64_t *rng, uint32_t n_words, uint32_t *never, thr_head_query_options *query) {
     thr_beam_options o;
-    thr_beam_options_init(&o, 7, thr_rng_below(rng, 8) == 0 ? THR_BEAM_NO_WORD : n_words - 1);
+    o = (thr_beam_options){.start_word = 7,
+                           .end_word = thr_rng_below(rng, 8) == 0 ? THR_BEAM_NO_WORD : n_words - 1,
+                           .penalty = THR_BEAM_PENALTY_NONE};
     o.beam = 1 + (uint32_t)thr_rng_below(rng, thr_rng_below(rng, 4) == 0 ? 40 : 6);
     o.n_best = 1 + (uint32_t)thr_rng_below(rng, thr_rng_below(rng, 4) == 0 ? 50 : 5);
     o.max_length = 1 + (uint32_t)thr_rng_below(rng, 12);
     o.min_length = (uint32_t)thr_rng_below(rng, o.max_length + 1);
-    o.penalty = (thr_beam_penalty)thr_rng_below(rng, 3);
+    o.penalty = (thr_beam_penalty)(2 - thr_rng_below(rng, 3));
     o.alpha = (double)thr_rng_below(rng, 9) / 4;
+    if (o.alpha == 0)
+        o.penalty = THR_BEAM_PENALTY_NONE;
     o.stop = (thr_beam_stop)(thr_rng_below(rng, 4) == 0);
     o.never = never;
     o.n_never = n_words > 4 ? thr_rng_below(rng, 4) : 0;
@@ -148,7 +152,7 @@ RANDOM_TEST(a_beam_of_everything_finds_the_true_best) {
         thr_head *head = head_make(*state, &h);
         hashed *model = make_model(seeds, shape.n_dims, false);
         thr_beam_options o;
-        thr_beam_options_init(&o, 3, 0);
+        o = (thr_beam_options){.start_word = 3, .end_word = 0, .penalty = THR_BEAM_PENALTY_NONE};
         o.beam = ALL;
         o.n_best = round % 2 == 0 ? 1 : N_BEST;
         o.max_length = LENGTH;
@@ -218,12 +222,12 @@ static void assert_near(double x, double y) {
 TEST(penalties_are_those_of_their_papers) {
     table t = {{{0.3F, 0.6F, 0.1F}, {0.4F, 0.5F, 0.1F}, {0.2F, 0.2F, 0.6F}}};
     thr_head *head = make_mirror(*state, TABLE_WORDS);
-    static const double divisors[][3] = {{1, 1, 1}, {1, 7.0 / 6, 8.0 / 6}, {1, 2, 3}};
+    static const double divisors[][3] = {{1, 2, 3}, {1, 7.0 / 6, 8.0 / 6}, {1, 1, 1}}; /* by thr_beam_penalty */
     for (int penalty = 0; penalty < 3; penalty++)
         for (int a = 0; a < 3; a++) {
             const double alphas[] = {1, 0.5, 2.7}, alpha = alphas[a], p[] = {0.3, 0.24, 0.12};
             thr_beam_options o;
-            thr_beam_options_init(&o, 0, 0);
+            o = (thr_beam_options){.start_word = 0, .end_word = 0, .penalty = THR_BEAM_PENALTY_NONE};
             o.beam = 50;
             o.n_best = 200; /* more than there are */
             o.max_length = 6;
@@ -254,11 +258,11 @@ TEST(penalties_are_those_of_their_papers) {
 
 TEST(powers_are_right_and_never_fall) {
     thr_head *head = make_mirror(*state, TABLE_WORDS);
-    static const double alphas[] = {0, 0.01, 0.6, 1, 2.5, 10};
+    static const double alphas[] = {1e-9, 0.01, 0.6, 1, 2.5, 10};
     for (size_t a = 0; a < 6; a++)
-        for (int penalty = 1; penalty < 3; penalty++) {
+        for (int penalty = 0; penalty < 2; penalty++) {
             thr_beam_options o;
-            thr_beam_options_init(&o, 0, 0);
+            o = (thr_beam_options){.start_word = 0, .end_word = 0, .penalty = THR_BEAM_PENALTY_NONE};
             o.penalty = (thr_beam_penalty)penalty;
             o.alpha = alphas[a];
             thr_beam *beam = make_beam(head, &o);
@@ -285,7 +289,7 @@ TEST(a_search_stops_when_nothing_can_become_better) {
     table t = likely_ends();
     thr_head *head = make_mirror(*state, TABLE_WORDS);
     thr_beam_options o;
-    thr_beam_options_init(&o, 0, 0);
+    o = (thr_beam_options){.start_word = 0, .end_word = 0, .penalty = THR_BEAM_PENALTY_NONE};
     thr_beam *beam = make_beam(head, &o);
     const thr_beam_result r = search_table(beam, &t);
     assert_true(r.n_sequences == 1 && r.offsets[1] == 1 && r.words[0] == 0 && r.ended[0] == 1);
@@ -299,7 +303,7 @@ TEST(a_sequence_has_the_least_length_and_no_forbidden_word) {
     table t = likely_ends();
     thr_head *head = make_mirror(*state, TABLE_WORDS);
     thr_beam_options o;
-    thr_beam_options_init(&o, 0, 0);
+    o = (thr_beam_options){.start_word = 0, .end_word = 0, .penalty = THR_BEAM_PENALTY_NONE};
     o.min_length = 3;
     thr_beam *beam = make_beam(head, &o);
     thr_beam_result r = search_table(beam, &t);
@@ -321,7 +325,7 @@ TEST(without_an_end_word_a_sequence_has_the_greatest_length) {
     table t = likely_ends();
     thr_head *head = make_mirror(*state, TABLE_WORDS);
     thr_beam_options o;
-    thr_beam_options_init(&o, 0, 0);
+    o = (thr_beam_options){.start_word = 0, .end_word = 0, .penalty = THR_BEAM_PENALTY_NONE};
     o.min_length = 3;
     o.end_word = THR_BEAM_NO_WORD;
     o.max_length = 4;
@@ -337,7 +341,7 @@ TEST(there_are_no_more_sequences_than_the_options_allow) {
     table t = likely_ends();
     thr_head *head = make_mirror(*state, TABLE_WORDS);
     thr_beam_options o;
-    thr_beam_options_init(&o, 0, 0);
+    o = (thr_beam_options){.start_word = 0, .end_word = 0, .penalty = THR_BEAM_PENALTY_NONE};
     o.min_length = 2; /* the end word may not come first, and the other words never */
     o.never = all;
     o.n_never = 2;
@@ -361,7 +365,7 @@ TEST(a_search_stops_early_only_on_request) {
     table t = {{{0.5F, 0.3F, 0.2F}, {0.8F, 0.1F, 0.1F}, {0.01F, 0.01F, 0.98F}}};
     thr_head *head = make_mirror(*state, TABLE_WORDS);
     thr_beam_options o;
-    thr_beam_options_init(&o, 0, 0);
+    o = (thr_beam_options){.start_word = 0, .end_word = 0, .penalty = THR_BEAM_PENALTY_NONE};
     o.beam = 2;
     o.max_length = 30;
     o.penalty = THR_BEAM_PENALTY_LENGTH;
@@ -396,7 +400,7 @@ static void set_round(int round, thr_head_query_options *query, thr_beam_options
     query->screen = (thr_head_screen)(round % 4);
     query->group = (uint64_t)round / 4;
     query->n_frequent = 30;
-    thr_beam_options_init(o, 1, 2);
+    *o = (thr_beam_options){.start_word = 1, .end_word = 2, .penalty = THR_BEAM_PENALTY_NONE};
     o->max_length = 15;
     o->n_best = 3;
     o->penalty = THR_BEAM_PENALTY_WU;

@@ -28,7 +28,7 @@ static fixture make_fixture(thr_context *context, const thr_beam_options *option
     uint64_t rng = test_seed();
     thr_beam_options usual;
     fixture f = {.drawn = head_draw(&SHAPE, &rng, false), .model = make_model()};
-    thr_beam_options_init(&usual, 1, 2);
+    usual = (thr_beam_options){.start_word = 1, .end_word = 2, .penalty = THR_BEAM_PENALTY_NONE};
     f.head = head_make(context, &f.drawn);
     f.decoder = hashed_decoder(f.model);
     expect_ok(thr_beam_create(f.head, options != NULL ? options : &usual, &f.beam, &err));
@@ -55,16 +55,14 @@ RANDOM_TEST(options_out_of_range_are_refused) {
     thr_beam_options right;
     head_drawn h = head_draw(&SHAPE, &rng, false);
     thr_head *head = head_make(*state, &h);
-    thr_beam_options_init(&right, 1, 2);
-    refuse_options(o.beam = 0, "a beam of 0 rows: choose 1 to 65536");
+    right = (thr_beam_options){.start_word = 1, .end_word = 2, .penalty = THR_BEAM_PENALTY_NONE};
     refuse_options(o.beam = 65537, "a beam of 65537 rows: choose 1 to 65536");
-    refuse_options(o.n_best = 0, "the best 0 sequences of a sentence: ask for 1 or more");
-    refuse_options(o.max_length = 0, "a maximum length of 0 words: choose 1 to 1048576");
+    refuse_options(o.max_length = 1048577, "a maximum length of 1048577 words: choose 1 to 1048576");
     refuse_options((o.max_length = 6, o.min_length = 7), "a minimum length of 7 words is above the maximum of 6");
     refuse_options(o.penalty = (thr_beam_penalty)3, "3 is no thr_beam_penalty");
     refuse_options(o.stop = (thr_beam_stop)2, "2 is no thr_beam_stop");
-    refuse_options(o.alpha = -0.5, "a length penalty with alpha -0.5: choose 0 to 10");
-    refuse_options(o.alpha = (double)NAN, "a length penalty with alpha nan: choose 0 to 10");
+    refuse_options(o.alpha = -0.5, "a length penalty with alpha -0.5: choose up to 10");
+    refuse_options(o.alpha = (double)NAN, "a length penalty with alpha nan: choose up to 10");
     refuse_options(o.end_word = WORDS, "the end word is 40, and the head has 40 words");
     refuse_options(o.n_never = 2, "2 words that are never produced, but the list of them is NULL");
     refuse_options((o.n_never = 2, o.never = never), "never-produced word number 1 is 40, and the head has 40 words");
@@ -77,7 +75,7 @@ RANDOM_TEST(queries_that_a_beam_cannot_ask_are_refused) {
     OPTIONS(thr_head_query_options, query);
     head_drawn h = head_draw(&SHAPE, &rng, false);
     thr_head *head = head_make(*state, &h);
-    thr_beam_options_init(&right, 1, 2);
+    right = (thr_beam_options){.start_word = 1, .end_word = 2, .penalty = THR_BEAM_PENALTY_NONE};
     right.query = &query;
     query.group = 2;
     refuse_options(o.query = &query, "candidates for groups of 2 states: a beam search chooses them for each row (1)");
@@ -142,7 +140,7 @@ TEST(no_sentences_are_answered_by_no_sequences) {
 TEST(what_the_head_refuses_ends_a_search) {
     thr_beam_options o;
     OPTIONS(thr_head_query_options, query);
-    thr_beam_options_init(&o, 1, 2);
+    o = (thr_beam_options){.start_word = 1, .end_word = 2, .penalty = THR_BEAM_PENALTY_NONE};
     query.n_frequent = WORDS + 1;
     o.query = &query;
     fixture f = make_fixture(*state, &o);
@@ -162,7 +160,7 @@ TEST(an_error_of_the_decoder_is_returned) {
                  {BEAM_CALL_REORDER, 3, "the decoder's reorder failed at step 3"}};
     thr_beam_options o;
     thr_beam_result r;
-    thr_beam_options_init(&o, 1, 2);
+    o = (thr_beam_options){.start_word = 1, .end_word = 2, .penalty = THR_BEAM_PENALTY_NONE};
     o.min_length = 6;
     fixture f = make_fixture(*state, &o);
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
@@ -197,7 +195,7 @@ static thr_beam_options usual_options(thr_head_query_options *query) {
     query->screen = THR_HEAD_SCREEN_WTA;
     query->n_frequent = 10;
     query->group = 0;
-    thr_beam_options_init(&o, 1, 2);
+    o = (thr_beam_options){.start_word = 1, .end_word = 2, .penalty = THR_BEAM_PENALTY_NONE};
     o.n_best = 4;
     o.max_length = 20;
     o.never = never;

@@ -67,8 +67,7 @@ static float *make_queries(const float *rows, uint32_t n_dims) {
 static void score_rows(thr_index *index, const thr_matrix *query, float *scores) {
     uint64_t ids[N];
     float found[N];
-    thr_search_options options;
-    thr_search_options_init(&options);
+    thr_search_options options = {.recall = 0.99f};
     options.exact = true;
     expect_ok(thr_index_search(index, query, N, &options, ids, found, &err));
     for (uint64_t i = 0; i < N; i++) {
@@ -145,7 +144,7 @@ TEST(no_row_scores_more_than_its_cells_bound) {
             const thr_metric metric = metrics[i % 3];
             const thr_dtype keep = kinds[i / 3 % 3];
             thr_index_build_options options = build_options(metric, keep, 2);
-            options.calibration_queries = 0;
+            options.calibration_queries = THR_NO_CALIBRATION;
             if (d == 0 || i % 4 == d) /* all combinations in one number of dimensions, a quarter in the others */
                 (void)check(*state, (shape)(i / 9), metric, keep, dims[d], 9, options);
         }
@@ -156,7 +155,7 @@ TEST(bounds_of_single_items_are_tight) {
     for (size_t m = 0; m < 3; m++)
         for (size_t k = 0; k < 3; k++) {
             thr_index_build_options options = build_options(metrics[m], kinds[k], 2);
-            options.calibration_queries = 0;
+            options.calibration_queries = THR_NO_CALIBRATION;
             const double widest = check(*state, CLUSTERS, metrics[m], kinds[k], 24, N, options);
             /* by cosine an error e of the length moves the angle by its root */
             const double most = kinds[k] == THR_DTYPE_F32 ? 4e-3 : 1e-2;

@@ -36,17 +36,16 @@ TEST(no_options_mean_the_best_level_and_all_threads) {
 }
 
 TEST(half_an_allocator_is_refused) {
-    thr_context_options options;
-    thr_context_options_init(&options);
+    thr_context_options options = {0};
     options.allocator.allocate = some_allocate;
     refused(&options, THR_EINVAL, "allocator");
-    thr_context_options_init(&options);
+    options = (thr_context_options){0};
     options.allocator.release = some_release;
     refused(&options, THR_EINVAL, "allocator");
 }
 
 TEST(more_than_1024_threads_are_refused) {
-    OPTIONS(thr_context_options, options);
+    thr_context_options options = {0};
     options.n_threads = 1025;
     refused(&options, THR_EINVAL, "1025");
     options.n_threads = UINT32_MAX;
@@ -56,7 +55,7 @@ TEST(more_than_1024_threads_are_refused) {
 /* In a process that can start no thread, as a user other than root: the default is one thread, and 2 are refused. */
 static int without_threads(void) {
     const struct rlimit limit = {1, 1};
-    OPTIONS(thr_context_options, options);
+    thr_context_options options = {0};
     thr_context *context = NULL;
     if ((geteuid() == 0 && setuid(65533) != 0) || setrlimit(RLIMIT_NPROC, &limit) != 0)
         return 77;
@@ -85,7 +84,7 @@ TEST(the_default_is_the_threads_that_can_be_started) {
 TEST(the_requested_level_is_the_level_in_use) {
     (void)unsetenv("THR_ISA");
     for (int isa = THR_ISA_SCALAR; isa <= THR_ISA_LAST; isa++) {
-        OPTIONS(thr_context_options, options);
+        thr_context_options options = {0};
         options.isa = (thr_isa)isa;
         if (!thr_kernel_isa_has((thr_isa)isa)) {
             refused(&options, THR_EUNSUPPORTED, thr_isa_name((thr_isa)isa));
@@ -101,7 +100,7 @@ TEST(the_requested_level_is_the_level_in_use) {
 TEST(a_level_that_is_none_is_refused) {
     const int levels[] = {THR_ISA_LAST + 1, 99, 101, -1};
     for (size_t i = 0; i < COUNT_OF(levels); i++) {
-        OPTIONS(thr_context_options, options);
+        thr_context_options options = {0};
         memcpy(&options.isa, &levels[i], sizeof options.isa);
         refused(&options, THR_EINVAL, "level");
     }
@@ -139,7 +138,7 @@ TEST(an_empty_thr_isa_changes_nothing) {
 
 TEST(an_unknown_thr_isa_is_an_error_that_names_it) {
     const char *values[] = {thr_kernel_isa_is_built(THR_ISA_NEON) ? "avx2" : "neon", "AVX2", "avx2 ", "best", "0"};
-    OPTIONS(thr_context_options, options);
+    thr_context_options options = {0};
     for (size_t i = 0; i < COUNT_OF(values); i++) {
         assert_int_equal(setenv("THR_ISA", values[i], 1), 0);
         refused(&options, THR_EINVAL, values[i]);
@@ -149,7 +148,7 @@ TEST(an_unknown_thr_isa_is_an_error_that_names_it) {
 
 TEST(an_unknown_thr_kernel_is_an_error_that_names_it) {
     const char *values[] = {"popcount", "XOR", "tile ", "best", "0"};
-    OPTIONS(thr_context_options, options);
+    thr_context_options options = {0};
     for (size_t i = 0; i < COUNT_OF(values); i++) {
         assert_int_equal(setenv("THR_KERNEL", values[i], 1), 0);
         refused(&options, THR_EINVAL, values[i]);
@@ -174,7 +173,7 @@ TEST(every_failing_allocation_is_enomem_and_leaves_nothing) {
     test_memory memory = {0};
     test_oom oom = test_oom_start(&memory);
     while (test_oom_next(&oom)) {
-        OPTIONS(thr_context_options, options);
+        thr_context_options options = {0};
         thr_context *context = NULL;
         options.allocator = test_memory_allocator(&memory);
         options.n_threads = 3;

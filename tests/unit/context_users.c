@@ -51,7 +51,7 @@ static void *open_hits(thr_context *context) {
 static void *update_hits(thr_context *context) {
     static const char *const removed = "item 7";
     thr_hits *updated = NULL, *hits = open_words(context);
-    OPTIONS(thr_hits_changes, changes);
+    thr_hits_changes changes = {0};
     changes.removed_names = &removed;
     changes.n_removed = 1;
     expect_ok(thr_hits_update(hits, &changes, &updated, &err));
@@ -101,7 +101,7 @@ static void *make_beam(thr_context *context) {
     thr_beam *beam = NULL;
     thr_beam_options options;
     thr_head *head = open_head(context);
-    thr_beam_options_init(&options, 1, 2);
+    options = (thr_beam_options){.start_word = 1, .end_word = 2, .penalty = THR_BEAM_PENALTY_NONE};
     expect_ok(thr_beam_create(head, &options, &beam, &err));
     thr_head_free(head);
     return beam;

@@ -14,7 +14,7 @@ enum { N_TAKEN_OVER = 3, N_TOLD = 3 };
 
 /* A context with devices that are there, but of which none is opened. */
 static thr_context *make_context(thr_device_kind kind) {
-    OPTIONS(thr_context_options, options);
+    thr_context_options options = {0};
     thr_context *context = NULL;
     options.n_threads = 1;
     options.device = "auto";
@@ -261,7 +261,7 @@ TEST(a_copy_that_others_use_is_freed_after_them) {
 }
 
 TEST(without_a_gpu_auto_takes_the_cpu_and_tells_why) {
-    OPTIONS(thr_context_options, options);
+    thr_context_options options = {0};
     thr_context *context = NULL;
     object o;
     (void)setenv("THR_CUDA_LIBRARY", "/nowhere/backend.so", 1);

@@ -172,7 +172,7 @@ TEST(numbers_that_run_away_end_a_training) {
 /* ------------------------------------------------------------------------------------------------ resume */
 
 static thr_context *stoppable(tower_stopper *s, uint32_t n_threads) {
-    OPTIONS(thr_context_options, options);
+    thr_context_options options = {0};
     thr_context *context = NULL;
     options.n_threads = n_threads;
     options.progress = tower_stop;

@@ -95,8 +95,7 @@ static thr_index_add_options options_of(const uint64_t ids[STEP]) {
     static uint64_t offsets[STEP + 1];
     static uint32_t features[2 * STEP];
     static thr_item_features drawn;
-    thr_index_add_options options;
-    thr_index_add_options_init(&options);
+    thr_index_add_options options = {0};
     drawn = draw_features(ids, STEP, offsets, features);
     options.ids = ids;
     options.n_ids = STEP;

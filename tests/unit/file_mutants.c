@@ -48,7 +48,7 @@ static void make_hits(thr_context *context, const char *path) {
     static float multipliers[HITS_ITEMS], offsets[HITS_ITEMS];
     uint64_t ids[HITS_ITEMS], starts[HITS_ITEMS + 1] = {0}, rng = 4;
     uint32_t features[HITS_ITEMS * HITS_FEATURES];
-    thr_hits_build_options options;
+    thr_hits_build_options options = {0};
     for (uint64_t i = 0; i < HITS_ITEMS; i++) {
         ids[i] = 10 * (i * 33 % HITS_ITEMS);
         multipliers[i] = (float)thr_rng_below(&rng, 4);
@@ -58,7 +58,6 @@ static void make_hits(thr_context *context, const char *path) {
             if (f % 3 == 0 ? i / 40 % (f + 1) == 0 : thr_rng_below(&rng, f + 1) == 0)
                 features[starts[i + 1]++] = 2 * f;
     }
-    thr_hits_build_options_init(&options);
     options.ids = ids;
     options.n_ids = options.n_values = HITS_ITEMS;
     options.multipliers = multipliers;
@@ -381,12 +380,11 @@ static void small_training(thr_tower_train_options *options) {
 /* A training that was stopped in its second epoch. */
 static void make_checkpoint(thr_context *context, const char *path) {
     tower_stopper s = {.stop_at = 4};
-    thr_context_options options;
+    thr_context_options options = {0};
     thr_tower_train_options training;
     thr_context *stoppable = NULL;
     (void)context;
     (void)path;
-    thr_context_options_init(&options);
     options.n_threads = 1;
     options.progress = tower_stop;
     options.progress_user = &s;

@@ -22,7 +22,7 @@ static const head_case CASES[] = {
 };
 
 static thr_context *make_context(const char *device) {
-    OPTIONS(thr_context_options, options);
+    thr_context_options options = {0};
     thr_context *context = NULL;
     options.n_threads = 2;
     options.device = device;

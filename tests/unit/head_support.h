@@ -125,7 +125,7 @@ static inline void head_find_shortlists(const thr_head *head, const head_drawn *
     float *coded = test_new(n_coded, sizeof *coded);
     uint64_t *rows = test_new(o->n_shortlist, sizeof *rows);
     thr_scan *scan = NULL;
-    OPTIONS(thr_search_options, options);
+    thr_search_options options = {.recall = 0.99f};
     options.n_survivors = options.n_candidates = o->n_shortlist;
     uint64_t *shown = test_new(h->shape.n_words / 64 + 1, sizeof *shown);
     for (uint32_t w = 0; w < h->shape.n_words; w++)

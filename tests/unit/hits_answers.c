@@ -18,10 +18,9 @@ typedef struct world {
 
 static world *make_world(thr_context *context, thr_hits_order order, bool ids, uint64_t *rng) {
     world *w = test_new(1, sizeof *w);
-    thr_hits_build_options options;
+    thr_hits_build_options options = {0};
     uint64_t n_repeated = 0;
     w->c = hits_draw(N, KINDS, rng);
-    thr_hits_build_options_init(&options);
     options.order = order;
     options.replace = true;
     options.n_repeated = &n_repeated;
@@ -76,11 +75,10 @@ static size_t naive(const world *w, const uint32_t *features, const float *weigh
 static void check_answers(const world *w, const thr_hits_queries *queries, bool values, bool filter,
                           const thr_hits_target *target) {
     static thr_candidate all[N];
-    thr_hits_search_options options;
+    thr_hits_search_options options = {0};
     uint32_t n_unknown[3] = {0};
     uint64_t ids[3 * K];
     float found[3 * K];
-    thr_hits_search_options_init(&options);
     options.filter = filter ? w->filter : NULL;
     options.filter_bits = N;
     options.target = target;
@@ -164,11 +162,10 @@ TEST(wrong_inputs_are_refused) {
     float weights[] = {1, NAN};
     thr_hits_queries queries = {2, offsets, features, weights};
     uint64_t rng = test_seed() + 6, ids[2 * K];
-    thr_hits_search_options options;
+    thr_hits_search_options options = {0};
     thr_hits_target *target = NULL;
     world *w = make_world(*state, THR_HITS_ORDER_FEATURES, false, &rng);
     thr_hits *hits = w->hits;
-    thr_hits_search_options_init(&options);
     expect_error(thr_hits_search(hits, &queries, K, NULL, ids, NULL, &err), THR_ERANGE,
                  "query 1: feature 3 of a query weighs nan");
     weights[1] = -INFINITY;
@@ -202,10 +199,8 @@ TEST(queries_of_another_model_are_refused) {
     const thr_hits_queries queries = {1, offsets, features, NULL};
     uint64_t rng = test_seed() + 11, ids[1];
     hits_catalogue c = hits_draw(100, 3, &rng);
-    thr_hits_build_options build;
-    thr_hits_search_options options;
-    thr_hits_build_options_init(&build);
-    thr_hits_search_options_init(&options);
+    thr_hits_build_options build = {0};
+    thr_hits_search_options options = {0};
     build.replace = true;
     for (int of_lists = 0; of_lists < 3; of_lists++) {
         thr_hits *hits = NULL;
@@ -249,12 +244,11 @@ static void draw_pairs(const world *w, uint64_t *rng, uint32_t *rows, uint32_t *
 
 TEST(pairs_build_the_same_file) {
     uint64_t rng = test_seed() + 7;
-    thr_hits_build_options options;
+    thr_hits_build_options options = {0};
     world *w = make_world(*state, THR_HITS_ORDER_FEATURES, false, &rng);
     const uint64_t n = w->c.offsets[N];
     uint32_t *rows = test_new(n, sizeof *rows), *features = test_new(n, sizeof *features);
     draw_pairs(w, &rng, rows, features);
-    thr_hits_build_options_init(&options);
     options.replace = true;
     thr_hits *again = NULL;
     expect_ok(
@@ -276,8 +270,7 @@ TEST(pairs_build_the_same_file) {
 TEST(ids_are_distinct) {
     uint64_t rng = test_seed() + 8, ids[] = {4, 9, 4};
     hits_catalogue c = hits_draw(3, 2, &rng);
-    thr_hits_build_options options;
-    thr_hits_build_options_init(&options);
+    thr_hits_build_options options = {0};
     options.replace = true;
     options.ids = ids;
     options.n_ids = 2;
@@ -296,10 +289,9 @@ TEST(nothing_is_allocated_after_the_first_search) {
     uint64_t rng = test_seed() + 9, ids[K];
     test_memory memory = {0};
     thr_context *context = test_context(2, THR_ISA_BEST, &memory);
-    thr_hits_search_options options;
+    thr_hits_search_options options = {0};
     (void)state;
     world *w = make_world(context, THR_HITS_ORDER_FEATURES, true, &rng);
-    thr_hits_search_options_init(&options);
     options.filter = w->filter;
     options.filter_bits = N;
     size_t calls = 0;
@@ -321,9 +313,8 @@ TEST(every_failing_allocation_is_enomem) {
     test_memory memory = {0};
     thr_context *context = test_context(1, THR_ISA_BEST, &memory);
     hits_catalogue c = hits_draw(600, 9, &rng);
-    thr_hits_build_options options;
+    thr_hits_build_options options = {0};
     (void)state;
-    thr_hits_build_options_init(&options);
     options.replace = true;
     test_oom oom = test_oom_start(&memory);
     while (test_oom_next(&oom)) {

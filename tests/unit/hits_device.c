@@ -21,9 +21,8 @@ static const float weights[] = {1, 2.5f, -0.25f, 3, 0.125f, 1, 4, 100, -2, 1, 0.
 static const thr_hits_queries queries = {QUERIES, begins, features, weights};
 
 static thr_context *make_context(const char *device) {
-    thr_context_options options;
+    thr_context_options options = {0};
     thr_context *context = NULL;
-    thr_context_options_init(&options);
     options.n_threads = 2;
     options.device = device;
     expect_ok(thr_context_create(&options, &context, &err));
@@ -33,7 +32,7 @@ static thr_context *make_context(const char *device) {
 static int build(void **state) {
     (void)state;
     thr_context *context = make_context(NULL);
-    thr_hits_build_options options;
+    thr_hits_build_options options = {0};
     uint64_t rng = test_seed();
     catalogue = hits_draw(N, KINDS, &rng);
     for (uint64_t i = 0; i < N; i++) {
@@ -42,7 +41,6 @@ static int build(void **state) {
         offsets[i] = (float)thr_rng_below(&rng, 2);
         filter[i / 64] |= (uint64_t)(thr_rng_below(&rng, 3) == 0) << i % 64;
     }
-    thr_hits_build_options_init(&options);
     options.replace = true;
     options.ids = item_ids;
     options.n_ids = N;
@@ -70,8 +68,7 @@ typedef struct answer {
 } answer;
 
 static thr_status search(thr_hits *hits, const thr_hits_target *target, bool filtered, answer *out, thr_error *error) {
-    thr_hits_search_options options;
-    thr_hits_search_options_init(&options);
+    thr_hits_search_options options = {0};
     options.target = target;
     options.filter = filtered ? filter : NULL;
     options.filter_bits = N;

@@ -15,8 +15,7 @@ static void build_small(thr_context *context, bool names) {
     uint64_t ids[600];
     for (uint64_t i = 0; i < 600; i++)
         ids[i] = 10000 - 7 * i;
-    thr_hits_build_options options;
-    thr_hits_build_options_init(&options);
+    thr_hits_build_options options = {0};
     (void)unlink(PATH);
     if (names) {
         FILE *file = fopen("unit-hits-file.tsv", "w");
@@ -53,13 +52,12 @@ static void use_updated(thr_hits *hits, bool names) {
     static const uint32_t features[] = {9, 1000};
     static const char *const words[] = {"f9", "f1000"}, *const added[] = {"item5", "other"},
                              *gone_names[] = {"item80", "x"};
-    thr_hits_changes changes;
+    thr_hits_changes changes = {0};
     thr_hits *updated = NULL;
     thr_hits_target *target = NULL;
     uint64_t found[20], id;
     uint32_t n_unknown;
     float shares[2];
-    thr_hits_changes_init(&changes);
     changes.n_added = changes.n_removed = 2;
     changes.offsets = offsets;
     changes.ids = names ? NULL : ids;
@@ -70,8 +68,7 @@ static void use_updated(thr_hits *hits, bool names) {
     changes.words = names ? words : NULL;
     if (thr_hits_update(hits, &changes, &updated, &err) != THR_OK)
         return;
-    thr_hits_search_options options;
-    thr_hits_search_options_init(&options);
+    thr_hits_search_options options = {0};
     options.n_unknown = &n_unknown;
     const thr_hits_queries queries = {.n_queries = 1, .offsets = (const uint64_t[]){0, 2}, .features = features};
     expect_ok(thr_hits_search(updated, &queries, 20, &options, found, NULL, &err));
@@ -155,8 +152,7 @@ TEST(sums_of_a_damaged_list_wrap_around) {
     for (uint32_t i = 0; i < 600; i++)
         features[i] = i % 60;
     const thr_item_features items = {.n_items = 600, .offsets = offsets, .features = features};
-    thr_hits_build_options options;
-    thr_hits_build_options_init(&options);
+    thr_hits_build_options options = {0};
     options.order = THR_HITS_ORDER_ROWS;
     (void)unlink(PATH);
     expect_ok(thr_hits_build(*state, PATH, &items, &options, &err));
@@ -213,12 +209,11 @@ TEST(nothing_is_looked_up_in_a_cut_file) {
 }
 
 TEST(what_is_there_is_not_written_over) {
-    thr_hits_build_options options;
+    thr_hits_build_options options = {0};
     bool opened;
     uint64_t rng = 3;
     hits_catalogue c = hits_draw(100, 3, &rng);
     build_small(*state, false);
-    thr_hits_build_options_init(&options);
     expect_error(thr_hits_build(*state, PATH, &c.items, &options, &err), THR_EEXIST, PATH);
     options.replace = true;
     c.offsets[50] = 0; /* fails half-way: the old file stays */

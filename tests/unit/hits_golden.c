@@ -44,11 +44,10 @@ static void write_items(thr_context *context, const char *path, uint64_t n, uint
                         thr_hits_order order) {
     uint64_t *offsets = test_new(n + 1, sizeof *offsets);
     uint32_t *features = test_new(8 * n, sizeof *features);
-    thr_hits_build_options options;
+    thr_hits_build_options options = {0};
     for (uint64_t i = 0; i < n; i++)
         offsets[i + 1] = offsets[i] + features_of(i, n, step, features + offsets[i]);
     const thr_item_features items = {offsets, features, n};
-    thr_hits_build_options_init(&options);
     options.order = order;
     options.ids = ids;
     options.n_ids = ids == NULL ? 0 : n;
@@ -59,7 +58,7 @@ static void write_items(thr_context *context, const char *path, uint64_t n, uint
 /* Names, words, multipliers and offsets. */
 static void write_words(thr_context *context, const char *path) {
     float multipliers[WORDS], offsets[WORDS];
-    thr_hits_build_options options;
+    thr_hits_build_options options = {0};
     FILE *table = fopen("golden-items.tsv", "w");
     assert_non_null(table);
     for (uint64_t i = 0; i < WORDS; i++) {
@@ -73,7 +72,6 @@ static void write_words(thr_context *context, const char *path) {
         offsets[i] = (float)(i % 5) / 8;
     }
     (void)fclose(table);
-    thr_hits_build_options_init(&options);
     options.multipliers = multipliers;
     options.offsets = offsets;
     options.n_values = WORDS;
@@ -126,8 +124,7 @@ static void print_answers(thr_context *context, int kind, char *text) {
         uint64_t ids[N_QUERIES * K];
         float values[N_QUERIES * K];
         uint32_t n_unknown[N_QUERIES];
-        thr_hits_search_options options;
-        thr_hits_search_options_init(&options);
+        thr_hits_search_options options = {0};
         options.value = value == 0 ? THR_HITS_VALUE_SUM : THR_HITS_VALUE_SIGMOID;
         options.n_unknown = n_unknown;
         expect_ok(thr_hits_search(hits, &queries, K, &options, ids, values, &err));

@@ -64,8 +64,7 @@ enum { N_ASKED = COUNT_OF(WORDS) };
 
 static void build_lists(thr_context *context) {
     float multipliers[N];
-    thr_hits_build_options options;
-    thr_hits_build_options_init(&options);
+    thr_hits_build_options options = {0};
     options.replace = true;
     for (int i = 0; i < N; i++)
         multipliers[i] = 1 + (float)(i % 5);
@@ -79,13 +78,12 @@ static void build_lists(thr_context *context) {
 static void build_index(thr_context *context) {
     float *rows = random_rows(N + N_MORE, DIMS, 1);
     thr_index_build_options options = build_options(THR_METRIC_IP, THR_DTYPE_F32, 4);
-    thr_index_add_options more;
+    thr_index_add_options more = {0};
     thr_index *index = NULL;
     test_remove_directory(DIR_A);
     write_table(0, N);
     options.features_path = TABLE;
     MUST(build_rows(context, DIR_A, rows, N, DIMS, &options, &err) == THR_OK, "%s", err.text);
-    thr_index_add_options_init(&more);
     write_table(N, N_MORE);
     more.features_path = TABLE;
     const thr_matrix added = thr_matrix_f32(rows + N * DIMS, N_MORE, DIMS);
@@ -132,8 +130,7 @@ static thr_status search_lists(opened *o, thr_error *error) {
     const thr_hits_queries queries = queries_of(o);
     uint64_t ids[K] = {0};
     float values[K] = {0};
-    thr_hits_search_options options;
-    thr_hits_search_options_init(&options);
+    thr_hits_search_options options = {0};
     options.target = o->target;
     const thr_status status = thr_hits_search(o->hits, &queries, K, &options, ids, values, error);
     note(o, ids, sizeof ids);
@@ -172,8 +169,7 @@ static thr_status update(opened *o, thr_error *error) {
     const thr_hits_queries queries = queries_of(o);
     uint64_t ids[K] = {0};
     thr_hits *updated = NULL;
-    thr_hits_changes changes;
-    thr_hits_changes_init(&changes);
+    thr_hits_changes changes = {0};
     changes.n_added = 2;
     changes.names = names;
     changes.offsets = offsets;
@@ -225,8 +221,7 @@ static thr_status search_index(opened *o, thr_error *error) {
     const thr_hits_queries features = queries_of(o);
     uint64_t ids[K] = {0};
     float scores[K] = {0};
-    thr_search_options options;
-    thr_search_options_init(&options);
+    thr_search_options options = {0};
     options.features = &features;
     options.target = o->target;
     const thr_status status = thr_index_search(o->index, &queries, K, &options, ids, scores, error);

@@ -118,11 +118,10 @@ TEST(remembered_removals_are_bounded) {
     history h = {.now = draw_model(GIVEN_IDS, &rng)};
     thr_hits *next = build(*state, h.now, ANEW, false);
     thr_hits_live *live = NULL;
-    thr_hits_changes changes;
+    thr_hits_changes changes = {0};
     for (uint64_t i = 0; i < most; i++)
         ids[i] = 1000000 + i;
     expect_ok(thr_hits_live_create(*state, build(*state, h.now, PATH, false), &live, &err));
-    thr_hits_changes_init(&changes);
     changes.removed_ids = ids;
     changes.n_removed = most;
     expect_ok(thr_hits_live_update(live, &changes, &err));
@@ -212,8 +211,7 @@ static void *keep_updating(void *arg) {
         const uint64_t ids[] = {token_id(u->number, i), token_id(u->number, i) + 1}, offsets[] = {0, 1, 2};
         const uint64_t gone[] = {token_id(u->number, i - 1)};
         const uint32_t features[] = {TOKEN + u->number, KEPT + u->number};
-        thr_hits_changes changes;
-        thr_hits_changes_init(&changes);
+        thr_hits_changes changes = {0};
         changes.n_added = 2;
         changes.ids = ids;
         changes.offsets = offsets;
@@ -260,8 +258,7 @@ static void add_first_tokens(thr_hits_live *live) {
     for (uint32_t u = 0; u < UPDATERS; u++) {
         const uint64_t id = token_id(u, 0), offsets[] = {0, 1};
         const uint32_t feature = TOKEN + u;
-        thr_hits_changes changes;
-        thr_hits_changes_init(&changes);
+        thr_hits_changes changes = {0};
         changes.n_added = 1;
         changes.ids = &id;
         changes.offsets = offsets;

@@ -110,9 +110,8 @@ static inline void set_values(thr_hits *hits, const model *m) {
 /* Lists of just the model's items. */
 static inline thr_hits *build(thr_context *context, const model *m, const char *path, bool values) {
     static csr c;
-    thr_hits_build_options options;
+    thr_hits_build_options options = {0};
     thr_hits *hits = NULL;
-    thr_hits_build_options_init(&options);
     options.replace = true;
     options.order = m->n % 2 == 0 ? THR_HITS_ORDER_FEATURES : THR_HITS_ORDER_ROWS;
     if (m->naming == NAMES) {
@@ -192,8 +191,7 @@ static inline thr_hits_changes changes_of(const model *m, const batch *b, uint64
     static char bytes[BATCH][16];
     static const char *removed_names[BATCH];
     static float multipliers[BATCH], offsets[BATCH];
-    thr_hits_changes changes;
-    thr_hits_changes_init(&changes);
+    thr_hits_changes changes = {0};
     fill(m, b->added, b->n_added, &c);
     for (uint32_t i = 0; i < b->n_removed; i++) {
         removed_ids[i] = id_of(m, b->removed[i]);
@@ -277,7 +275,7 @@ static inline void filter_rows(const thr_hits *hits, const model *m, how *h) {
 static inline void search(thr_hits *hits, const model *m, how *h, uint64_t *ids, float *values, uint32_t *n_unknown) {
     static const uint64_t ends[] = {0, KINDS + 1};
     uint32_t features[KINDS + 1];
-    thr_hits_search_options options;
+    thr_hits_search_options options = {0};
     thr_hits_target *target = NULL;
     for (uint32_t f = 0; f <= KINDS; f++)
         if (m->naming != NAMES)
@@ -285,7 +283,6 @@ static inline void search(thr_hits *hits, const model *m, how *h, uint64_t *ids,
         else if (f == KINDS || !thr_hits_feature(hits, WORDS[f], &features[f]))
             features[f] = UINT32_MAX;
     const thr_hits_queries queries = {1, ends, features, h->weights};
-    thr_hits_search_options_init(&options);
     options.value = h->sigmoid ? THR_HITS_VALUE_SIGMOID : THR_HITS_VALUE_SUM;
     options.n_unknown = n_unknown;
     if (h->filter) {

@@ -42,11 +42,10 @@ static void *keep_searching(void *arg) {
 TEST(searches_keep_the_values_they_began_with) {
     uint64_t rng = test_seed();
     hits_catalogue c = hits_draw(N, KINDS, &rng);
-    thr_hits_build_options options;
+    thr_hits_build_options options = {0};
     pthread_t threads[THREADS];
     float *bids[2];
     world w = {.hits = NULL};
-    thr_hits_build_options_init(&options);
     options.replace = true;
     expect_ok(thr_hits_build(*state, PATH, &c.items, &options, &err));
     expect_ok(thr_hits_open(*state, PATH, &w.hits, &err));
@@ -101,13 +100,12 @@ static thr_hits *open_side(thr_context *context, int side) {
 
 TEST(searches_keep_the_lists_they_took) {
     uint64_t rng = test_seed() + 1;
-    thr_hits_build_options options;
+    thr_hits_build_options options = {0};
     pthread_t threads[THREADS];
     live_world w = {.live = NULL};
     (void)state;
     test_memory memory = {0};
     thr_context *context = test_context(2, THR_ISA_BEST, &memory);
-    thr_hits_build_options_init(&options);
     options.replace = true;
     for (int side = 0; side < 2; side++) {
         hits_catalogue c = hits_draw(side == 0 ? 3000 : 5000, KINDS, &rng);
@@ -136,10 +134,9 @@ TEST(lists_are_freed_by_the_last_who_has_them) {
     test_memory memory = {0};
     thr_context *context = test_context(1, THR_ISA_BEST, &memory);
     hits_catalogue c = hits_draw(100, 3, &rng);
-    thr_hits_build_options options;
+    thr_hits_build_options options = {0};
     thr_hits_live *live = NULL;
     (void)state;
-    thr_hits_build_options_init(&options);
     options.replace = true;
     expect_ok(thr_hits_build(context, "unit-hits-live-0.hits", &c.items, &options, &err));
     thr_hits *first = open_side(context, 0), *second = open_side(context, 0);

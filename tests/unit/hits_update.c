@@ -38,10 +38,9 @@ TEST(all_items_may_go_and_come_again) {
     model *m = draw_model(ROW_IDS, &rng);
     thr_hits *hits = build(*state, m, PATH, false), *none = NULL, *again = NULL;
     uint64_t ids[N];
-    thr_hits_changes changes;
+    thr_hits_changes changes = {0};
     for (uint32_t i = 0; i < N; i++)
         ids[i] = i;
-    thr_hits_changes_init(&changes);
     changes.removed_ids = ids;
     changes.n_removed = N;
     expect_ok(thr_hits_update(hits, &changes, &none, &err));
@@ -65,9 +64,8 @@ TEST(a_feature_only_of_added_items_may_have_any_number) {
     uint64_t rng = test_seed() + 41, found;
     model *m = draw_model(ROW_IDS, &rng);
     thr_hits *hits = build(*state, m, PATH, false), *next = NULL;
-    thr_hits_changes changes;
+    thr_hits_changes changes = {0};
     float value;
-    thr_hits_changes_init(&changes);
     changes.n_added = 1;
     changes.ids = ids;
     changes.offsets = offsets;
@@ -83,11 +81,10 @@ TEST(tables_are_read) {
     uint64_t rng = test_seed() + 42, n_missing = 0, id;
     model *m = draw_model(NAMES, &rng);
     thr_hits *hits = build(*state, m, PATH, false), *next = NULL;
-    thr_hits_changes changes;
+    thr_hits_changes changes = {0};
     const item added[] = {{3, 1u << 20 | 5, 1, 0}, {900, 1u << 21, 1, 0}};
     write_table("unit-hits-update-added.tsv", added, 2);
     test_write_text("unit-hits-update-removed.txt", "item7\nnobody\nitem9\n");
-    thr_hits_changes_init(&changes);
     changes.added_path = "unit-hits-update-added.tsv";
     changes.removed_path = "unit-hits-update-removed.txt";
     changes.n_missing = &n_missing;
@@ -118,7 +115,7 @@ static update_case make_case(thr_context *context) {
     uint64_t rng = test_seed() + 43;
     update_case c = {.m = draw_model(ROW_IDS, &rng)};
     c.hits = build(context, c.m, PATH, false);
-    thr_hits_changes_init(&c.right);
+    c.right = (thr_hits_changes){0};
     c.right.n_added = 2;
     c.right.ids = ids;
     c.right.offsets = offsets;
@@ -227,8 +224,7 @@ static large draw_all(void) {
 static thr_hits *build_large(thr_context *context, const char *path, const thr_item_features *items,
                              const uint64_t *ids, const float *bids) {
     thr_hits *hits = NULL;
-    thr_hits_build_options options;
-    thr_hits_build_options_init(&options);
+    thr_hits_build_options options = {0};
     options.replace = true;
     options.ids = ids;
     options.n_ids = ids != NULL ? items->n_items : 0;
@@ -242,10 +238,9 @@ static thr_hits *build_large(thr_context *context, const char *path, const thr_i
 static thr_hits *update_large(thr_hits *hits, const large *l) {
     uint64_t *offsets = test_new(ADDED + 1, sizeof *offsets);
     thr_hits *next = NULL;
-    thr_hits_changes changes;
+    thr_hits_changes changes = {0};
     for (uint64_t i = 0; i <= ADDED; i++)
         offsets[i] = l->offsets[FILE_ITEMS + i] - l->offsets[FILE_ITEMS];
-    thr_hits_changes_init(&changes);
     changes.n_added = ADDED;
     changes.ids = l->left_ids + l->n_left - ADDED;
     changes.offsets = offsets;
@@ -291,10 +286,9 @@ TEST(too_many_items_are_refused) {
     uint64_t *offsets = test_new(most + 1, sizeof *offsets);
     model *m = draw_model(ROW_IDS, &rng);
     thr_hits *hits = build(*state, m, PATH, false), *full = NULL, *next = NULL;
-    thr_hits_changes changes;
+    thr_hits_changes changes = {0};
     for (uint64_t i = 0; i < most; i++)
         ids[i] = i + N;
-    thr_hits_changes_init(&changes);
     changes.n_added = most;
     changes.ids = ids;
     changes.offsets = offsets;
@@ -317,8 +311,7 @@ TEST(too_many_features_and_words_are_refused) {
     uint64_t rng = test_seed() + 47;
     model *rows = draw_model(ROW_IDS, &rng), *named = draw_model(NAMES, &rng);
     thr_hits *hits = build(*state, rows, PATH, false), *next = NULL;
-    thr_hits_changes changes;
-    thr_hits_changes_init(&changes);
+    thr_hits_changes changes = {0};
     changes.n_added = 1;
     changes.ids = ids;
     changes.offsets = many; /* refused before any is read */
@@ -329,7 +322,7 @@ TEST(too_many_features_and_words_are_refused) {
     char *word = test_new(THR_HITS_MAX_ADDED_TEXT + 1, 1);
     memset(word, 'w', THR_HITS_MAX_ADDED_TEXT);
     const char *const name = "new", *const words[] = {word};
-    thr_hits_changes_init(&changes);
+    changes = (thr_hits_changes){0};
     changes.n_added = 1;
     changes.names = &name;
     changes.offsets = one;
@@ -386,11 +379,10 @@ TEST(nothing_is_allocated_after_the_first_search) {
     thr_hits *hits = build(context, m, PATH, true), *next = NULL;
     batch b = draw_batch(m, false, &rng);
     const thr_hits_changes changes = changes_of(m, &b, NULL);
-    thr_hits_search_options options;
+    thr_hits_search_options options = {0};
     (void)state;
     memset(filter, 0xff, sizeof filter);
     expect_ok(thr_hits_update(hits, &changes, &next, &err));
-    thr_hits_search_options_init(&options);
     options.filter = filter;
     options.filter_bits = thr_hits_get_info(next).n_rows;
     options.n_unknown = &n_unknown;

@@ -22,9 +22,8 @@ static thr_item_features features_of(uint64_t n) {
 static thr_index *build(thr_context *context, uint32_t cells, const float *multipliers) {
     float *rows = random_rows(N, DIMS, 1);
     const thr_item_features features = features_of(N);
-    thr_index_build_options options;
+    thr_index_build_options options = {0};
     thr_index *index = NULL;
-    thr_index_build_options_init(&options);
     options.replace = true;
     options.metric = THR_METRIC_IP;
     options.cells = cells;
@@ -41,9 +40,8 @@ static void put(thr_context *context, uint64_t id, const float *multiplier) {
     float *rows = random_rows(1, DIMS, id + 5);
     const thr_matrix matrix = thr_matrix_f32(rows, 1, DIMS);
     const thr_item_features features = features_of(1);
-    thr_index_add_options options;
+    thr_index_add_options options = {0};
     thr_reader *reader = NULL;
-    thr_index_add_options_init(&options);
     options.replace = true;
     options.ids = &id;
     options.n_ids = 1;
@@ -75,9 +73,8 @@ static uint64_t best(thr_index *index) {
     const thr_hits_queries queries = {1, offsets, &feature, &weight};
     float *row = random_rows(1, DIMS, 99);
     const thr_matrix matrix = thr_matrix_f32(row, 1, DIMS);
-    thr_search_options options;
+    thr_search_options options = {0};
     uint64_t id;
-    thr_search_options_init(&options);
     options.features = &queries;
     options.exact = true;
     expect_ok(thr_index_search(index, &matrix, 1, &options, &id, NULL, &err));

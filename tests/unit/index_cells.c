@@ -49,18 +49,15 @@ static void search(thr_index *index, const float *queries, const thr_search_opti
 static void expect_same_answers(thr_index *a, thr_index *b, const float *queries, answer *with, answer *without) {
     thr_search_options options;
     for (int way = 0; way < 3; way++) {
-        thr_search_options_init(&options);
-        options.exact = way == 0;
+        options = (thr_search_options){.exact = way == 0, .recall = way == 2 ? 1 : 0};
         options.n_survivors = options.n_candidates = way == 1 ? 3000 : 0;
-        options.recall = way == 2 ? 1 : options.recall;
         search(a, queries, &options, with);
         search(b, queries, &options, without);
         assert_memory_equal(with, without, sizeof *with);
     }
     thr_radius_result *x = NULL, *y = NULL;
     const thr_matrix matrix = thr_matrix_f32(queries, QUERIES, DIMS);
-    thr_search_options_init(&options);
-    options.recall = 1;
+    options = (thr_search_options){.recall = 1};
     expect_ok(thr_index_search_radius(a, &matrix, with->scores[K - 1], &options, &x, &err));
     expect_ok(thr_index_search_radius(b, &matrix, with->scores[K - 1], &options, &y, &err));
     assert_memory_equal(x->offsets, y->offsets, (QUERIES + 1) * sizeof *x->offsets);
@@ -106,8 +103,7 @@ static uint64_t blocks_of(thr_context *context, const thr_index *index, const fl
     const thr_answers answers = {.k = K, .ids = ids};
     thr_cells_workspace *workspace = NULL;
     thr_scan *scan = NULL;
-    thr_search_options options;
-    thr_search_options_init(&options);
+    thr_search_options options = {.recall = 0.99f};
     options.recall = recall;
     thr_index_resolve_recall(index, K, &options);
     expect_ok(thr_cells_workspace_make(context, &workspace, &err));
@@ -122,9 +118,8 @@ static uint64_t blocks_of(thr_context *context, const thr_index *index, const fl
 
 static double recall_of(thr_index *index, const float *queries, float recall, const uint64_t *filter, answer *found,
                         answer *truth) {
-    thr_search_options options;
+    thr_search_options options = {.recall = 0.99f};
     size_t n = 0;
-    thr_search_options_init(&options);
     options.filter = filter;
     options.filter_bits = filter == NULL ? 0 : thr_index_n_rows(index);
     options.exact = true;
@@ -189,7 +184,7 @@ TEST(negated_words_get_their_recall_by_inner_product) {
     static float queries[NEGATED * WORD_DIMS], truth[NEGATED * TOP], found[NEGATED * TOP];
     static uint64_t ids[NEGATED * TOP];
     thr_index_build_options build_with = build_options(THR_METRIC_IP, THR_DTYPE_F32, 3);
-    thr_search_options exact, options;
+    thr_search_options exact = {.recall = 0.99f}, options = {0};
     thr_index *index = NULL;
     size_t size;
     uint8_t *bytes = test_bytes_of(THR_SOURCE_DIR "/data/words/words.npy", &size);
@@ -204,8 +199,6 @@ TEST(negated_words_get_their_recall_by_inner_product) {
     test_remove_directory(DIR_A);
     expect_ok(build_matrix(*state, DIR_A, &words, &build_with, &err));
     expect_ok(thr_index_open(*state, DIR_A, &index, &err));
-    thr_search_options_init(&exact);
-    thr_search_options_init(&options);
     exact.exact = true;
     options.recall = 0.9f;
     for (uint64_t k = 1; k <= TOP; k *= TOP) {
@@ -274,8 +267,7 @@ TEST(a_search_works_after_one_without_memory) {
     test_memory memory = {0};
     thr_context *context = test_context(1, THR_ISA_BEST, &memory);
     float *rows = clustered_rows(N, 1);
-    thr_search_options options;
-    thr_search_options_init(&options);
+    thr_search_options options = {.recall = 0.99f};
     options.recall = 0.9f;
     answer *found = test_new(2, sizeof *found);
     thr_index *index = build(context, DIR_A, rows, N, build_options(THR_METRIC_L2, THR_DTYPE_F32, 3), CELLS);
@@ -301,8 +293,7 @@ TEST(few_items_may_be_allowed) {
     thr_index *index = build(*state, DIR_A, rows, N, build_options(THR_METRIC_COSINE, THR_DTYPE_F32, 3), CELLS);
     uint64_t *filter = test_new(N / 64 + 1, sizeof *filter), ids[] = {5, 6, 700};
     answer *found = test_new(1, sizeof *found);
-    thr_search_options options;
-    thr_search_options_init(&options);
+    thr_search_options options = {.recall = 0.99f};
     options.filter = filter;
     options.filter_bits = N;
     for (size_t n = 0; n <= 3; n += 3) {
@@ -331,9 +322,9 @@ TEST(what_cannot_be_built_is_refused) {
     options.cells = 65537;
     expect_error(build_status(*state, rows, 200, DIMS, &options), THR_EINVAL, NULL);
     options.cells = 10;
-    options.keep = THR_DTYPE_NONE;
+    options.codes_only = true;
     expect_error(build_status(*state, rows, 200, DIMS, &options), THR_EUNSUPPORTED, NULL);
-    options.keep = THR_DTYPE_F32;
+    options.codes_only = false;
     for (uint64_t n = 199; n <= 201; n += 2) {
         catalogue c = draw_items(n, 1);
         options.features = &c.items;
@@ -409,7 +400,7 @@ TEST(auto_accepts_what_has_no_cells) {
         thr_index_build_options options =
             build_options(THR_METRIC_L2, features == 1 ? THR_DTYPE_F32 : THR_DTYPE_NONE, 8);
         options.lead_bits = 8; /* with which these rows get cells */
-        options.calibration_queries = 0;
+        options.calibration_queries = THR_NO_CALIBRATION;
         options.features = features == 1 ? &c.items : NULL;
         options.cells_choice = &choice;
         thr_index *index = build(*state, DIR_A, rows, MANY, options, THR_CELLS_AUTO);
@@ -488,8 +479,7 @@ static void expect_right_values(const ads *made, thr_metric metric) {
     for (int way = 0; way < 8; way++) {
         uint64_t ids[2][N_QUERIES * K];
         float values[2][N_QUERIES * K];
-        thr_search_options options;
-        thr_search_options_init(&options);
+        thr_search_options options = {.recall = 0.99f};
         options.features = &made->a.queries;
         options.value = way % 2 == 0 ? THR_HITS_VALUE_SUM : THR_HITS_VALUE_SIGMOID;
         options.exact = way / 2 == 0;
@@ -541,8 +531,7 @@ TEST(searches_without_features_skip_cells) {
         ads made;
         make_ads(*state, N, build_options(metrics[m], THR_DTYPE_F32, 3), CELLS, &made);
         thr_hits_target *targets[2] = {NULL, NULL};
-        thr_search_options options;
-        thr_search_options_init(&options);
+        thr_search_options options = {.recall = 0.99f};
         expect_ok(thr_hits_target_create(thr_index_hits(made.with), "2 AND NOT 4", &targets[0], &err));
         expect_ok(thr_hits_target_create(thr_index_hits(made.without), "2 AND NOT 4", &targets[1], &err));
         for (int target = 0; target < 2; target++) {

@@ -60,8 +60,7 @@ typedef struct answer {
 
 /* Search for all queries of a request, `batch` at a time. */
 static void search(thr_index *index, const request *r, uint64_t batch, answer *out) {
-    thr_search_options options;
-    thr_search_options_init(&options);
+    thr_search_options options = {0};
     options.recall = r->recall;
     options.filter = r->filter;
     options.filter_bits = thr_index_n_rows(index);

@@ -124,8 +124,7 @@ static float score_of(thr_index *index, const float *queries, uint64_t i) {
     uint64_t ids[64];
     float scores[64];
     const thr_matrix one = thr_matrix_f32(queries, 1, DIMS);
-    thr_search_options options;
-    thr_search_options_init(&options);
+    thr_search_options options = {.recall = 0.99f};
     options.exact = true;
     expect_ok(thr_index_search(index, &one, 64, &options, ids, scores, &err));
     return scores[i];
@@ -141,8 +140,7 @@ static void expect_all_radii(thr_index *index, const float *queries, const char 
     for (size_t f = 0; f < 3; f++)
         for (size_t i = 0; i < COUNT_OF(least); i++)
             for (int exact = 0; exact < 2; exact++) {
-                thr_search_options options;
-                thr_search_options_init(&options);
+                thr_search_options options = {.recall = 0.99f};
                 options.exact = exact == 1;
                 options.recall = 1;
                 options.filter = filters[f];
@@ -178,8 +176,7 @@ static uint64_t blocks_of(thr_context *context, const thr_index *index, const fl
     uint64_t n = 0;
     thr_bounded_workspace *workspace = NULL;
     thr_scan *scan = NULL;
-    thr_search_options options;
-    thr_search_options_init(&options);
+    thr_search_options options = {.recall = 0.99f};
     options.recall = 1;
     expect_ok(thr_cells_bounded_workspace_make(context, &workspace, &err));
     expect_ok(thr_scan_create(context, &scan, &err));
@@ -215,9 +212,8 @@ TEST(radius_searches_keep_their_recall) {
     for (size_t k = 0; k < COUNT_OF(kinds); k++) {
         thr_index *index = build(*state, &kinds[k], rows, N, 0, 0);
         thr_radius_result *found, *all;
-        thr_search_options options;
+        thr_search_options options = {.recall = 0.99f};
         const float least = score_of(index, queries + 4 * DIMS, 40);
-        thr_search_options_init(&options);
         options.recall = 1;
         expect_ok(thr_index_search_radius(index, &matrix, least, &options, &all, &err));
         options.recall = 0.9f;
@@ -242,10 +238,9 @@ TEST(radius_searches_work_after_one_without_memory) {
     thr_context *context = test_context(1, THR_ISA_BEST, &memory);
     float *rows = clustered_rows(N, 1);
     const thr_matrix matrix = thr_matrix_f32(rows, 3, DIMS);
-    thr_search_options options;
+    thr_search_options options = {.recall = 0.99f};
     thr_radius_result *found = NULL, *again = NULL;
     (void)state;
-    thr_search_options_init(&options);
     options.recall = 1;
     thr_index *index = build(context, &kinds[0], rows, N, 0, 0);
     const float least = score_of(index, rows, 40);
@@ -324,8 +319,7 @@ static void expect_all_best(thr_index *index, const float *queries, const char *
     for (size_t f = 0; f < 4; f++)
         for (size_t l = 0; l < 3; l++)
             for (size_t i = 0; i < 3; i++) {
-                thr_search_options options;
-                thr_search_options_init(&options);
+                thr_search_options options = {.recall = 0.99f};
                 options.exact = i % 2 == 0;
                 options.recall = 1; /* exact, too */
                 options.filter = filters[f];
@@ -378,8 +372,7 @@ TEST(exact_searches_skip_cells) {
     for (size_t k = 0; k < COUNT_OF(kinds); k++) {
         thr_index *index = build(*state, &kinds[k], rows, N, 0, 0);
         uint64_t n_read[QUERIES], ids[QUERIES], n = 0;
-        thr_search_options options;
-        thr_search_options_init(&options);
+        thr_search_options options = {.recall = 0.99f};
         options.exact = true;
         for (uint64_t q = 0; q < QUERIES; q++) {
             const thr_matrix one = thr_matrix_f32(queries + q * DIMS, 1, DIMS);
@@ -399,9 +392,8 @@ TEST(a_second_exact_search_allocates_nothing) {
     thr_index *index = build(context, &kinds[2], rows, N, 0, 0);
     const thr_matrix matrix = thr_matrix_f32(queries, QUERIES, DIMS);
     uint64_t ids[QUERIES * 10];
-    thr_search_options options;
+    thr_search_options options = {.recall = 0.99f};
     (void)state;
-    thr_search_options_init(&options);
     options.exact = true;
     expect_ok(thr_index_search(index, &matrix, 10, &options, ids, NULL, &err));
     const size_t calls = atomic_load(&count.calls);
@@ -418,9 +410,8 @@ TEST(exact_searches_work_after_one_without_memory) {
     float *rows = clustered_rows(N, 1);
     const thr_matrix matrix = thr_matrix_f32(rows, 3, DIMS);
     uint64_t ids[30], again[30];
-    thr_search_options options;
+    thr_search_options options = {.recall = 0.99f};
     (void)state;
-    thr_search_options_init(&options);
     options.exact = true;
     thr_index *index = build(context, &kinds[2], rows, N, 0, 0);
     thr_index_free(index);

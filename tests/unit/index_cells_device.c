@@ -39,9 +39,8 @@ static void build(const kind *k, const float *items, uint64_t n, uint32_t cells)
 }
 
 static thr_index *open_on(const char *device, thr_context **context) {
-    thr_context_options options;
+    thr_context_options options = {0};
     thr_index *index = NULL;
-    thr_context_options_init(&options);
     options.n_threads = 2;
     options.device = device;
     expect_ok(thr_context_create(&options, context, &err));
@@ -70,8 +69,7 @@ typedef struct answer {
 
 static thr_status try_search(thr_index *index, const request *r, answer *out) {
     const thr_matrix matrix = thr_matrix_f32(queries, r->n_queries, DIMS);
-    thr_search_options options;
-    thr_search_options_init(&options);
+    thr_search_options options = {0};
     options.recall = r->recall;
     options.filter = r->filter;
     options.filter_bits = thr_index_n_rows(index);
@@ -205,8 +203,7 @@ static void check_all_cells(thr_index *cpu, thr_index *gpu) {
         uint8_t certified[2][FEW] = {{0}, {0}};
         const uint64_t before = emulator.launches();
         for (int i = 0; i < 2; i++) {
-            thr_search_options options;
-            thr_search_options_init(&options);
+            thr_search_options options = {0};
             options.recall = way == 0 || (way == 1 && ranges) ? 1 : way == 1 ? 0.9f : options.recall;
             options.certified = way == 1 ? certified[i] : NULL;
             options.n_survivors = way == 2 ? 200 : 0;
@@ -288,12 +285,11 @@ TEST(a_lost_gpu_is_an_error_or_leaves_the_search_to_the_cpu) {
 TEST(a_second_search_allocates_nothing) {
     const request r = {40, 10, 0.9f, NULL};
     test_memory count = {0};
-    thr_context_options options;
+    thr_context_options options = {0};
     thr_context *context = NULL;
     thr_index *index = NULL;
     answer *got = test_new(1, sizeof *got);
     build(&KINDS[1], rows, N, 60);
-    thr_context_options_init(&options);
     options.device = "cuda:0";
     options.allocator = test_memory_allocator(&count);
     expect_ok(thr_context_create(&options, &context, &err));

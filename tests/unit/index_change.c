@@ -74,9 +74,8 @@ static void expect_answers(const model *m, thr_index *index, bool exact) {
     float *rows = random_rows(QUERIES, DIMS, 99), scores[QUERIES * K];
     uint64_t ids[QUERIES * K];
     const thr_matrix queries = thr_matrix_f32(rows, QUERIES, DIMS);
-    thr_search_options options;
+    thr_search_options options = {0};
     size_t missed = 0;
-    thr_search_options_init(&options);
     options.exact = exact;
     expect_ok(thr_index_search(index, &queries, K, &options, ids, scores, &err));
     for (size_t q = 0; q < QUERIES; q++)
@@ -138,12 +137,11 @@ static thr_status add_rows(thr_context *context, const float *rows, uint64_t n, 
 static thr_status add(thr_context *context, model *m, uint64_t n, uint64_t first_id, bool replace, uint64_t seed) {
     float *rows = random_rows(n, DIMS, seed);
     uint64_t *ids = test_new(n, sizeof *ids);
-    thr_index_add_options options;
+    thr_index_add_options options = {0};
     thr_index_change change;
     const size_t before = m->n;
     for (uint64_t i = 0; i < n; i++)
         ids[i] = first_id + i;
-    thr_index_add_options_init(&options);
     options.replace = replace;
     if (first_id != THR_NO_ID) {
         options.ids = ids;
@@ -380,13 +378,12 @@ static void build_named(thr_context *context, const float *rows) {
 TEST(names_come_and_go) {
     enum { N = N_NAMED };
     float *rows = random_rows(N, DIMS, 1);
-    thr_index_add_options how;
+    thr_index_add_options how = {0};
     thr_index_change change;
     thr_index *index = NULL;
     const char *names[256];
     uint64_t ids[3];
     build_named(*state, rows);
-    thr_index_add_options_init(&how);
     expect_error(add_rows(*state, rows, 1, &how, &change), THR_EINVAL, NULL);
     assert_string_equal(err.text, "index-change: its items have names: give a name for each new one");
     test_write_text(NAMES_A, "a\nn7\n");
@@ -459,7 +456,7 @@ TEST(filters_have_a_bit_a_row) {
     model *m = test_new(1, sizeof *m);
     const thr_index_build_options options = build_options(THR_METRIC_COSINE, THR_DTYPE_F32, 3);
     thr_index *index = NULL;
-    thr_search_options search;
+    thr_search_options search = {0};
     thr_radius_result *within = NULL;
     uint64_t words[16], answer[K], allowed[] = {205, 17, 3}, gone[] = {17};
     make(*state, m, &options, 200);
@@ -470,7 +467,6 @@ TEST(filters_have_a_bit_a_row) {
     allowed[1] = 4;
     expect_ok(thr_bitmap_from_ids(index, allowed, 3, words, &err));
     const thr_matrix query = thr_matrix_f32(m->vectors[0], 1, DIMS);
-    thr_search_options_init(&search);
     search.filter = words;
     search.filter_bits = 219;
     expect_error(thr_index_search(index, &query, K, &search, answer, NULL, &err), THR_EINVAL, NULL);
@@ -526,7 +522,7 @@ TEST(wrong_changes_are_refused) {
     const thr_index_build_options options = build_options(THR_METRIC_COSINE, THR_DTYPE_F32, 3);
     float wide[2 * DIMS] = {1}, nan[DIMS] = {NAN};
     thr_reader *reader = NULL;
-    thr_index_add_options how;
+    thr_index_add_options how = {0};
     uint64_t twice[] = {900, 900}, none[] = {THR_NO_ID};
     make(*state, m, &options, 100);
     const thr_matrix two = thr_matrix_f32(wide, 1, 2 * DIMS);
@@ -541,7 +537,6 @@ TEST(wrong_changes_are_refused) {
     expect_error(add(*state, m, 5, 98, false, 3), THR_EDUPLICATE, NULL);
     assert_string_equal(err.text, "ids: row 0: index-change holds an item with the id 98 already: replace it, or "
                                   "leave the row out");
-    thr_index_add_options_init(&how);
     how.ids = twice;
     how.n_ids = 2;
     expect_error(add_rows(*state, wide, 2, &how, NULL), THR_EDUPLICATE, NULL);

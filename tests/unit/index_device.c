@@ -19,12 +19,11 @@ static int build(void **state) {
     (void)state;
     uint64_t rng = 5;
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
-    thr_index_build_options options;
+    thr_index_build_options options = {0};
     thr_reader *reader = NULL;
     for (size_t i = 0; i < COUNT_OF(rows); i++)
         rows[i] = (float)thr_rng_below(&rng, 2001) / 1000 - 1 + (float)(i / DIMS % 10 == i % DIMS);
     const thr_matrix matrix = thr_matrix_f32(rows, N, DIMS);
-    thr_index_build_options_init(&options);
     options.segment_rows = 1984;
     options.lead_bits = 1;
     options.replace = true;
@@ -42,8 +41,7 @@ static int forget(void **state) {
 }
 
 static thr_status try_context(const char *device, thr_context **context) {
-    thr_context_options options;
-    thr_context_options_init(&options);
+    thr_context_options options = {0};
     options.n_threads = 2;
     options.device = device;
     return thr_context_create(&options, context, &err);
@@ -276,11 +274,10 @@ TEST(searches_from_several_threads_take_turns) {
 
 TEST(nothing_is_allocated_after_a_first_search_of_the_same_shape) {
     test_memory c = {0};
-    thr_context_options options;
+    thr_context_options options = {0};
     thr_context *context = NULL;
     thr_index *index = NULL;
     answer got;
-    thr_context_options_init(&options);
     options.device = "cuda:0";
     options.allocator = test_memory_allocator(&c);
     expect_ok(thr_context_create(&options, &context, &err));

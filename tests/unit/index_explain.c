@@ -8,8 +8,7 @@ static const char DIR_A[] = "index-explain", MODEL[] = "index-explain.safetensor
 enum { N = 6000, SMALL = 300, DIMS = 24, K = 10, CELLS = 64 /* splits make 67 */, WORDS = N / 64 + 1 };
 
 static thr_search_options options_of(float recall) {
-    thr_search_options options;
-    thr_search_options_init(&options);
+    thr_search_options options = {0};
     options.recall = recall;
     return options;
 }
@@ -116,7 +115,7 @@ TEST(without_margins_counts_decide) {
     thr_search_options options = options_of(0.9f);
     expect_line(plan_of(index, K, &options), "promise: recall 0.9, for queries like those of the calibration");
     thr_index_free(index);
-    build.keep = THR_DTYPE_NONE;
+    build.codes_only = true;
     index = make_index(*state, N, &build);
     const char *text = plan_of(index, K, &options);
     expect_line(text, "source: the codes of all rows: the index has no cells");
@@ -176,7 +175,7 @@ TEST(a_radius_reads_the_cells_that_it_reaches) {
 
 TEST(the_tail_is_scored_beside_all_cells) {
     thr_index_build_options build = build_options(THR_METRIC_L2, THR_DTYPE_F32, 3);
-    thr_index_writer_options options;
+    thr_index_writer_options options = {0};
     thr_index_writer *writer = NULL;
     thr_index *index = NULL;
     float *rows = random_rows(5, DIMS, 3);
@@ -184,7 +183,6 @@ TEST(the_tail_is_scored_beside_all_cells) {
     build.cells = CELLS;
     build.lead_bits = 1;
     thr_index_free(make_index(*state, N, &build));
-    thr_index_writer_options_init(&options);
     expect_ok(thr_index_writer_open(*state, DIR_A, &options, &writer, &err));
     expect_ok(thr_index_writer_add(writer, &five, NULL, NULL, NULL, &err));
     thr_index_writer_free(writer);
@@ -199,9 +197,8 @@ TEST(the_tail_is_scored_beside_all_cells) {
 }
 
 TEST(an_empty_index_has_nothing_to_read) {
-    thr_index_create_options options;
+    thr_index_create_options options = {0};
     thr_index *index = NULL;
-    thr_index_create_options_init(&options);
     options.n_dims = DIMS;
     test_remove_directory(DIR_A);
     expect_ok(thr_index_create(*state, DIR_A, &options, &err));
@@ -233,7 +230,7 @@ TEST(features_are_added_to_the_scores_of_all_rows) {
 
 TEST(a_model_encodes_queries_and_candidates_are_scored_by_their_vectors) {
     thr_tower_train_options train;
-    thr_index_build_options build;
+    thr_index_build_options build = {0};
     thr_reader *reader = NULL;
     float *rows = random_rows(N, DIMS, 3);
     const thr_matrix view = thr_matrix_f32(rows, N, DIMS);
@@ -244,7 +241,6 @@ TEST(a_model_encodes_queries_and_candidates_are_scored_by_their_vectors) {
     expect_ok(thr_reader_from_matrix(*state, &view, &reader, &err));
     expect_ok(thr_tower_train_vectors(*state, NULL, reader, MODEL, &train, NULL, &err));
     thr_reader_free(reader);
-    thr_index_build_options_init(&build);
     build.model = MODEL;
     build.metric = THR_METRIC_L2;
     thr_index *index = make_index(*state, N, &build);

@@ -10,8 +10,7 @@ static void build(thr_context *context) {
     static const uint32_t none[1];
     float *rows = random_rows(N, DIMS, 1);
     const thr_item_features features = {starts, none, N};
-    thr_index_build_options options;
-    thr_index_build_options_init(&options);
+    thr_index_build_options options = {0};
     options.replace = true;
     options.features = &features;
     expect_ok(build_rows(context, DIR_A, rows, N, DIMS, &options, &err));
@@ -21,10 +20,9 @@ static void build(thr_context *context) {
 static thr_status add(thr_context *context, const char *table, uint64_t n) {
     float *rows = random_rows(n, DIMS, 2);
     const thr_matrix matrix = thr_matrix_f32(rows, n, DIMS);
-    thr_index_add_options options;
+    thr_index_add_options options = {0};
     thr_reader *reader = NULL;
     test_write_text(TABLE, table);
-    thr_index_add_options_init(&options);
     options.features_path = TABLE;
     expect_ok(thr_reader_from_matrix(context, &matrix, &reader, &err));
     const thr_status status = thr_index_add(context, DIR_A, reader, &options, NULL, &err);

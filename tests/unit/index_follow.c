@@ -28,9 +28,8 @@ static uint64_t failures_of(shared *s, uint64_t seed) {
     const uint64_t added = s->added, removed = s->removed;
     float query[DIMS];
     uint64_t id, failures = 0, n;
-    thr_search_options options;
+    thr_search_options options = {0};
     thr_index *index = NULL;
-    thr_search_options_init(&options);
     options.exact = true;
     if (added == removed)
         return 0;
@@ -63,17 +62,15 @@ static void add_one(thr_index_writer *writer, uint64_t id) {
 }
 
 static void create(thr_context *context) {
-    thr_index_create_options options;
-    thr_index_create_options_init(&options);
+    thr_index_create_options options = {0};
     options.n_dims = DIMS;
     test_remove_directory(DIR_A);
     expect_ok(thr_index_create(context, DIR_A, &options, &err));
 }
 
 static thr_index_writer *open_writer(thr_context *context) {
-    thr_index_writer_options options;
+    thr_index_writer_options options = {0};
     thr_index_writer *writer = NULL;
-    thr_index_writer_options_init(&options);
     options.journal_rows = JOURNAL;
     expect_ok(thr_index_writer_open(context, DIR_A, &options, &writer, &err));
     return writer;

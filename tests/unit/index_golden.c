@@ -72,8 +72,7 @@ static void draw_features(uint64_t n, uint64_t seed, uint64_t *offsets, uint32_t
 static void print_answer(FILE *out, thr_index *index, const thr_matrix *queries, int mode) {
     uint64_t ids[N_QUERIES * K];
     float scores[N_QUERIES * K];
-    thr_search_options options;
-    thr_search_options_init(&options);
+    thr_search_options options = {0};
     options.n_candidates = mode == 1 || mode == 3 ? 8 : 0;
     options.n_survivors = mode == 3 ? 12 : 0;
     options.query_bits = mode == 4 ? 7 : 4;
@@ -181,9 +180,8 @@ static void expect_same_answers(thr_context *context, const golden_kind *kind) {
 TEST(kept_indexes_give_the_same_answers) {
     for (int isa = THR_ISA_SCALAR; isa <= THR_ISA_LAST; isa++)
         for (uint32_t n_threads = 1; n_threads <= 2; n_threads++) {
-            thr_context_options options;
+            thr_context_options options = {0};
             thr_context *context = NULL;
-            thr_context_options_init(&options);
             options.isa = (thr_isa)isa;
             options.n_threads = n_threads;
             if (thr_context_create(&options, &context, &err) == THR_EUNSUPPORTED)
@@ -224,13 +222,12 @@ static void change(thr_context *context, const char *dir, const golden_kind *kin
     const thr_matrix matrix = thr_matrix_f32(rows, MORE, DIMS);
     static const char NAMES[] = "new 0\nnew 1\nnew 2\nnew 3\nnew 4\nnew 5\nnew 6\nitem 9\n";
     uint64_t ids[MORE];
-    thr_index_add_options options;
+    thr_index_add_options options = {0};
     thr_reader *reader = NULL;
     uint64_t offsets[MORE + 1];
     uint32_t numbers[MORE * FEATURES];
     draw_features(MORE, 3, offsets, numbers);
     const thr_item_features features = {offsets, numbers, MORE};
-    thr_index_add_options_init(&options);
     options.features = kind->features ? &features : NULL;
     for (uint64_t i = 0; i < MORE; i++)
         ids[i] = i + 1 < MORE ? 1000000 + i : 7;
@@ -275,7 +272,7 @@ static thr_index_build_options options_of(const golden_kind *kind) {
     options.segment_rows = SEGMENT;
     options.lead_bits = kind->lead;
     options.rotate = kind->rotate ? THR_ROTATE_ON : THR_ROTATE_OFF;
-    options.calibration_queries = 0;
+    options.calibration_queries = THR_NO_CALIBRATION;
     options.ids_path = kind->names ? "golden-names.txt" : NULL;
     options.cells = kind->cells;
     return options;

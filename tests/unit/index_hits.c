@@ -31,8 +31,7 @@ static naive ask_apart(thr_index *index, const thr_matrix *queries, const thr_hi
     m.sums = test_new(room, sizeof *m.sums);
     m.ranked = test_new(m.n, sizeof *m.ranked);
     assert_true(ids != NULL && found != NULL && m.scores != NULL && m.sums != NULL && m.ranked != NULL);
-    thr_search_options options;
-    thr_search_options_init(&options);
+    thr_search_options options = {0};
     options.n_survivors = options.n_candidates = m.n;
     /* Without features, estimates are clamped to what the metric can have; sums are added to them as they are. */
     const uint64_t ends[N_QUERIES + 1] = {0};
@@ -89,7 +88,7 @@ static thr_index *build(thr_context *context, const float *rows, uint32_t n_dims
                         thr_index_build_options options) {
     thr_index *index = NULL;
     options.features = &c->items;
-    options.calibration_queries = 0;
+    options.calibration_queries = THR_NO_CALIBRATION;
     test_remove_directory(DIR_A);
     expect_ok(build_rows(context, DIR_A, rows, c->items.n_items, n_dims, &options, &err));
     expect_ok(thr_index_open(context, DIR_A, &index, &err));
@@ -130,8 +129,7 @@ static void check_search(thr_context *context, thr_index *index, const thr_matri
     float values[N_QUERIES * K];
     uint32_t n_unknown[N_QUERIES];
     uint8_t certified[N_QUERIES];
-    thr_search_options options;
-    thr_search_options_init(&options);
+    thr_search_options options = {0};
     options.n_survivors = options.n_candidates = n;
     options.exact = exact;
     options.features = &a->queries;
@@ -213,7 +211,7 @@ static void set_up(fixture *f) {
     f->context = test_context(2, THR_ISA_BEST, &f->memory);
     f->index = build(f->context, f->rows, DIMS, &f->items, build_options(THR_METRIC_IP, THR_DTYPE_F32, 3));
     ask(&f->a, 7);
-    thr_search_options_init(&f->options);
+    f->options = (thr_search_options){0};
     f->options.features = &f->a.queries;
 }
 
@@ -370,8 +368,7 @@ TEST(a_table_gives_names_and_values_go_with_it) {
     const float ten = 10, zeros[DIMS] = {0};
     const thr_hits_queries queries = {1, ends, &red, &ten};
     const thr_matrix matrix = thr_matrix_f32(zeros, 1, DIMS);
-    thr_search_options how;
-    thr_search_options_init(&how);
+    thr_search_options how = {0};
     how.features = &queries;
     expect_ok(thr_index_search(index, &matrix, 3, &how, ids, values, &err));
     assert_true(ids[0] == 2 && values[0] == 39 && ids[1] == 0 && values[1] == 10 && ids[2] == 1 && values[2] == 0);

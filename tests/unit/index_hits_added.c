@@ -24,9 +24,8 @@ static void add(thr_context *context, uint64_t first, uint64_t n) {
         offsets[i] = all.features.offsets[first + i] - begin;
     const thr_item_features features = {offsets, all.features.features + begin, n};
     const thr_matrix rows = thr_matrix_f32(all.rows + first * DIMS, n, DIMS);
-    thr_index_add_options options;
+    thr_index_add_options options = {0};
     thr_reader *reader = NULL;
-    thr_index_add_options_init(&options);
     options.features = &features;
     options.multipliers = all.multipliers + first;
     options.n_values = n;
@@ -36,11 +35,10 @@ static void add(thr_context *context, uint64_t first, uint64_t n) {
 }
 
 static void build(thr_context *context, const char *dir, uint64_t n) {
-    thr_index_build_options options;
+    thr_index_build_options options = {0};
     const thr_item_features features = {all.features.offsets, all.features.features, n};
-    thr_index_build_options_init(&options);
     options.metric = THR_METRIC_IP;
-    options.calibration_queries = 0;
+    options.calibration_queries = THR_NO_CALIBRATION;
     options.features = &features;
     options.multipliers = all.multipliers;
     options.n_values = n;
@@ -78,13 +76,11 @@ static void search(thr_index *index, int way, const uint64_t *ids, uint64_t n_id
     uint64_t *filter = test_new((size_t)thr_index_n_rows(index) / 64 + 1, sizeof *filter);
     float *rows = random_rows(N_QUERIES, DIMS, 7);
     const thr_matrix queries = thr_matrix_f32(rows, N_QUERIES, DIMS);
-    thr_search_options options;
-    thr_hits_search_options lists;
+    thr_search_options options = {0};
+    thr_hits_search_options lists = {0};
     thr_hits_target *target = NULL;
     asked a;
     ask(&a, 8);
-    thr_search_options_init(&options);
-    thr_hits_search_options_init(&lists);
     expect_ok(thr_hits_target_create(thr_index_hits(index), "1 OR NOT 2", &target, &err));
     expect_ok(thr_bitmap_from_ids(index, ids, n_ids, filter, &err));
     options.exact = true;
@@ -198,9 +194,8 @@ TEST(a_second_file_that_does_not_fit_is_refused) {
     thr_index_file_name_print(THR_INDEX_FILE_ADDED, index->manifest.added.build, name);
     join_path(path, DIR_A, name);
     thr_index_free(index);
-    thr_hits_build_options options;
+    thr_hits_build_options options = {0};
     const thr_item_features few = {all.features.offsets, all.features.features, 10};
-    thr_hits_build_options_init(&options);
     options.order = THR_HITS_ORDER_ROWS;
     options.replace = true;
     expect_ok(thr_hits_build(context, path, &few, &options, &err));

@@ -93,13 +93,12 @@ typedef struct answers {
 static void search(thr_index *index, bool words, bool corpus, uint64_t seed, answers *found) {
     float *rows = random_rows(N_QUERIES, DIMS, seed);
     const thr_matrix queries = thr_matrix_f32(rows, N_QUERIES, DIMS);
-    thr_search_options options;
+    thr_search_options options = {0};
     thr_hits_target *made = NULL;
     asked a;
     ask(&a, seed + 1);
     for (uint64_t i = 0; i < a.offsets[N_QUERIES]; i++)
         a.features[i] = number_in(index, a.features[i], words);
-    thr_search_options_init(&options);
     options.exact = true;
     options.features = &a.queries;
     options.n_unknown = found->n_unknown;
@@ -142,15 +141,14 @@ static thr_index *open_checked(thr_context *context, const char *dir) {
 static uint32_t n_cells; /* of the index that changes; the fresh one has none */
 
 static void build(thr_context *context, const char *dir, bool words) {
-    thr_index_build_options options;
+    thr_index_build_options options = {0};
     memset(&given, 0, sizeof given);
     for (uint64_t id = 0; id < MOST; id++)
         if (items[id].there)
             append(&given, id);
     const thr_item_features features = {given.offsets, given.features, given.n};
-    thr_index_build_options_init(&options);
     options.metric = THR_METRIC_IP;
-    options.calibration_queries = 0;
+    options.calibration_queries = THR_NO_CALIBRATION;
     options.ids = words ? NULL : given.ids;
     options.n_ids = words ? 0 : given.n;
     options.features = words ? NULL : &features;
@@ -214,8 +212,7 @@ static thr_status write_rows(thr_context *context, const thr_matrix *rows, const
 static thr_status add(thr_context *context, const batch *b, bool words, bool replace) {
     const thr_item_features features = {b->offsets, b->features, b->n};
     const thr_matrix rows = thr_matrix_f32(b->rows, b->n, DIMS);
-    thr_index_add_options options;
-    thr_index_add_options_init(&options);
+    thr_index_add_options options = {0};
     options.ids = words ? NULL : b->ids;
     options.n_ids = words ? 0 : b->n;
     options.replace = replace;
@@ -373,12 +370,11 @@ TEST(features_that_do_not_fit_are_refused) {
         {{late, numbers, 2}, NULL, 0, THR_EINVAL},   {{good, huge, 2}, NULL, 0, THR_ERANGE},
         {{good, numbers, 2}, values, 2, THR_ERANGE}, {{good, numbers, 2}, values, 1, THR_EDIM},
     };
-    thr_index_add_options options;
+    thr_index_add_options options = {0};
     memset(items, 0, sizeof items);
     for (uint64_t id = 0; id < 100; id++)
         draw(id, &rng, N_FEATURES);
     build(context, DIR_A, false);
-    thr_index_add_options_init(&options);
     expect_error(add_options(context, &options), THR_EINVAL, NULL); /* without features */
     for (size_t i = 0; i < 2 * (COUNT_OF(cases)); i++) {
         const size_t at = i / 2;
@@ -392,7 +388,7 @@ TEST(features_that_do_not_fit_are_refused) {
     }
     expect_as_fresh(context, false, 9);
     open_writer(context);
-    thr_index_add_options_init(&options);
+    options = (thr_index_add_options){0};
     expect_error(add_options(context, &options), THR_EINVAL, NULL);
     close_writer();
     expect_as_fresh(context, false, 9);
@@ -404,12 +400,11 @@ TEST(tables_that_do_not_fit_are_refused) {
     uint32_t numbers[] = {1, 2};
     const uint64_t others[] = {700, 702};
     const thr_item_features two = {good, numbers, 2};
-    thr_index_add_options options;
+    thr_index_add_options options = {0};
     memset(items, 0, sizeof items);
     for (uint64_t id = 0; id < 100; id++)
         draw(id, &rng, N_FEATURES);
     build(context, DIR_A, false);
-    thr_index_add_options_init(&options);
     options.features_path = TABLE;
     test_write_text(TABLE, "700\t1 2\n701\tred\n");
     expect_error(add_options(context, &options), THR_EFORMAT, NULL);
@@ -423,16 +418,15 @@ TEST(tables_that_do_not_fit_are_refused) {
     expect_error(add_options(context, &options), THR_EINVAL, NULL); /* both */
     expect_as_fresh(context, false, 9);
     build(context, DIR_A, true);
-    thr_index_add_options_init(&options);
+    options = (thr_index_add_options){0};
     options.features = &two;
     test_write_text("index-hits-change.txt", "a\nb\n");
     options.ids_path = "index-hits-change.txt";
     expect_error(add_options(context, &options), THR_EINVAL, NULL); /* numbers for words */
     expect_as_fresh(context, true, 9);
     thr_hits *updated = NULL;
-    thr_hits_changes changes;
+    thr_hits_changes changes = {0};
     thr_index *index = open_checked(context, DIR_A);
-    thr_hits_changes_init(&changes);
     expect_error(thr_hits_update(thr_index_hits(index), &changes, &updated, &err), THR_EUNSUPPORTED, NULL);
     thr_index_free(index);
     (void)unlink("index-hits-change.txt");

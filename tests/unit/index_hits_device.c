@@ -35,9 +35,8 @@ typedef struct pair {
 } pair;
 
 static thr_context *context_on(const char *device, test_memory *memory) {
-    thr_context_options options;
+    thr_context_options options = {0};
     thr_context *context = NULL;
-    thr_context_options_init(&options);
     options.n_threads = 2;
     options.device = device;
     if (memory != NULL)
@@ -64,7 +63,7 @@ static void set_up_on(pair *p, const char *device, uint64_t n, uint32_t n_dims, 
     memset(p->queries, 0, n_dims * sizeof *p->queries); /* of the first nothing is known, neither vector nor features */
     ask(&p->a, n_dims);
     options.features = &p->items.items;
-    options.calibration_queries = 0;
+    options.calibration_queries = THR_NO_CALIBRATION;
     test_remove_directory(PLACE);
     thr_context *builder = test_context(1, THR_ISA_BEST, NULL);
     expect_ok(build_rows(builder, PLACE, p->rows, n, n_dims, &options, &err));
@@ -83,8 +82,7 @@ static void tear_down(pair *p) {
 
 /* More items than are returned, so that every step leaves some out. */
 static thr_search_options screened(void) {
-    thr_search_options options;
-    thr_search_options_init(&options);
+    thr_search_options options = {0};
     options.n_survivors = 90;
     options.n_candidates = 50;
     return options;

@@ -26,11 +26,11 @@ static void make_model(thr_context *context, uint32_t item_bits) {
 }
 
 static thr_index_build_options options_for(thr_metric metric, thr_dtype keep) {
-    thr_index_build_options options;
-    thr_index_build_options_init(&options);
+    thr_index_build_options options = {0};
     options.model = MODEL;
     options.metric = metric;
     options.keep = keep;
+    options.codes_only = keep == THR_DTYPE_NONE;
     options.replace = true;
     options.segment_rows = 640;
     return options;
@@ -57,8 +57,7 @@ static answer ask(thr_index *index, const float *queries, const thr_search_optio
 }
 
 static thr_search_options candidates(uint64_t n) {
-    thr_search_options options;
-    thr_search_options_init(&options);
+    thr_search_options options = {0};
     options.n_candidates = n;
     return options;
 }
@@ -77,8 +76,7 @@ TEST(all_candidates_are_the_exact_answer) {
         for (size_t i = 0; i < 3; i++) {
             thr_index *index = make_index(*state, rows, metric, keeps[i]);
             const thr_search_options all = candidates(N);
-            thr_search_options exact;
-            thr_search_options_init(&exact);
+            thr_search_options exact = {0};
             exact.exact = true;
             const answer screened = ask(index, queries, &all), scanned = ask(index, queries, &exact);
             expect_same(&screened, &scanned);
@@ -145,8 +143,7 @@ TEST(the_calibration_reaches_its_recall) {
     thr_index *index = make_index(*state, rows, THR_METRIC_L2, THR_DTYPE_F32);
     assert_true(thr_index_get_info(index).tuned_queries > 0);
     assert_int_equal(thr_index_get_info(index).n_dims, DIMS);
-    thr_search_options options;
-    thr_search_options_init(&options);
+    thr_search_options options = {0};
     options.recall = 0.9f;
     thr_search_options exact = options;
     exact.exact = true;
@@ -206,7 +203,7 @@ TEST(filters_radii_and_vectors_are_of_the_inputs) {
 TEST(codes_alone_take_the_same_queries) {
     float *rows = random_rows(N, DIMS, 1);
     thr_index *index = make_index(*state, rows, THR_METRIC_COSINE, THR_DTYPE_NONE);
-    thr_search_options options;
+    thr_search_options options = {0};
     float vector[DIMS];
     const answer got = ask(index, rows, NULL);
     for (size_t q = 0; q < QUERIES; q++)
@@ -217,7 +214,6 @@ TEST(codes_alone_take_the_same_queries) {
     expect_ok(thr_index_search_radius(index, &matrix, 0.7f, NULL, &found, &err));
     assert_true(found->offsets[QUERIES] >= QUERIES);
     thr_radius_result_free(found);
-    thr_search_options_init(&options);
     options.exact = true;
     expect_error(thr_index_search(index, &matrix, K, &options, out.ids, out.scores, &err), THR_EUNSUPPORTED, NULL);
     expect_error(thr_index_vector(index, 0, vector, &err), THR_EUNSUPPORTED, NULL);
@@ -234,9 +230,8 @@ TEST(gpus_screen_for_the_same_answers) {
     thr_index *index = make_index(*state, rows, THR_METRIC_IP, THR_DTYPE_F32);
     const thr_search_options options = candidates(60);
     const answer want = ask(index, queries, &options);
-    thr_context_options with;
+    thr_context_options with = {0};
     thr_context *context = NULL;
-    thr_context_options_init(&with);
     with.device = "cuda";
     expect_ok(thr_context_create(&with, &context, &err));
     thr_index_free(index);

@@ -17,10 +17,9 @@ static void write_names(const char *prefix, int n) {
 static void add_more(thr_context *context, uint64_t first_id, bool names) {
     float *rows = random_rows(MORE, DIMS, 2);
     uint64_t ids[MORE];
-    thr_index_add_options options;
+    thr_index_add_options options = {0};
     thr_reader *reader = NULL;
     const thr_matrix matrix = thr_matrix_f32(rows, MORE, DIMS);
-    thr_index_add_options_init(&options);
     for (uint64_t i = 0; i < MORE; i++)
         ids[i] = first_id + 7 * i;
     options.ids = names ? NULL : ids;

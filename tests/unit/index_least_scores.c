@@ -63,10 +63,9 @@ static void check_promise(const answer *truth, const answer *found, const float 
 }
 
 static void check_index(thr_index *index, const float *queries, bool vectors, bool flat) {
-    thr_search_options options;
+    thr_search_options options = {0};
     uint8_t certified;
     float least[N_QUERIES];
-    thr_search_options_init(&options);
     options.exact = vectors;
     if (!vectors)
         options.n_survivors = N;
@@ -118,7 +117,7 @@ TEST(limits_that_are_no_scores) {
     const thr_matrix m = {
         .data = rows, .n_rows = 2, .n_dims = DIMS, .dtype = THR_DTYPE_F32, .stride = DIMS * sizeof(float)};
     thr_index_build_options build = build_options(THR_METRIC_COSINE, THR_DTYPE_F32, 2);
-    thr_search_options options;
+    thr_search_options options = {0};
     thr_radius_result *result = NULL;
     thr_context *context = NULL;
     thr_index *index = NULL;
@@ -127,7 +126,6 @@ TEST(limits_that_are_no_scores) {
     expect_ok(thr_context_create(NULL, &context, &err));
     expect_ok(build_rows(context, DIR_A, rows, 100, DIMS, &build, &err));
     expect_ok(thr_index_open(context, DIR_A, &index, &err));
-    thr_search_options_init(&options);
     options.least_scores = least;
     expect_error(thr_index_search(index, &m, 1, &options, ids, scores, &err), THR_EINVAL, "query 1");
     least[1] = INFINITY;

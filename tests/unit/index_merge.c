@@ -158,12 +158,11 @@ TEST(a_writer_merges_while_others_change) {
     for (int in_calls = 0; in_calls < 2; in_calls++) {
         thr_build_dir lock;
         thr_index_writer *writer = NULL;
-        thr_index_writer_options options;
+        thr_index_writer_options options = {0};
         thr_index *index = NULL;
         void *failed = NULL;
         make(*state, &lock);
         thr_index_build_dir_close(&lock);
-        thr_index_writer_options_init(&options);
         options.journal_rows = 48;
         options.merge_in_calls = in_calls != 0;
         expect_ok(thr_index_writer_open(*state, DIR_A, &options, &writer, &err));

@@ -9,8 +9,7 @@ static const char DIR_M[] = "index-model", MODEL[] = "index-model.safetensors", 
 enum { N = 1300, QUERIES = 9, K = 20 };
 
 static thr_index_build_options options_for(const char *model) {
-    thr_index_build_options options;
-    thr_index_build_options_init(&options);
+    thr_index_build_options options = {0};
     options.model = model;
     options.replace = true;
     return options;
@@ -80,8 +79,7 @@ TEST(codes_of_queries_and_items_score_their_true_cosines) {
         float *items = encode_texts(*state, MODEL, THR_SIDE_ITEM, 0, N);
         answer got = ask(index, queries, NULL);
         expect_cosines(&got, queries, items, 1e-6);
-        thr_search_options options;
-        thr_search_options_init(&options);
+        thr_search_options options = {0};
         options.query_bits = 8; /* holds any of these codes, too */
         const answer wider = ask(index, queries, &options);
         expect_cosines(&wider, queries, items, 1e-6);
@@ -122,8 +120,7 @@ TEST(vectors_of_a_float_side_are_built_as_any) {
         expect_ok(thr_index_tune(index, NULL, &err));
         float *queries = encode_texts(*state, MODEL, THR_SIDE_QUERY, 700, QUERIES);
         float *items = encode_texts(*state, MODEL, THR_SIDE_ITEM, 0, N);
-        thr_search_options options;
-        thr_search_options_init(&options);
+        thr_search_options options = {0};
         options.exact = true;
         const answer got = ask(index, queries, &options);
         expect_cosines(&got, queries, items, 1e-6);
@@ -150,9 +147,7 @@ TEST(texts_are_found_in_cells) {
     float *queries = encode_texts(*state, MODEL, THR_SIDE_QUERY, 700, QUERIES);
     const uint64_t gone[] = {3, 701, 1299};
     thr_index_build_options options = options_for(MODEL);
-    thr_search_options exact, some;
-    thr_search_options_init(&exact);
-    thr_search_options_init(&some);
+    thr_search_options exact = {0}, some = {0};
     exact.exact = true;
     some.recall = 0.9f;
     const answer truth = ask(index, queries, &exact);
@@ -192,9 +187,8 @@ TEST(filters_radii_and_certificates_are_as_of_any_codes) {
     uint64_t filter[(N + 63) / 64];
     uint8_t certified[QUERIES];
     thr_radius_result *found = NULL;
-    thr_search_options options;
+    thr_search_options options = {0};
     memset(filter, 0x11, sizeof filter);
-    thr_search_options_init(&options);
     options.filter = filter;
     options.filter_bits = N;
     options.certified = certified;
@@ -214,7 +208,7 @@ TEST(filters_radii_and_certificates_are_as_of_any_codes) {
         assert_int_equal(found->offsets[q + 1] - found->offsets[q], n);
     }
     thr_radius_result_free(found);
-    thr_search_options_init(&options);
+    options = (thr_search_options){0};
     options.exact = true;
     answer out;
     expect_error(thr_index_search(index, &matrix, K, &options, out.ids, out.scores, &err), THR_EUNSUPPORTED, NULL);
@@ -231,9 +225,8 @@ TEST(gpus_answer_as_the_cpu) {
         thr_index *index = make_index(*state, bits[i][0], bits[i][1]);
         float *queries = encode_texts(*state, MODEL, THR_SIDE_QUERY, 700, QUERIES);
         const answer wanted = ask(index, queries, NULL);
-        thr_context_options options;
+        thr_context_options options = {0};
         thr_context *context = NULL;
-        thr_context_options_init(&options);
         options.device = "cuda";
         expect_ok(thr_context_create(&options, &context, &err));
         thr_index_free(index);

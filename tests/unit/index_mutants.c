@@ -74,8 +74,7 @@ static void build_whole(thr_context *context, const kind *k) {
     float *rows = draw_rows(k);
     catalogue items = draw_items(N, 2), more = draw_items(N_MORE, 3);
     thr_index_build_options options = build_options(k->metric, k->keep, k->bits);
-    thr_index_add_options added;
-    thr_index_add_options_init(&added);
+    thr_index_add_options added = {0};
     test_remove_directory(DIR_B);
     options.lead_bits = k->lead;
     options.segment_rows = 192;
@@ -289,7 +288,7 @@ static void search(thr_index *index, const float *rows, uint64_t seed) {
     ask(&a, seed);
     const thr_matrix queries = thr_matrix_f32(rows, N_QUERIES, DIMS);
     for (int way = 0; way < 4; way++) {
-        thr_search_options_init(&options);
+        options = (thr_search_options){0};
         options.exact = way == 1;
         options.recall = way == 2 ? 1 : 0.95f;
         options.n_candidates = way == 3 ? 20 : 0;
@@ -384,8 +383,7 @@ static void expect_right_radius(thr_index *index, const live_items *items, const
     const thr_matrix queries = thr_matrix_f32(rows, N_QUERIES, DIMS);
     const float least = items->metric == THR_METRIC_L2 ? -2 : 0.5F;
     thr_radius_result *found = NULL;
-    thr_search_options options;
-    thr_search_options_init(&options);
+    thr_search_options options = {0};
     options.recall = 1;
     const thr_status status = thr_index_search_radius(index, &queries, least, &options, &found, &err);
     assert_case(status == THR_OK, "%s: verified, and a radius is refused: %s", mutant, err.text);
@@ -410,8 +408,7 @@ static void expect_right_answers(thr_index *index, const float *rows, const char
     thr_status statuses[WAYS];
     for (int way = EXACT; way < WAYS; way++) {
         uint8_t certified[N_QUERIES] = {0};
-        thr_search_options options;
-        thr_search_options_init(&options);
+        thr_search_options options = {0};
         options.exact = way == EXACT;
         options.recall = way == ALL ? 1 : 0.9F;
         options.certified = certified;
@@ -449,10 +446,9 @@ static void look_up(thr_index *index) {
 
 static void change(thr_context *context, const float *rows, uint64_t seed) {
     catalogue more = draw_items(10, seed);
-    thr_index_add_options added;
+    thr_index_add_options added = {0};
     thr_reader *reader = NULL;
     const thr_matrix matrix = thr_matrix_f32(rows, 10, DIMS);
-    thr_index_add_options_init(&added);
     added.features = &more.items;
     for (int with_features = 0; with_features < 2; with_features++) {
         expect_ok(thr_reader_from_matrix(context, &matrix, &reader, &err));

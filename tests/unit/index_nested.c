@@ -28,7 +28,7 @@ static thr_index_build_options nested_options(thr_metric metric, uint32_t bits, 
     options.lead_bits = lead;
     options.rotate = rotate ? THR_ROTATE_ON : THR_ROTATE_OFF;
     options.segment_rows = 64;
-    options.calibration_queries = 0;
+    options.calibration_queries = THR_NO_CALIBRATION;
     return options;
 }
 
@@ -225,12 +225,11 @@ static void check_equal_rows(thr_context *context, float value, uint32_t n_dims,
                              const thr_index_build_options *options) {
     float *rows = test_new(N * n_dims, sizeof *rows), scores[5];
     uint64_t ids[5];
-    thr_search_options search;
+    thr_search_options search = {0};
     for (size_t i = 0; i < (size_t)N * n_dims; i++)
         rows[i] = value;
     thr_index *index = build(context, rows, n_dims, options);
     const thr_matrix query = thr_matrix_f32(rows, 1, n_dims);
-    thr_search_options_init(&search);
     search.n_survivors = 20;
     search.n_candidates = 10;
     expect_ok(thr_index_search(index, &query, 5, &search, ids, scores, &err));

@@ -152,9 +152,8 @@ TEST(indexes_stay_right_through_merges) {
 }
 
 static thr_index_writer *open_writer(bench *b, uint32_t journal_rows) {
-    thr_index_writer_options options;
+    thr_index_writer_options options = {0};
     thr_index_writer *writer = NULL;
-    thr_index_writer_options_init(&options);
     options.journal_rows = journal_rows;
     expect_ok(thr_index_writer_open(b->context, DIR_A, &options, &writer, &err));
     return writer;

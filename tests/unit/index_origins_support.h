@@ -254,8 +254,7 @@ static inline double recall_of(const answer *exact, const answer *found) {
 /* ------------------------------------------------------------------------------------------------ checks */
 
 static inline thr_search_options default_options(void) {
-    thr_search_options options;
-    thr_search_options_init(&options);
+    thr_search_options options = {.recall = 0.99f};
     return options;
 }
 

@@ -14,8 +14,7 @@ static thr_index *build_and_open(thr_context *context, const float *rows, const 
 }
 
 static thr_search_options exact_options(void) {
-    thr_search_options options;
-    thr_search_options_init(&options);
+    thr_search_options options = {0};
     options.recall = 1;
     return options;
 }
@@ -135,9 +134,8 @@ TEST(missing_arguments_and_wrong_scores_are_refused) {
 /* The default options with one change to o, their copy: the search is refused, and the error has this part. */
 #define refuse_options(change, part)                                                                                   \
     do {                                                                                                               \
-        thr_search_options o;                                                                                          \
+        thr_search_options o = {0};                                                                                    \
         thr_radius_result *result = NULL;                                                                              \
-        thr_search_options_init(&o);                                                                                   \
         (change);                                                                                                      \
         expect_error(thr_index_search_radius(index, &matrix, -1, &o, &result, &err), THR_EINVAL, (part));              \
         assert_null(result);                                                                                           \
@@ -152,7 +150,7 @@ TEST(options_that_a_radius_search_does_not_have_are_refused) {
     thr_index *index = build_and_open(context, rows, &build);
     refuse_options(o.n_candidates = 10, "for the best k");
     refuse_options(o.n_survivors = 10, "for the best k");
-    refuse_options(o.recall = 0, "");
+    refuse_options(o.recall = -1, "");
     refuse_options(o.query_bits = 9, "");
     refuse_options((o.filter = filter, o.filter_bits = N - 1), "");
     thr_index_free(index);
@@ -167,8 +165,7 @@ TEST(an_exact_search_needs_vectors) {
     const thr_index_build_options build = build_options(THR_METRIC_COSINE, THR_DTYPE_NONE, 3);
     thr_index *index = build_and_open(context, rows, &build);
     thr_radius_result *result = NULL;
-    thr_search_options options;
-    thr_search_options_init(&options);
+    thr_search_options options = {0};
     options.exact = true;
     expect_error(thr_index_search_radius(index, &matrix, 0, &options, &result, &err), THR_EUNSUPPORTED, NULL);
     thr_index_free(index);

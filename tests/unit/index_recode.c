@@ -22,8 +22,7 @@ typedef struct answers {
 
 static void search(thr_index *index, const float *rows, bool exact, answers *out) {
     const thr_matrix queries = thr_matrix_f32(rows + (N - QUERIES) * DIMS, QUERIES, DIMS);
-    thr_search_options options;
-    thr_search_options_init(&options);
+    thr_search_options options = {0};
     options.exact = exact;
     expect_ok(thr_index_search(index, &queries, K, &options, out->ids, out->scores, &err));
 }
@@ -48,7 +47,7 @@ static void write_names(uint64_t first, uint64_t end) {
 /* Build with the old items, add the new ones, and remove a few of both. */
 static void make(thr_context *context, const float *rows, thr_index_build_options *options, bool names) {
     thr_reader *reader = NULL;
-    thr_index_add_options add;
+    thr_index_add_options add = {0};
     uint64_t gone[30];
     const thr_matrix more = thr_matrix_f32(rows + OLD * DIMS, NEW, DIMS);
     test_remove_directory(DIR_A);
@@ -56,7 +55,6 @@ static void make(thr_context *context, const float *rows, thr_index_build_option
     options->ids_path = names ? NAMES_A : NULL;
     expect_ok(build_rows(context, DIR_A, rows, OLD, DIMS, options, &err));
     write_names(OLD, N);
-    thr_index_add_options_init(&add);
     add.ids_path = options->ids_path;
     expect_ok(thr_reader_from_matrix(context, &more, &reader, &err));
     expect_ok(thr_index_add(context, DIR_A, reader, &add, NULL, &err));
@@ -204,11 +202,10 @@ TEST(codes_need_vectors) {
 /* An index that began empty: scored exactly, then by codes, of which a calibration chooses the counts. */
 TEST(an_index_that_began_empty_keeps_its_promise) {
     float *rows = random_rows(N, DIMS, 9), now, learned;
-    thr_index_create_options options;
+    thr_index_create_options options = {0};
     thr_index_writer *writer = NULL;
     thr_index *index = NULL;
     answers exact, found;
-    thr_index_create_options_init(&options);
     options.n_dims = DIMS;
     options.replace = true;
     test_remove_directory(DIR_A);

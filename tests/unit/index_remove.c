@@ -8,12 +8,11 @@ enum { DIMS = 8, N = 600 };
 /* An index of N items named n0, n1, ..., or in cells, with ids that are rows. */
 static void build(thr_context *context, bool named) {
     float *rows = random_rows(N, DIMS, 1);
-    thr_index_build_options options;
+    thr_index_build_options options = {0};
     char text[N * 8] = "";
     for (int i = 0; i < N; i++)
         (void)snprintf(text + strlen(text), 8, "n%d\n", i);
     test_write_text(NAMES_A, text);
-    thr_index_build_options_init(&options);
     options.replace = true;
     options.ids_path = named ? NAMES_A : NULL;
     options.cells = named ? 1 : 4;
@@ -24,9 +23,8 @@ static void build(thr_context *context, bool named) {
 static thr_status put(thr_context *context, const char *lines, uint64_t n, thr_index_change *change) {
     float *rows = random_rows(n, DIMS, 2);
     const thr_matrix matrix = thr_matrix_f32(rows, n, DIMS);
-    thr_index_add_options options;
+    thr_index_add_options options = {0};
     thr_reader *reader = NULL;
-    thr_index_add_options_init(&options);
     options.replace = true;
     if (lines != NULL) {
         test_write_text(NAMES_A, lines);
@@ -40,8 +38,7 @@ static thr_status put(thr_context *context, const char *lines, uint64_t n, thr_i
 
 static thr_status remove_these(thr_context *context, const char *const *names, uint64_t n_names, const uint64_t *ids,
                                uint64_t n_ids, uint64_t *first_missing, thr_index_change *change) {
-    thr_index_removal removal;
-    thr_index_removal_init(&removal);
+    thr_index_removal removal = {0};
     removal.names = names;
     removal.n_names = n_names;
     removal.ids = ids;
@@ -126,14 +123,13 @@ static bool stop_merges(void *user, const char *what, uint64_t done, uint64_t to
 
 TEST(a_change_is_made_although_its_merge_was_stopped) {
     uint64_t gone[N / 2];
-    thr_context_options options;
+    thr_context_options options = {0};
     thr_context *stopping = NULL;
     thr_index_change change;
     thr_index *index = NULL;
     build(*state, false);
     for (uint64_t i = 0; i < N / 2; i++)
         gone[i] = 2 * i;
-    thr_context_options_init(&options);
     options.progress = stop_merges;
     expect_ok(thr_context_create(&options, &stopping, &err));
     expect_ok(thr_index_remove(stopping, DIR_A, gone, N / 2, &change, &err));

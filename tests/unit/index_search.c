@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "index_support.h"
 
+#include "index/impl.h"
+
 static const char DIR_A[] = "index-a", DIR_B[] = "index-b";
 
 static const thr_metric metrics[] = {THR_METRIC_COSINE, THR_METRIC_IP, THR_METRIC_L2};
@@ -61,9 +63,8 @@ static void check_index(const thr_index_info *info, thr_index *index, const floa
     thr_matrix matrix = thr_matrix_f32(queries, N_QUERIES, n_dims);
     uint64_t ids[N_QUERIES * K], exact_ids[N_QUERIES * K];
     float scores[N_QUERIES * K], exact_scores[N_QUERIES * K];
-    thr_search_options options;
+    thr_search_options options = {0};
     memset(queries, 0, n_dims * sizeof *queries); /* the first is the zero vector */
-    thr_search_options_init(&options);
     options.n_candidates = info->n_items;
     expect_ok(thr_index_search(index, &matrix, K, &options, ids, scores, &err));
     options.exact = true;
@@ -147,8 +148,7 @@ TEST(answers_are_those_of_the_naive_model_for_every_kind) {
 static void expect_same_answers(thr_index *a, thr_index *b, const thr_matrix *queries) {
     uint64_t ids_a[N_QUERIES * K], ids_b[N_QUERIES * K];
     float scores_a[N_QUERIES * K], scores_b[N_QUERIES * K];
-    thr_search_options options;
-    thr_search_options_init(&options);
+    thr_search_options options = {0};
     for (int mode = 0; mode < 2; mode++) {
         options.n_candidates = mode == 0 ? 0 : 20;
         memset(ids_a, 0, sizeof ids_a);
@@ -269,12 +269,11 @@ TEST(a_filter_is_obeyed) {
     float scores[K];
     thr_matrix query = thr_matrix_f32(rows, 1, DIMS);
     thr_index_build_options build = build_options(THR_METRIC_IP, THR_DTYPE_F32, 3);
-    thr_search_options options;
+    thr_search_options options = {0};
     test_remove_directory(DIR_A);
     build.segment_rows = 64;
     expect_ok(build_rows(*state, DIR_A, rows, N, DIMS, &build, &err));
     thr_index *index = open_index(*state, DIR_A);
-    thr_search_options_init(&options);
     options.filter = filter;
     options.filter_bits = N;
     for (uint64_t r = 5; r < N; r += 50) /* 5 55 105 155 205 255 */
@@ -293,11 +292,10 @@ TEST(wrong_questions_are_refused) {
     uint64_t ids[K];
     float scores[K];
     thr_matrix query = thr_matrix_f32(rows, 1, DIMS), none = thr_matrix_f32(rows, 0, DIMS), other;
-    thr_search_options good, bad;
+    thr_search_options good = {0}, bad;
     test_remove_directory(DIR_A);
     expect_ok(build_rows(*state, DIR_A, rows, N, DIMS, NULL, &err));
     thr_index *index = open_index(*state, DIR_A);
-    thr_search_options_init(&good);
     expect_ok(thr_index_search(index, &query, K, NULL, ids, NULL, &err));
     expect_ok(thr_index_search(index, &none, K, &good, ids, scores, &err));
     expect_error(thr_index_search(index, &query, 0, &good, ids, scores, &err), THR_EINVAL, NULL);
@@ -334,11 +332,10 @@ TEST(a_second_search_allocates_nothing) {
             test_memory count = {0};
             thr_context *context = test_context(n_threads, THR_ISA_BEST, &count);
             thr_index_build_options options = build_options(metrics[k % 3], keeps[k], 3);
-            thr_search_options search;
+            thr_search_options search = {0};
             test_remove_directory(DIR_A);
             expect_ok(build_rows(context, DIR_A, rows, N, DIMS, &options, &err));
             thr_index *index = open_index(context, DIR_A);
-            thr_search_options_init(&search);
             search.exact = false;
             expect_ok(thr_index_search(index, &matrix, 100, &search, ids, scores, &err));
             size_t calls = atomic_load(&count.calls);
@@ -388,19 +385,18 @@ TEST(searches_at_the_same_time_agree) {
 }
 
 TEST(names_of_metrics_and_defaults_are_as_documented) {
-    thr_index_build_options build;
-    thr_search_options search;
+    const thr_index_build_options build = thr_index_complete_build(NULL);
+    const thr_search_options search = thr_index_complete_search(NULL);
     (void)state;
     assert_string_equal(thr_metric_name(THR_METRIC_COSINE), "cosine");
     assert_string_equal(thr_metric_name(THR_METRIC_IP), "ip");
     assert_string_equal(thr_metric_name(THR_METRIC_L2), "l2");
     assert_string_equal(thr_metric_name((thr_metric)9), "?");
-    thr_index_build_options_init(&build);
     assert_int_equal(build.item_bits, 3);
     assert_int_equal(build.keep, THR_DTYPE_F32);
     assert_int_equal(build.sample_rows, 4096);
-    thr_search_options_init(&search);
-    assert_int_equal(search.query_bits, 0);
+    assert_int_equal(build.calibration_queries, 1000);
+    assert_true(search.recall == 0.99f);
     for (uint64_t k = 1; k != 0; k <<= 1)
         assert_true(thr_search_candidates(k) >= k);
     assert_true(thr_search_candidates(UINT64_MAX) == UINT64_MAX);

@@ -46,8 +46,7 @@ typedef struct answer {
 static void search(const char *dir, const float *queries, bool exact, answer *found) {
     const thr_matrix matrix = thr_matrix_f32(queries, N_QUERIES, DIMS);
     thr_index *index = open_index(dir);
-    thr_search_options options;
-    thr_search_options_init(&options);
+    thr_search_options options = {0};
     options.exact = exact;
     options.n_survivors = N;
     expect_ok(thr_index_search(index, &matrix, K, &options, found->ids, found->scores, &err));
@@ -74,7 +73,7 @@ static void compare(thr_metric metric, thr_dtype keep, uint32_t bits, uint32_t l
         ids[i] = i;
     options.rotate = rotate;
     options.lead_bits = lead;
-    options.calibration_queries = 0;
+    options.calibration_queries = THR_NO_CALIBRATION;
     options.replace = true;
     expect_ok(build_rows(context, WHOLE, rows, N, DIMS, &options, &err));
     options.quantiser_from = WHOLE;

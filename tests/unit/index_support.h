@@ -113,10 +113,10 @@ static inline thr_status build_rows(thr_context *context, const char *dir, const
 }
 
 static inline thr_index_build_options build_options(thr_metric metric, thr_dtype keep, uint32_t bits) {
-    thr_index_build_options options;
-    thr_index_build_options_init(&options);
+    thr_index_build_options options = {0};
     options.metric = metric;
     options.keep = keep;
+    options.codes_only = keep == THR_DTYPE_NONE;
     options.item_bits = bits;
     options.calibration_queries = 200; /* a fifth of the usual number, to save time */
     return options;

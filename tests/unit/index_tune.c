@@ -50,8 +50,7 @@ static double recall_of(thr_index *index, const float *queries, uint64_t n, uint
     const thr_matrix rows = thr_matrix_f32(queries, n, DIMS);
     uint64_t *truth = test_new(n * k, sizeof *truth), *found = test_new(n * k, sizeof *found);
     float *scores = test_new(n * k, sizeof *scores), *true_scores = test_new(n * k, sizeof *scores);
-    thr_search_options options;
-    thr_search_options_init(&options);
+    thr_search_options options = {0};
     options.recall = recall;
     expect_ok(thr_index_search(index, &rows, k, &options, found, scores, &err));
     options.exact = true;
@@ -105,18 +104,16 @@ TEST(counts_grow_with_recall_and_k) {
     thr_index *index = open_index(*state);
     thr_search_options low, high;
     for (uint64_t k = 1; k <= 3000; k = k * 3 / 2 + 1) {
-        thr_search_options_init(&low);
+        low = (thr_search_options){0};
         low.recall = 0.9f;
         thr_index_resolve_recall(index, k, &low);
-        thr_search_options_init(&high);
+        high = (thr_search_options){0};
         high.recall = 0.99f;
         thr_index_resolve_recall(index, k, &high);
         assert_true(low.n_candidates >= k && low.n_survivors >= low.n_candidates);
         assert_true(high.exact || high.n_survivors >= low.n_survivors);
     }
-    thr_search_options_init(&low);
-    low.n_candidates = 77;
-    low.n_survivors = 99;
+    low = (thr_search_options){.n_candidates = 77, .n_survivors = 99};
     low.recall = 1;
     thr_index_resolve_recall(index, 5, &low);
     assert_int_equal(low.n_candidates, 77);
@@ -129,7 +126,7 @@ TEST(a_calibration_by_queries_is_kept_in_the_index) {
     float *rows = clustered_rows(N, DIMS, 4), *queries = clustered_rows(QUERIES, DIMS, 5);
     thr_index_build_options options = tuned_options(THR_METRIC_L2, THR_DTYPE_F32, 3);
     options.replace = true;
-    options.calibration_queries = 0;
+    options.calibration_queries = THR_NO_CALIBRATION;
     expect_ok(build_rows(*state, DIR_A, rows, N, DIMS, &options, &err));
     thr_index *index = open_index(*state), *other = open_index(*state);
     assert_int_equal(thr_index_get_info(index).tuned_queries, 0);
@@ -166,9 +163,8 @@ TEST(what_cannot_be_calibrated_is_refused) {
     expect_error(thr_index_tune(index, &few, &err), THR_ERANGE, "query 170 ");
     expect_error(thr_index_tune(NULL, &few, &err), THR_EINVAL, NULL);
     expect_ok(thr_index_tune(index, NULL, &err));
-    thr_search_options search;
-    thr_search_options_init(&search);
-    const float wrong[] = {0, -0.5f, 1.0001f, NAN, INFINITY};
+    thr_search_options search = {0};
+    const float wrong[] = {-0.5f, 1.0001f, NAN, INFINITY};
     uint64_t ids[K];
     few.n_rows = 1;
     for (size_t i = 0; i < COUNT_OF(wrong); i++) {
@@ -218,8 +214,7 @@ TEST(codes_only_are_calibrated_for_their_own_order) {
     assert_true(thr_index_get_info(index).tuned_queries >= THR_TUNE_LEAST_QUERIES);
     const thr_matrix all = thr_matrix_f32(queries, QUERIES, DIMS);
     uint64_t found[QUERIES * K], truth[QUERIES * K], hits = 0;
-    thr_search_options search;
-    thr_search_options_init(&search);
+    thr_search_options search = {0};
     expect_ok(thr_index_search(index, &all, K, &search, found, NULL, &err));
     search.n_survivors = search.n_candidates = N;
     expect_ok(thr_index_search(index, &all, K, &search, truth, NULL, &err));
@@ -242,8 +237,7 @@ TEST(a_filtered_search_keeps_the_promise) {
     for (uint64_t r = 0; r < N; r += 3)
         filter[r / 64] |= UINT64_C(1) << r % 64;
     const thr_matrix all = thr_matrix_f32(queries, QUERIES, DIMS);
-    thr_search_options search;
-    thr_search_options_init(&search);
+    thr_search_options search = {0};
     search.filter = filter;
     search.filter_bits = N;
     expect_ok(thr_index_search(index, &all, K, &search, found, NULL, &err));

@@ -53,8 +53,7 @@ static void expect_answers(const model *m, thr_index *index, bool exact, uint64_
     uint64_t ids[QUERIES * K], missed = 0;
     uint8_t certified[QUERIES];
     const thr_matrix queries = thr_matrix_f32(rows, QUERIES, DIMS);
-    thr_search_options options;
-    thr_search_options_init(&options);
+    thr_search_options options = {0};
     options.exact = exact;
     options.certified = certified;
     expect_ok(thr_index_search(index, &queries, K, &options, ids, scores, &err));
@@ -82,9 +81,8 @@ static void expect_radius(const model *m, thr_index *index, uint64_t seed) {
     float *rows = random_rows(1, DIMS, seed);
     const float least = m->metric == THR_METRIC_L2 ? -8.0F : 0.3F;
     const thr_matrix queries = thr_matrix_f32(rows, 1, DIMS);
-    thr_search_options options;
+    thr_search_options options = {0};
     thr_radius_result *result = NULL;
-    thr_search_options_init(&options);
     options.recall = 1;
     expect_ok(thr_index_search_radius(index, &queries, least, &options, &result, &err));
     uint64_t sure = 0, n = result->offsets[1];
@@ -264,8 +262,7 @@ TEST(scores_do_not_change_when_the_journal_ends) {
             expect_ok(thr_index_writer_add(writer, &added, NULL, NULL, NULL, &err));
             for (int i = 0; i < 2; i++) {
                 thr_index *index = NULL;
-                thr_search_options search;
-                thr_search_options_init(&search);
+                thr_search_options search = {0};
                 search.exact = true;
                 expect_ok(thr_index_open(*state, DIR_A, &index, &err));
                 assert_int_equal(thr_index_get_info(index).n_segments, 1 + i);
@@ -284,7 +281,7 @@ TEST(names_and_filters_see_the_tail) {
     float *rows = random_rows(6, DIMS, 1);
     uint64_t id, row, words[8] = {0}, answer[4];
     thr_index *index = NULL;
-    thr_search_options search;
+    thr_search_options search = {0};
     thr_index_change change;
     create_empty(*state, DIR_A, THR_METRIC_COSINE, THR_DTYPE_F32, true);
     thr_index_writer *writer = open_writer(*state, DIR_A, 0);
@@ -311,7 +308,6 @@ TEST(names_and_filters_see_the_tail) {
     expect_ok(thr_index_row_names(index, 0, 5, shown, &err));
     assert_true(shown[1] == NULL && shown[4] == NULL);
     assert_string_equal(shown[3], "two");
-    thr_search_options_init(&search);
     search.filter = words;
     search.filter_bits = thr_index_n_rows(index);
     const uint64_t wanted[] = {2, 3};

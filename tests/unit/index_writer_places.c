@@ -198,10 +198,9 @@ static bool write_again(void *user, const char *what, uint64_t done, uint64_t to
 
 TEST(a_callback_of_a_write_cannot_write) {
     reentry r = {.n_calls = 0};
-    thr_context_options options;
+    thr_context_options options = {0};
     thr_context *context = NULL;
     (void)state;
-    thr_context_options_init(&options);
     options.progress = write_again;
     options.progress_user = &r;
     expect_ok(thr_context_create(&options, &context, &err));

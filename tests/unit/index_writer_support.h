@@ -8,8 +8,7 @@ enum { DIMS = 12, JOURNAL = 64 };
 
 /* An empty index of DIMS dimensions, in place of another one in dir. */
 static inline void create_empty(thr_context *context, const char *dir, thr_metric metric, thr_dtype keep, bool names) {
-    thr_index_create_options options;
-    thr_index_create_options_init(&options);
+    thr_index_create_options options = {0};
     options.n_dims = DIMS;
     options.metric = metric;
     options.keep = keep;
@@ -19,9 +18,8 @@ static inline void create_empty(thr_context *context, const char *dir, thr_metri
 }
 
 static inline thr_index_writer *open_writer(thr_context *context, const char *dir, uint32_t journal_rows) {
-    thr_index_writer_options options;
+    thr_index_writer_options options = {0};
     thr_index_writer *writer = NULL;
-    thr_index_writer_options_init(&options);
     options.journal_rows = journal_rows;
     expect_ok(thr_index_writer_open(context, dir, &options, &writer, &err));
     return writer;

@@ -255,7 +255,7 @@ TEST(packed_files_are_unpacked_once_where_they_are_small) {
 
 RANDOM_TEST(threads_give_the_same_arrays) {
     rng += 3;
-    OPTIONS(thr_context_options, options);
+    thr_context_options options = {0};
     options.n_threads = 4;
     thr_context *context = NULL;
     assert_int_equal(thr_context_create(&options, &context, NULL), THR_OK);

@@ -58,7 +58,7 @@ TEST(tokens_are_those_of_13a) {
     };
     static const text_pair as_they_are[] = {{"Hello, &quot;world!", "Hello, &quot;world!"},
                                             {"a\xC2\xA0 b.\r\n", "a b."}};
-    OPTIONS(thr_bleu_options, o);
+    thr_bleu_options o = {0};
     assert_tokens(pairs, COUNT_OF(pairs), &o);
     o.tokeniser = THR_BLEU_TOKENISER_NONE;
     assert_tokens(as_they_are, 2, &o);
@@ -77,7 +77,7 @@ TEST(small_letters_are_unicodes) {
         {"\xE1\xBA\x9E\xF0\x90\x90\x80", "\xC3\x9F\xF0\x90\x90\xA8"},
         {"\xC8\xBA", "\xE2\xB1\xA5"}, /* longer than it was */
     };
-    OPTIONS(thr_bleu_options, o);
+    thr_bleu_options o = {0};
     o.tokeniser = THR_BLEU_TOKENISER_NONE;
     o.lower_case = true;
     assert_tokens(pairs, COUNT_OF(pairs), &o);
@@ -113,8 +113,7 @@ static void assert_near(double x, double y) {
 /* 5 of 6 words, 3 of 5 pairs, 1 of 4 runs of three, none of four. */
 TEST(scores_by_hand) {
     const char *const hyps[] = {"the cat sat on a mat"}, *const refs[] = {"the cat sat upon a mat today yes"};
-    thr_bleu_options o;
-    thr_bleu_options_init(&o);
+    thr_bleu_options o = {0};
     const double bp = exp(1 - 8.0 / 6);
     thr_bleu_score s = score_of(hyps, refs, 1, &o);
     assert_true(s.counts[0] == 5 && s.counts[1] == 3 && s.counts[2] == 1 && s.counts[3] == 0);
@@ -133,7 +132,7 @@ TEST(scores_by_hand) {
     o.smoothing_value = 2;
     assert_near(score_of(hyps, refs, 1, &o).bleu, 100 * bp * pow(5.0 / 6 * 5 / 7 * 3 / 6 * 2 / 5, 0.25));
     const char *const longer[] = {"a b", "c d e f", ""}, *const three[] = {"a b", "c d e", "x"};
-    thr_bleu_options_init(&o);
+    o = (thr_bleu_options){0};
     s = score_of(longer, three, 3, &o);
     assert_true(s.brevity_penalty == 1 && s.hypothesis_length == 6 && s.reference_length == 6);
     const char *const nothing[] = {"", ""}, *const some[] = {"a", ""};
@@ -145,7 +144,7 @@ TEST(scores_by_hand) {
 
 TEST(short_sentences_want_effective_order) {
     const char *const same[] = {"a b"};
-    OPTIONS(thr_bleu_options, o);
+    thr_bleu_options o = {0};
     assert_true(score_of(same, same, 1, &o).bleu == 0); /* no runs of three */
     o.effective_order = true;
     assert_near(score_of(same, same, 1, &o).bleu, 100);
@@ -235,7 +234,7 @@ TEST(signatures_are_in_sacrebleus_words) {
     char signature[THR_BLEU_SIGNATURE_SIZE];
     expect_ok(thr_bleu_signature(NULL, 1, signature, &err));
     assert_string_equal(signature, "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:thresher-" THR_VERSION_STRING);
-    OPTIONS(thr_bleu_options, o);
+    thr_bleu_options o = {0};
     o.lower_case = o.effective_order = true;
     o.tokeniser = THR_BLEU_TOKENISER_NONE;
     o.smoothing = THR_BLEU_SMOOTHING_ADD_K;
@@ -302,7 +301,7 @@ TEST(numbers_of_sentences_that_do_not_fit_are_refused) {
     do {                                                                                                               \
         thr_bleu_options o;                                                                                            \
         thr_bleu_score s;                                                                                              \
-        thr_bleu_options_init(&o);                                                                                     \
+        o = (thr_bleu_options){0};                                                                                     \
         (change);                                                                                                      \
         expect_error(thr_bleu(&h, &h, 1, &o, &s, NULL, &err), THR_EINVAL, (part));                                     \
     } while (0)

@@ -39,23 +39,15 @@ static void assert_near(double got, double wanted) {
         fail_msg("%.17g, not %.17g", got, wanted);
 }
 
-static double ndcg_of(const thr_judged *judged, thr_convention convention, size_t k) {
-    thr_quality_options options;
-    double ndcg = -1;
-    thr_quality_options_init(&options, convention);
-    options.k = k;
-    expect_ok(thr_ndcg(judged, &options, &ndcg, NULL, &err));
-    return ndcg;
+static thr_quality quality_of(const thr_judged *judged, thr_convention convention, size_t k) {
+    const thr_quality_options options = {.k = k, .convention = convention};
+    thr_quality quality;
+    expect_ok(thr_rank_quality(judged, &options, &quality, &err));
+    return quality;
 }
 
-static thr_quality quality_of(const thr_judged *judged, thr_convention convention, size_t k) {
-    thr_quality_options options;
-    thr_quality quality;
-    thr_quality_options_init(&options, convention);
-    options.k = k;
-    expect_ok(thr_rank_quality(judged, &options, &quality, &err));
-    assert_near(quality.ndcg, ndcg_of(judged, convention, k));
-    return quality;
+static double ndcg_of(const thr_judged *judged, thr_convention convention, size_t k) {
+    return quality_of(judged, convention, k).ndcg;
 }
 
 /* Printed by lightgbm 4.7.0: Booster.eval_train() without trees, over a Dataset whose init_score is ours. */
@@ -70,9 +62,9 @@ TEST(lightgbm_prints_the_same) {
     for (size_t i = 0; i < COUNT_OF(printed); i++)
         assert_near(ndcg_of(&judged, THR_CONVENTION_LIGHTGBM, printed[i].k), printed[i].ndcg);
     assert_near(quality_of(&judged, THR_CONVENTION_LIGHTGBM, 10).map, 0.9383486047315662); /* map@1000 */
-    double ndcg;
-    expect_ok(thr_ndcg(&judged, NULL, &ndcg, NULL, &err)); /* the default */
-    assert_near(ndcg, 0.7965603512044532);
+    thr_quality quality;
+    expect_ok(thr_rank_quality(&judged, NULL, &quality, &err)); /* the default: all ranks */
+    assert_near(quality.ndcg, 0.8533467344476927);
 }
 
 /* Printed by xgboost 3.2.0: Booster.eval() without trees, over a DMatrix whose base_margin is ours. */
@@ -113,14 +105,12 @@ TEST(letor_prints_the_same) {
 TEST(scikit_learn_returns_the_same) {
     sample s;
     const thr_judged judged = make_sample(&s, 4);
-    thr_quality_options options;
+    const thr_quality_options options = {.k = 10, .convention = THR_CONVENTION_XGBOOST_MINUS, .gain = THR_GAIN_LINEAR};
+    const double gained = (double)(N_QUERIES - 3) / N_QUERIES;
     thr_quality quality;
-    thr_quality_options_init(&options, THR_CONVENTION_LIGHTGBM);
-    options.gain = THR_GAIN_LINEAR;
-    options.no_gain = THR_NO_GAIN_LEFT_OUT;
     expect_ok(thr_rank_quality(&judged, &options, &quality, &err));
-    assert_near(quality.ndcg, 0.7809995073269602);
-    assert_near(quality.map, 0.9119265781879516);
+    assert_near(quality.ndcg, 0.7809995073269602 * gained);
+    assert_near(quality.map, 0.9119265781879516 * gained);
     assert_int_equal(quality.n_without_gain, 3);
     assert_int_equal(quality.n_queries, N_QUERIES);
     assert_int_equal(quality.n_rows, N_ROWS);
@@ -131,10 +121,8 @@ TEST(rankings_by_hand) {
     static const uint64_t offsets[] = {0, 3, 5, 5};
     static const double scores[] = {0.5, 9, 1, (double)INFINITY, -(double)INFINITY}, labels[] = {1, 0, 2, 0, 0};
     const thr_judged judged = {.n_queries = 3, .offsets = offsets, .scores = scores, .labels = labels};
-    thr_quality_options options;
+    thr_quality_options options = {.k = 2, .convention = THR_CONVENTION_XGBOOST_MINUS};
     thr_quality q;
-    thr_quality_options_init(&options, THR_CONVENTION_XGBOOST_MINUS);
-    options.k = 2;
     expect_ok(thr_rank_quality(&judged, &options, &q, &err));
     const double log3 = 1 / log2(3);
     assert_near(q.ndcg, 3 * log3 / (3 + log3) / 3);
@@ -151,18 +139,13 @@ TEST(rankings_by_hand) {
     assert_near(q.ndcg, (3 * log3 + 0.5) / (3 + log3) / 3);
     assert_near(q.precision, 2.0 / 3 / 3);
     assert_near(q.err, (3.0 / 16 / 2 + 13.0 / 16 * 1 / 16 / 3) / 3);
-    options.no_gain = THR_NO_GAIN_LEFT_OUT;
-    double by_query[3], ndcg;
-    expect_ok(thr_ndcg(&judged, &options, &ndcg, by_query, &err));
-    assert_true(ndcg == by_query[0] && isnan(by_query[1]) && isnan(by_query[2]));
     options.relevant = 2;
     expect_ok(thr_rank_quality(&judged, &options, &q, &err));
-    assert_near(q.map, 1.0 / 2);
+    assert_near(q.map, 1.0 / 2 / 3);
+    options.convention = THR_CONVENTION_LIGHTGBM;
     const thr_judged nothing = {.n_queries = 2, .offsets = offsets + 1, .scores = scores, .labels = labels};
     expect_ok(thr_rank_quality(&nothing, &options, &q, &err));
-    assert_true(isnan(q.ndcg) && isnan(q.map) && isnan(q.pair_accuracy) && q.n_rows == 2);
-    expect_error(thr_ndcg(&nothing, &options, &ndcg, NULL, &err), THR_EINVAL,
-                 "none of 2 queries has a row with a gain: all are left out");
+    assert_true(q.ndcg == 1 && q.map == 1 && isnan(q.pair_accuracy) && q.n_rows == 2);
 }
 
 TEST(equal_scores_keep_the_given_order) {
@@ -212,9 +195,8 @@ TEST(a_model_of_zeros_has_all_pairs_wrong_or_right) {
     const thr_judged judged = make_sample(&s, 4);
     for (size_t i = 0; i < N_ROWS; i++)
         s.scores[i] = 0;
-    thr_quality_options options;
+    thr_quality_options options = {.k = 10, .convention = THR_CONVENTION_LETOR};
     thr_quality q;
-    thr_quality_options_init(&options, THR_CONVENTION_LETOR);
     expect_ok(thr_rank_quality(&judged, &options, &q, &err));
     assert_true(q.pair_accuracy == 0 && q.pairs.n_pairs == q.pairs.n_tied);
     options.ties_are_right = true;
@@ -225,16 +207,14 @@ TEST(a_model_of_zeros_has_all_pairs_wrong_or_right) {
 TEST(what_cannot_be_judged_is_refused) {
     sample s;
     thr_judged judged = make_sample(&s, 4);
-    thr_quality_options options;
+    thr_quality_options options = {.k = 10, .convention = THR_CONVENTION_LETOR};
     thr_pair_quality pairs;
     thr_quality quality;
-    double ndcg;
-    thr_quality_options_init(&options, THR_CONVENTION_LETOR);
     s.labels[7] = 32;
-    expect_error(thr_ndcg(&judged, &options, &ndcg, NULL, &err), THR_ERANGE,
+    expect_error(thr_rank_quality(&judged, &options, &quality, &err), THR_ERANGE,
                  "query 3, row 1: the label is 32: 2^label is defined up to 31: use linear gain");
     options.gain = THR_GAIN_LINEAR;
-    expect_ok(thr_ndcg(&judged, &options, &ndcg, NULL, &err));
+    expect_ok(thr_rank_quality(&judged, &options, &quality, &err));
     s.labels[7] = -1;
     expect_error(thr_rank_quality(&judged, &options, &quality, &err), THR_ERANGE,
                  "query 3, row 1: the label is -1: gains are of labels from 0 on");
@@ -247,27 +227,30 @@ TEST(what_cannot_be_judged_is_refused) {
 TEST(options_that_cannot_be_are_refused) {
     sample s;
     thr_judged judged = make_sample(&s, 4);
-    thr_quality_options options;
+    thr_quality_options options = {.k = 10, .convention = THR_CONVENTION_LETOR};
     thr_pair_quality pairs;
     thr_quality quality;
-    double ndcg;
-    thr_quality_options_init(&options, THR_CONVENTION_LETOR);
+    options.gain = (thr_gain)2;
+    expect_error(thr_rank_quality(&judged, &options, &quality, &err), THR_EINVAL, "2 is no thr_gain");
     options.gain = THR_GAIN_LINEAR;
+    options.convention = (thr_convention)4;
+    expect_error(thr_rank_quality(&judged, &options, &quality, &err), THR_EINVAL, "4 is no thr_convention");
+    options.convention = THR_CONVENTION_LETOR;
     s.scores[0] = (double)NAN;
-    expect_error(thr_ndcg(&judged, &options, &ndcg, NULL, &err), THR_ERANGE,
+    expect_error(thr_rank_quality(&judged, &options, &quality, &err), THR_ERANGE,
                  "query 0, row 0: the score is not a number");
     s.scores[0] = 0;
     s.offsets[1] = 100;
-    expect_error(thr_ndcg(&judged, &options, &ndcg, NULL, &err), THR_EINVAL,
+    expect_error(thr_rank_quality(&judged, &options, &quality, &err), THR_EINVAL,
                  "query 1 ends at row 3, before its first one, 100");
     s.offsets[1] = 1;
     options.largest_label = 3;
     expect_error(thr_rank_quality(&judged, &options, &quality, &err), THR_EINVAL,
                  "a label is 4, above the largest one there can be, 3");
     options.largest_label = -1;
-    expect_error(thr_ndcg(&judged, &options, &ndcg, NULL, &err), THR_EINVAL, "the largest label is -1");
+    expect_error(thr_rank_quality(&judged, &options, &quality, &err), THR_EINVAL, "the largest label is -1");
     judged.n_queries = 0;
-    expect_error(thr_ndcg(&judged, NULL, &ndcg, NULL, &err), THR_EINVAL, "there are no queries");
+    expect_error(thr_rank_quality(&judged, NULL, &quality, &err), THR_EINVAL, "there are no queries");
     judged = make_sample(&s, 0);
     expect_error(thr_pair_accuracy(&judged, &pairs, &err), THR_EINVAL,
                  "none of 10 queries has two rows of different labels: there are no pairs");

@@ -19,7 +19,7 @@ static unsigned n_matrices, n_sampled; /* compared */
 
 /* "auto" finds every training worth a GPU in these. */
 static thr_context *make_context(const char *device, test_memory *memory) {
-    OPTIONS(thr_context_options, options);
+    thr_context_options options = {0};
     thr_context *context = NULL;
     options.n_threads = 2;
     options.device = device;
@@ -375,7 +375,7 @@ RANDOM_TEST(trainings_end_with_the_bits_of_the_cpu) {
         test_ranking *made = make_ranking(&rng, &shapes[i]);
         double *row_weights = shapes[i].weighted ? random_weights(&rng, (size_t)made->view.n_rows) : NULL;
         double *query_weights = random_weights(&rng, (size_t)made->view.n_queries);
-        OPTIONS(thr_rank_options, options);
+        thr_rank_options options = {0};
         options.c = 0.1;
         options.row_weights = row_weights;
         options.query_weights = i == 1 ? NULL : query_weights;
@@ -483,7 +483,7 @@ RANDOM_TEST(numbers_too_large_are_refused_as_on_the_cpu) {
     const shape s = {3, 20, 4, TEST_LABELS_FEW, 0, false, false, 0};
     static const char *const devices[] = {"cpu", "cuda"};
     test_ranking *made = make_ranking(&rng, &s);
-    OPTIONS(thr_rank_options, options);
+    thr_rank_options options = {0};
     options.c = 1e308;
     for (uint64_t i = 0; i < made->view.n_rows * made->view.n_features; i++)
         made->dense[i] *= 1e30F;
@@ -555,7 +555,7 @@ static void refuse_allocations_in_turn(uint32_t sparse) {
     uint64_t rng = test_seed() + 8;
     const shape s = {3, 9, 3, TEST_LABELS_MANY, 0, false, true, sparse};
     test_ranking *made = make_ranking(&rng, &s);
-    OPTIONS(thr_rank_options, options);
+    thr_rank_options options = {0};
     options.most_steps = 1;
     test_memory memory = {0};
     thr_context *context = make_context("cuda", &memory);

@@ -168,7 +168,7 @@ RANDOM_TEST(parts_have_the_bits_of_the_whole) {
         for (uint64_t r = 0; r < made->view.n_rows; r++)
             weights[r] = 0.25 * (double)thr_rng_below(&rng, 6);
         scene *s = make_scene(made);
-        OPTIONS(thr_rank_options, options);
+        thr_rank_options options = {0};
         options.method = (thr_rank_method)(round % 3);
         options.scale = (thr_rank_scale)(round / 3 % 3);
         for (size_t n_parts = 1; n_parts <= MOST_PARTS && test_pairs_count(made) > 0; n_parts += 3) {
@@ -233,7 +233,7 @@ RANDOM_TEST(what_makes_no_sense_is_refused) {
     const thr_rank_request product = {.task = THR_RANK_PRODUCT, .vector = v}, unknown = {.task = (thr_rank_task)9};
     expect_error(thr_rank_part_run(s->parts[0], &product, out, &err), THR_EINVAL, "the first request");
     expect_error(thr_rank_part_run(s->parts[0], &unknown, out, &err), THR_EINVAL, "the first request");
-    OPTIONS(thr_rank_options, options);
+    thr_rank_options options = {0};
     options.row_weights = v;
     expect_error(thr_rank_train_parts(contexts[0], &s->whole, &options, &model, NULL, &err), THR_EINVAL,
                  "give row weights to thr_rank_part_create");

@@ -120,7 +120,7 @@ RANDOM_TEST(rows_of_files_are_grouped_by_query) {
         write_given(path, &g, i % 5 != 0);
         (void)unlink(cache);
         for (int again = 0; again < 3; again++) { /* without a cache, making one, using it */
-            OPTIONS(thr_ranking_options, options);
+            thr_ranking_options options = {0};
             options.without_queries = true;
             options.cache = again > 0;
             thr_ranking *ranking = NULL;

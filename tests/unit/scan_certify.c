@@ -107,10 +107,9 @@ static void assert_bound(const bench *b, uint32_t query_bits, const char *what, 
 static void check_bounds(bench *b, const float *vector, uint32_t query_bits, const char *what) {
     thr_scan *scan = NULL;
     uint8_t certified = 0;
-    thr_search_options options;
+    thr_search_options options = {.recall = 0.99f};
     test_query naive;
     thr_scan_query query;
-    thr_search_options_init(&options);
     options.recall = 0; /* the counts decide */
     options.query_bits = query_bits;
     options.certified = &certified;
@@ -166,12 +165,11 @@ static size_t check_answers(bench *b, const float *queries, size_t n_queries, ui
     const thr_matrix matrix = thr_matrix_f32(queries, n_queries, b->shape.n_dims);
     size_t n = 0;
     thr_scan *scan = NULL;
-    thr_search_options options;
+    thr_search_options options = {.recall = 0.99f};
     char shape[160];
     (void)snprintf(shape, sizeof shape, "%s: %u dims, %u bits, %u leading, %u query bits, %s, kept as %s", what,
                    b->shape.n_dims, b->shape.bits, b->shape.lead, query_bits, thr_metric_name(b->shape.metric),
                    thr_dtype_name(b->shape.keep));
-    thr_search_options_init(&options);
     options.recall = 0; /* the counts decide */
     options.query_bits = query_bits;
     options.exact = true;
@@ -276,8 +274,7 @@ enum { CERTAIN_ITEMS = 1000, CERTAIN_DIMS = 20 };
 static void check_certain(bench *b, float *query, bool one_bit) {
     enum { ITEMS = CERTAIN_ITEMS };
     uint64_t filter[(ITEMS + 63) / 64] = {0};
-    thr_search_options options;
-    thr_search_options_init(&options);
+    thr_search_options options = {.recall = 0.99f};
     options.recall = 0; /* the counts decide */
     options.n_candidates = options.n_survivors = 8;
     if (one_bit)
@@ -322,8 +319,7 @@ TEST(what_is_not_known_is_not_certified) {
         for (int vectors = 0; vectors < 2; vectors++) {
             b.shape = (test_shape){.metric = METRICS[m], .keep = vectors ? THR_DTYPE_F32 : THR_DTYPE_NONE};
             open_bench(&b, CLUSTERS, ITEMS, DIMS, N_CODES - 1);
-            thr_search_options options;
-            thr_search_options_init(&options);
+            thr_search_options options = {.recall = 0.99f};
             options.recall = 0; /* the counts decide */
             options.query_bits = 8;
             options.n_candidates = options.n_survivors = 100;

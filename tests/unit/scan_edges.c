@@ -11,8 +11,7 @@ static const thr_metric METRICS[] = {THR_METRIC_COSINE, THR_METRIC_IP, THR_METRI
 static const thr_dtype KEEPS[] = {THR_DTYPE_F32, THR_DTYPE_F16, THR_DTYPE_I8, THR_DTYPE_NONE};
 
 static thr_search_options defaults(void) {
-    thr_search_options options;
-    thr_search_options_init(&options);
+    thr_search_options options = {.recall = 0.99f};
     options.recall = 0; /* the counts decide */
     options.n_candidates = 40;
     return options;
@@ -342,8 +341,7 @@ TEST(tiny_rows_around_a_centre_are_found_by_huge_queries) {
         test_target_make(&corpus, &shape, rows);
         thr_context *context = test_context(1, THR_ISA_BEST, NULL);
         thr_scan *scan = NULL;
-        thr_search_options options;
-        thr_search_options_init(&options);
+        thr_search_options options = {.recall = 0.99f};
         options.recall = 0; /* the counts decide */
         options.n_candidates = 400;
         uint64_t found[QUERIES * BEST], truth[QUERIES * BEST];

@@ -50,9 +50,8 @@ static float *make_queries(uint64_t *rng, const float *rows, int kind) {
 
 /* NULL if the processor lacks the level. */
 static thr_context *try_context(uint32_t n_threads, thr_isa isa) {
-    thr_context_options options;
+    thr_context_options options = {0};
     thr_context *context = NULL;
-    thr_context_options_init(&options);
     options.isa = isa;
     options.n_threads = n_threads;
     const thr_status status = thr_context_create(&options, &context, &err);
@@ -61,8 +60,7 @@ static thr_context *try_context(uint32_t n_threads, thr_isa isa) {
 }
 
 static thr_search_options options_of(float recall, uint64_t n_rows) {
-    thr_search_options options;
-    thr_search_options_init(&options);
+    thr_search_options options = {.recall = 0.99f};
     options.recall = recall;
     options.n_survivors = options.n_candidates = n_rows;
     return options;

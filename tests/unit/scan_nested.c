@@ -40,8 +40,7 @@ static thr_context *next(contexts *c) {
 }
 
 static thr_search_options defaults(uint64_t survivors, uint64_t candidates) {
-    thr_search_options options;
-    thr_search_options_init(&options);
+    thr_search_options options = {.recall = 0.99f};
     options.recall = 0; /* the counts decide */
     options.n_survivors = survivors;
     options.n_candidates = candidates;

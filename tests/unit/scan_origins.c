@@ -49,7 +49,7 @@ static thr_index *open_kind(thr_context *context, const kind *k) {
     options.rotate = k->rotated ? THR_ROTATE_ON : THR_ROTATE_OFF;
     options.cells = k->cells;
     options.segment_rows = k->whole ? 0 : SEGMENT_ROWS;
-    options.calibration_queries = 0;
+    options.calibration_queries = THR_NO_CALIBRATION;
     test_remove_directory(DIR_A);
     expect_ok(build_rows(context, DIR_A, rows, BUILT, k->n_dims, &options, &err));
     expect_ok(thr_reader_from_matrix(context, &more, &reader, &err));
@@ -207,7 +207,7 @@ static void open_bench(bench *b, thr_context *context, const kind *k) {
         for (uint32_t i = 0; i < b->index->segments[s].n_items; i++)
             read_item(b->index, k, s, i, &b->items[b->index->segments[s].first_row + i]);
     expect_ok(thr_scan_create(context, &b->scan, &err));
-    thr_search_options_init(&b->options);
+    b->options = (thr_search_options){.recall = 0.99f};
 }
 
 static void close_bench(bench *b) {

@@ -77,8 +77,7 @@ static size_t count_from(const thr_candidate *items, size_t n, float least) {
 }
 
 static thr_search_options options_of(float recall, uint8_t *certified) {
-    thr_search_options options;
-    thr_search_options_init(&options);
+    thr_search_options options = {.recall = 0.99f};
     options.recall = recall;
     options.certified = certified;
     return options;

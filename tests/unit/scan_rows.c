@@ -13,8 +13,7 @@ static const thr_dtype KEEPS[] = {THR_DTYPE_F32, THR_DTYPE_F16, THR_DTYPE_I8, TH
 enum { ITEMS = 6000, WORDS = (ITEMS + 63) / 64, DIMS = 50, K = 10, QUERIES = 5 };
 
 static thr_search_options defaults(const uint64_t *filter) {
-    thr_search_options options;
-    thr_search_options_init(&options);
+    thr_search_options options = {.recall = 0.99f};
     options.recall = 0;                             /* the counts decide */
     options.n_candidates = options.n_survivors = K; /* so few that codes alone do not find the true best */
     options.filter = filter;

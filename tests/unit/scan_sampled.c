@@ -12,8 +12,7 @@
 enum { ITEMS = 140000, DIMS = 8 };
 
 static thr_search_options defaults(void) {
-    thr_search_options options;
-    thr_search_options_init(&options);
+    thr_search_options options = {.recall = 0.99f};
     options.recall = 0; /* the counts decide */
     options.n_candidates = 100;
     return options;

@@ -10,8 +10,7 @@ static const uint32_t BITS[] = {1, 2, 3, 4, 8};
 static const uint32_t QUERY_BITS[] = {1, 4, 8};
 
 static thr_search_options defaults(uint32_t query_bits) {
-    thr_search_options options;
-    thr_search_options_init(&options);
+    thr_search_options options = {.recall = 0.99f};
     options.recall = 0; /* the counts decide */
     options.query_bits = query_bits;
     options.n_candidates = 50;

@@ -199,7 +199,7 @@ static thr_status do_train(void *arg, thr_error *problem) {
 
 TEST(every_allocation_of_the_host_may_fail) {
     test_memory memory = {0};
-    OPTIONS(thr_context_options, options);
+    thr_context_options options = {0};
     thr_context *context = NULL;
     options.n_threads = 1;
     options.device = "cuda:0";

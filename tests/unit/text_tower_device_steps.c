@@ -168,7 +168,7 @@ static int setup(void **state) {
     static thr_context *contexts[2];
     static const char *const devices[] = {"cpu", "cuda"};
     for (size_t i = 0; i < 2; i++) {
-        OPTIONS(thr_context_options, options);
+        thr_context_options options = {0};
         options.n_threads = 1;
         options.device = devices[i];
         expect_ok(thr_context_create(&options, &contexts[i], &err));

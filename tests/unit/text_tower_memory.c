@@ -96,7 +96,7 @@ static thr_status do_resume(void *arg, thr_error *error) {
 
 TEST(every_allocation_may_fail_on_the_way_on) {
     test_memory memory = {0};
-    OPTIONS(thr_context_options, context_options);
+    thr_context_options context_options = {0};
     thr_context *stopping = NULL;
     int calls = 0;
     job j = {.context = test_context(1, THR_ISA_BEST, &memory)};

@@ -9,7 +9,7 @@ static const char pairs[] = NAME("pairs.tsv"), model[] = NAME("model"), stopped[
                   checkpoint[] = NAME("stopped.checkpoint");
 
 static thr_context *stoppable(tower_stopper *s, uint32_t n_threads) {
-    OPTIONS(thr_context_options, options);
+    thr_context_options options = {0};
     thr_context *context = NULL;
     options.n_threads = n_threads;
     options.progress = tower_stop;

@@ -61,7 +61,7 @@ TEST(the_same_vectors_give_the_same_model) {
 }
 
 static thr_context *stopping_context(tower_stopper *stopper) {
-    OPTIONS(thr_context_options, options);
+    thr_context_options options = {0};
     thr_context *context = NULL;
     options.n_threads = 2;
     options.progress = tower_stop;

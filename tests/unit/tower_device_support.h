@@ -12,7 +12,7 @@ static thr_error error;
 
 /* "auto" finds every training worth a GPU in these. */
 static inline thr_context *tower_context(const char *device, tower_stopper *s) {
-    OPTIONS(thr_context_options, options);
+    thr_context_options options = {0};
     thr_context *context = NULL;
     options.n_threads = 1;
     options.device = device;

@@ -22,7 +22,7 @@ static const model_shape SHAPES[] = {{9, 12, 5, 3, 10, 7, 1, THR_DTYPE_F32, fals
 
 /* "auto" finds every batch worth a GPU in these. */
 static thr_context *make_context(const char *device) {
-    OPTIONS(thr_context_options, options);
+    thr_context_options options = {0};
     thr_context *context = NULL;
     options.n_threads = 1;
     options.device = device;
@@ -59,7 +59,7 @@ static void draw_texts(char texts[TEXTS][TEXT_MOST], const char *at[TEXTS], uint
 
 static thr_status translate(thr_context *context, const char *const texts[TEXTS], bool replace_unk, answer *a,
                             thr_error *error) {
-    OPTIONS(thr_translator_options, o);
+    thr_translator_options o = {0};
     thr_translator *t = NULL;
     thr_translations r;
     size_t used = 0;

@@ -99,7 +99,7 @@ void bench_catalogue_query(const bench_catalogue *c, uint64_t *rng, uint32_t n, 
 
 double bench_hits_build(thr_context *context, const bench_catalogue *c, const char *path, thr_hits_order order) {
     const thr_item_features items = {c->offsets, c->features, c->n_items};
-    BENCH_OPTIONS(thr_hits_build, options);
+    thr_hits_build_options options = {0};
     options.order = order;
     options.replace = true;
     const double start = bench_clock();

@@ -37,7 +37,7 @@ static void build(fused_bench *b) {
     bench_normal items = items_of();
     const thr_item_features features = {b->catalogue->offsets, b->catalogue->features, b->catalogue->n_items};
     thr_context *context = bench.program->context;
-    BENCH_OPTIONS(thr_index_build, options);
+    thr_index_build_options options = {0};
     options.metric = THR_METRIC_IP;
     options.features = &features;
     thr_reader *reader = bench_reader(context, features.n_items, DIMS, bench_normal_rows, &items);
@@ -52,7 +52,7 @@ static void search(fused_bench *b, asked_for what, bool exact, uint64_t n, fused
     const thr_matrix queries = thr_matrix_f32(b->vectors, n, DIMS);
     const thr_hits_queries features = {n, b->offsets, b->features, b->weights};
     thr_hits *hits = thr_index_hits(b->index);
-    BENCH_OPTIONS(thr_search, options);
+    thr_search_options options = {0};
     options.exact = exact;
     options.features = what == BOTH ? &features : NULL;
     if (what == FEATURES)

@@ -83,7 +83,7 @@ static thr_index_writer *open_writer(writer_bench *b) {
 
 /* A writer of a new and empty index. */
 static thr_index_writer *create(writer_bench *b, uint32_t n_dims) {
-    BENCH_OPTIONS(thr_index_create, options);
+    thr_index_create_options options = {0};
     options.n_dims = n_dims;
     options.replace = true;
     bench_check(thr_index_create(b->context, b->dir, &options, &bench.err));
@@ -166,7 +166,7 @@ static double build(writer_bench *b, const float *rows, uint64_t n_items) {
     const thr_matrix all = thr_matrix_f32(rows, n_items, BATCH_DIMS);
     double seconds;
     thr_reader *reader = NULL;
-    BENCH_OPTIONS(thr_index_build, options);
+    thr_index_build_options options = {0};
     options.replace = true;
     bench_check(thr_reader_from_matrix(b->context, &all, &reader, &bench.err));
     for (BENCH_BEST(seconds, 1))

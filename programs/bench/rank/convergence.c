@@ -36,7 +36,7 @@ static void note_step(void *user, const thr_rank_step *step) {
 static void run_ours(convergence_bench *b, const thr_ranking *ranking, thr_rank_method method,
                      bench_rank_trace *trace) {
     thr_rank_model *model = NULL;
-    BENCH_OPTIONS(thr_rank, options);
+    thr_rank_options options = {0};
     options.c = b->c;
     options.epsilon = EPSILON;
     options.method = method;

@@ -34,7 +34,7 @@ typedef struct rank_bench {
 /* Seconds of opening the file. */
 static double open_file(rank_bench *b, bool cache, thr_ranking **ranking) {
     double seconds;
-    BENCH_OPTIONS(thr_ranking, options);
+    thr_ranking_options options = {0};
     options.without_comments = true;
     options.cache = cache;
     for (BENCH_BEST(seconds, 1))
@@ -66,7 +66,7 @@ static void measure_reading(rank_bench *b) {
 
 static void train(rank_bench *b, const thr_ranking *ranking, thr_rank_report *report) {
     thr_rank_model *model = NULL;
-    BENCH_OPTIONS(thr_rank, options);
+    thr_rank_options options = {0};
     options.c = C;
     options.epsilon = EPSILON;
     bench_check(thr_rank_train(bench.context, ranking, &options, &model, report, &bench.err));

@@ -47,13 +47,13 @@ static void measure_shape(bench_table *table, int shape) {
     const uint64_t enough = MIN_CODE_BYTES / (bits * ((n_dims + 7) / 8));
     const uint64_t items = bench.values->items > enough ? bench.values->items : enough;
     const char *dir = bench_path("scan%d", shape);
-    BENCH_OPTIONS(thr_index_build, build);
+    thr_index_build_options build = {0};
     build.item_bits = build.lead_bits = bits; /* all planes are read */
-    build.keep = THR_DTYPE_NONE;
-    build.calibration_queries = 0;
+    build.codes_only = true;
+    build.calibration_queries = THR_NO_CALIBRATION;
     thr_reader *reader = bench_reader(bench.context, items, n_dims, bench_normal_rows, &normal);
     thr_index *index = bench_build(bench.context, reader, dir, &build);
-    BENCH_OPTIONS(thr_search, search);
+    thr_search_options search = {0};
     size_t size = 0;
     const void *file = bench_map_segment(dir, &size);
     /* In turns, because other processes share the memory bandwidth. */
@@ -102,11 +102,12 @@ typedef struct build_work {
 static int build_in_child(void *arg) {
     const build_work *work = arg;
     thr_reader *reader = NULL;
-    BENCH_OPTIONS(thr_index_build, build);
+    thr_index_build_options build = {0};
     build.keep = work->keep;
+    build.codes_only = work->keep == THR_DTYPE_NONE;
     build.replace = true;
     if (!work->calibrated)
-        build.calibration_queries = 0;
+        build.calibration_queries = THR_NO_CALIBRATION;
     bench_check(thr_reader_open(bench.context, work->file, &reader, &bench.err));
     bench_check(thr_index_build(bench.context, work->dir, reader, &build, &bench.err));
     thr_reader_free(reader);
@@ -134,7 +135,7 @@ static void measure_open(const char *dir) {
 /* The exact scan of far more vectors than a cache holds. */
 static void measure_exact(const char *dir) {
     thr_index *index = bench_open(bench.context, dir);
-    BENCH_OPTIONS(thr_search, exact);
+    thr_search_options exact = {0};
     exact.exact = true;
     size_t size = 0;
     const void *file = bench_map_segment(dir, &size);

@@ -60,7 +60,7 @@ int bench_run(program *run_program, const void *values, void (*sections)(void)) 
         prog_error("benchmarks print tables: leave --json out");
         return PROG_WRONG_WORDS;
     }
-    BENCH_OPTIONS(thr_context, options);
+    thr_context_options options = {0};
     options.n_threads = 1;
     bench_check(thr_context_create(&options, &bench.context, &bench.err));
     if (bench_scratch_make(bench.values->scratch, bench.scratch, sizeof bench.scratch) != 0)

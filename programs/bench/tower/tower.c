@@ -126,7 +126,7 @@ static uint64_t more_rows(void *user, uint64_t first, uint64_t max_rows, float *
 /* An index of n codes of the model. The build is not measured, so it uses all CPUs. */
 static thr_index *build(tower_bench *b, uint64_t n, thr_rows_fn fill, void *user) {
     thr_context *context = bench.program->context;
-    BENCH_OPTIONS(thr_index_build, options);
+    thr_index_build_options options = {0};
     options.model = b->model;
     options.segment_rows = SEGMENT_CODES;
     return bench_build(context, bench_reader(context, n, DIMS, fill, user), b->dir, &options);

@@ -358,7 +358,7 @@ int prog_shards_search_prepare(prog_shards_search *s) {
     search->queries = values->queries;
     search->has_cells = search->may_skip_cells = s->shards.n_cells > 0;
     search->search_batch = search_batch;
-    thr_search_options_init(&s->options);
+    s->options = (thr_search_options){0};
     prog_search_values_set(values, s->shards.n_items, &s->options);
     rc = open_all(s);
     if (rc == PROG_DONE)

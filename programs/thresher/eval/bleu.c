@@ -229,12 +229,11 @@ static void print_json(const thr_bleu_score *score, const char *signature, size_
 
 static int judge(const program *run, const bleu_values *values, const all_texts *all, double *by_sentence) {
     thr_error err = {.status = THR_OK};
-    thr_bleu_options how;
+    thr_bleu_options how = {0};
     thr_bleu_score score;
     char signature[THR_BLEU_SIGNATURE_SIZE];
     const size_t n_references = all->n - 1;
 
-    thr_bleu_options_init(&how);
     how.tokeniser = (thr_bleu_tokeniser)values->tokeniser;
     how.smoothing = (thr_bleu_smoothing)values->smoothing;
     how.smoothing_value = isnan(values->smoothing_value) ? 0 : values->smoothing_value;

@@ -30,8 +30,8 @@ static const prog_option options[] = {
     {PROG_COUNT_OPTION("best", "N", offsetof(align_values, best), "most target words of a source word to write"),
      .least = 1, .most = UINT32_MAX, .fallback = "100"},
     {PROG_REAL_OPTION("min-probability", "P", offsetof(align_values, min_probability),
-                      "the least probability to write, 0 to 1"),
-     .least_real = 0, .fallback = "0.0001"},
+                      "the least probability to write"),
+     .least_real = 0, .most_real = 1, .fallback = "0.0001"},
     PROG_OPTIONS_END,
 };
 
@@ -61,12 +61,11 @@ static void report_training(const program *run, const align_values *values, cons
 static int run_align(program *run, const void *all_values) {
     const align_values *values = all_values;
     const double start = prog_seconds();
-    thr_align_options o;
+    thr_align_options o = {0};
     thr_align_report report;
     thr_error err = {.status = THR_OK};
 
     prog_note_replaced(values->output, "table");
-    thr_align_options_init(&o);
     o.n_iterations = (uint32_t)values->iterations;
     o.n_best = (uint32_t)values->best;
     o.min_probability = values->min_probability;

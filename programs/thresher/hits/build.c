@@ -83,10 +83,9 @@ static int run_build(program *run, const void *all_values) {
     const build_values *values = all_values;
     const double start = prog_seconds();
     thr_error err = {.status = THR_OK};
-    thr_hits_build_options build;
+    thr_hits_build_options build = {0};
     uint64_t n_repeated = 0;
 
-    thr_hits_build_options_init(&build);
     build.order = (thr_hits_order)values->order;
     build.replace = values->force;
     build.n_repeated = &n_repeated;

@@ -52,9 +52,8 @@ typedef struct hits_search {
 static thr_status search_batch(prog_search *search, const thr_matrix *rows, thr_error *err) {
     const hits_search *s = (const hits_search *)(const void *)search;
     const thr_hits_queries queries = prog_features_view(&search->features, 0);
-    thr_hits_search_options how;
+    thr_hits_search_options how = {0};
     (void)rows;
-    thr_hits_search_options_init(&how);
     how.value = (thr_hits_value)s->values->features.value;
     how.target = prog_features_target(&search->features, 0);
     how.model = search->features.model;
@@ -68,12 +67,11 @@ static const char *name_of(const void *hits, uint64_t id) {
 /* Apply --with and --without. */
 static int change(hits_search *s) {
     thr_error err = {.status = THR_OK};
-    thr_hits_changes changes;
+    thr_hits_changes changes = {0};
     thr_hits *updated = NULL;
     uint64_t n_missing = 0;
     if (s->values->with == NULL && s->values->without == NULL)
         return PROG_DONE;
-    thr_hits_changes_init(&changes);
     changes.added_path = s->values->with;
     changes.removed_path = s->values->without;
     changes.n_missing = &n_missing;

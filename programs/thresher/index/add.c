@@ -73,13 +73,12 @@ static int encode(program *run, const add_values *values, prog_rows *rows, thr_i
 }
 
 static int add(program *run, const add_values *values, const prog_rows *rows, prog_change *change) {
-    thr_index_add_options options;
+    thr_index_add_options options = {0};
     thr_error err = {.status = THR_OK};
     const double start = prog_seconds();
     float *multipliers = NULL;
     int rc = PROG_DONE;
 
-    thr_index_add_options_init(&options);
     options.ids_path = values->ids;
     options.replace = change->kind == PROG_UPSERTED;
     options.features_path = values->features;

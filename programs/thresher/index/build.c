@@ -227,7 +227,7 @@ static void close_source(build_source *source) {
 
 static int run_build(program *run, const void *all_values) {
     const build_values *values = all_values;
-    thr_index_build_options build;
+    thr_index_build_options build = {0};
     thr_cells_choice cells = {.n_cells = 0};
     float *multipliers = NULL;
     build_source source = {.metric = (thr_metric)values->metric};
@@ -239,7 +239,6 @@ static int run_build(program *run, const void *all_values) {
     rc = open_source(run, values, &source);
     if (rc != PROG_DONE)
         goto out;
-    thr_index_build_options_init(&build);
     build.model = values->model;
     build.quantiser_from = values->quantiser_from;
     build.metric = source.metric;
@@ -247,7 +246,8 @@ static int run_build(program *run, const void *all_values) {
     build.lead_bits = (uint32_t)values->lead;
     build.scale = isnan(values->scale) ? 0 : (float)values->scale;
     build.rotate = values->rotate ? THR_ROTATE_ON : values->no_rotate ? THR_ROTATE_OFF : THR_ROTATE_AUTO;
-    build.keep = values->codes_only ? THR_DTYPE_NONE : prog_keep_dtypes[values->keep];
+    build.keep = prog_keep_dtypes[values->keep];
+    build.codes_only = values->codes_only;
     build.ids_path = values->ids;
     build.replace = values->force;
     build.segment_rows = values->segment_items;

@@ -53,14 +53,13 @@ static void print_json(const create_values *values) {
 
 static int run_create(program *run, const void *all_values) {
     const create_values *values = all_values;
-    thr_index_create_options create;
+    thr_index_create_options create = {0};
     thr_error err = {.status = THR_OK};
 
     if (values->lead > values->bits) {
         prog_error("--lead %" PRIu64 " exceeds --bits %" PRIu64 "; %s", values->lead, values->bits, prog_see_help(run));
         return PROG_WRONG_WORDS;
     }
-    thr_index_create_options_init(&create);
     create.n_dims = (uint32_t)values->dims;
     create.metric = (thr_metric)values->metric;
     create.item_bits = (uint32_t)values->bits;

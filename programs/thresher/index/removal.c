@@ -193,7 +193,7 @@ static void report_missing(const prog_removal *r, uint64_t number) {
 
 int prog_removal_run(prog_removal *r, thr_context *context, const char *dir, thr_index_change *change) {
     thr_error err = {.status = THR_OK};
-    thr_index_removal removal;
+    thr_index_removal removal = {0};
     uint64_t missing = UINT64_MAX;
     const char **names = calloc(r->n_names + 1, sizeof *names), *next = r->text;
     int rc = PROG_DONE;
@@ -202,7 +202,6 @@ int prog_removal_run(prog_removal *r, thr_context *context, const char *dir, thr
         return prog_no_memory();
     for (size_t i = 0; i < r->n_names; i++, next += strlen(next) + 1)
         names[i] = next;
-    thr_index_removal_init(&removal);
     removal.ids = r->ids;
     removal.n_ids = r->n;
     removal.names = names;

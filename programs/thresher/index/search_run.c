@@ -141,7 +141,7 @@ int prog_vector_search_prepare(prog_vector_search *s) {
     search->may_skip_cells =
         search->has_cells && (values->follow || thr_index_get_journal(s->index).n_bytes == 0); /* it may be folded */
     search->search_batch = search_batch;
-    thr_search_options_init(&s->options);
+    s->options = (thr_search_options){0};
     prog_search_values_set(values, s->info.n_items, &s->options);
     int rc = prog_search_values_filter(values, search->run, &s->items, &s->filter, &s->options);
     if (rc == PROG_DONE)

@@ -82,7 +82,7 @@ static uint32_t count_gpus(const program *run, thr_error *why) {
 /* Describe a GPU and check that it works, by creating a context for it. err has the reason if it does not. */
 static bool look_at(uint32_t number, thr_device_info *info, thr_error *err) {
     char words[24];
-    thr_context_options options;
+    thr_context_options options = {0};
     thr_context *context = NULL;
     bool usable;
 
@@ -90,7 +90,6 @@ static bool look_at(uint32_t number, thr_device_info *info, thr_error *err) {
     if (thr_device_describe(number, info, err) != THR_OK)
         return false;
     (void)snprintf(words, sizeof words, "cuda:%" PRIu32, number);
-    thr_context_options_init(&options);
     options.n_threads = 1;
     options.device = words;
     usable = thr_context_create(&options, &context, err) == THR_OK;

@@ -28,11 +28,10 @@ typedef struct info_values {
 
 /* A level is available when a context can be made for it and gets it. */
 static bool has_level(thr_isa isa) {
-    thr_context_options options;
+    thr_context_options options = {0};
     thr_context *context = NULL;
     bool yes;
 
-    thr_context_options_init(&options);
     options.n_threads = 1;
     options.isa = isa;
     yes = thr_context_create(&options, &context, NULL) == THR_OK && thr_context_isa(context) == isa;

@@ -94,12 +94,11 @@ static void print_text(const char *path, const thr_ranking_view *view, const ran
 
 int prog_print_ranking(program *run, const char *path, bool *is_ranking) {
     thr_error err = {.status = THR_OK};
-    thr_ranking_options how;
+    thr_ranking_options how = {0};
     thr_ranking *ranking = NULL;
     thr_ranking_view view;
     ranking_facts facts;
 
-    thr_ranking_options_init(&how);
     how.without_queries = true;
     how.without_comments = true;
     const thr_status status = thr_ranking_open(run->context, path, &how, &ranking, &err);

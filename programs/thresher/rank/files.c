@@ -57,10 +57,9 @@ static int failed_to_open(const char *path, const thr_error *err) {
 int prog_rank_open(program *run, const char *path, const prog_rank_values *values, bool comments, thr_ranking **ranking,
                    double *seconds) {
     const double start = prog_seconds();
-    thr_ranking_options options;
+    thr_ranking_options options = {0};
     thr_error err = {.status = THR_OK};
 
-    thr_ranking_options_init(&options);
     options.without_queries = values->one_query;
     options.without_comments = !comments;
     options.cache = values->cache;

@@ -10,7 +10,7 @@
 
 enum { NOTED_ONE_IN = 100 }; /* pairs, of which as many as one are tied: a note */
 
-const char *const prog_conventions[] = {"letor", "lightgbm", "xgboost", "xgboost-minus", NULL};
+const char *const prog_conventions[] = {"lightgbm", "letor", "xgboost", "xgboost-minus", NULL};
 const char *const prog_gains[] = {"exponential", "linear", NULL};
 const char *const prog_ties[] = {"wrong", "right", NULL};
 
@@ -81,7 +81,10 @@ int prog_quality_judge(const program *run, const prog_quality_values *values, co
     const thr_ranking_view view = thr_ranking_get_view(ranking);
     const thr_judged judged = {
         .n_queries = (size_t)view.n_queries, .offsets = view.offsets, .scores = scores, .labels = view.labels};
-    thr_quality_options options;
+    const thr_quality_options options = {.k = (size_t)values->k,
+                                         .convention = (thr_convention)values->convention,
+                                         .gain = (thr_gain)values->gain,
+                                         .ties_are_right = values->ties == 1};
     thr_quality quality;
     thr_error err = {.status = THR_OK};
 
@@ -89,10 +92,6 @@ int prog_quality_judge(const program *run, const prog_quality_values *values, co
         prog_error("%s: holds no rows: there is nothing to measure", where);
         return PROG_FAILED;
     }
-    thr_quality_options_init(&options, (thr_convention)values->convention);
-    options.k = (size_t)values->k;
-    options.gain = (thr_gain)values->gain;
-    options.ties_are_right = values->ties == 1;
     if (thr_rank_quality(&judged, &options, &quality, &err) != THR_OK)
         return prog_failed_at(where, &err);
     if (quality.pairs.n_pairs == 0)

@@ -125,9 +125,8 @@ static int read_costs(const program *run, const train_values *values, cost_path 
 /* ------------------------------------------------------------------------------------------------ work */
 
 static thr_rank_options rank_options(const train_values *values, const training *work) {
-    thr_rank_options train;
+    thr_rank_options train = {0};
 
-    thr_rank_options_init(&train);
     train.c = work->path.costs[work->path.best];
     train.epsilon = values->epsilon;
     train.most_steps = (uint32_t)values->steps;

@@ -124,9 +124,8 @@ static int check_words(const program *run, const encode_values *values) {
 
 /* Build an index, as `index build TEXTS --model MODEL`. */
 static int make_index(program *run, const encode_values *values, thr_reader *rows, double start) {
-    thr_index_build_options build;
+    thr_index_build_options build = {0};
 
-    thr_index_build_options_init(&build);
     build.model = values->model;
     build.ids_path = values->ids;
     build.replace = values->force;

@@ -33,6 +33,14 @@ def number(value: Any, what: str) -> float:
         raise _errors.ArgumentTypeError(f"{what} is {shown(value)}: expected a number") from None
 
 
+def above_zero(value: Any, what: str) -> float:
+    """value as a float above 0."""
+    found = number(value, what)
+    if not found > 0:
+        raise _errors.ArgumentError(f"{what} is {found}: expected a number above 0")
+    return found
+
+
 def share_of(value: Any, what: str) -> float:
     """value as a float above 0 and up to 1."""
     share = number(value, what)

@@ -10,9 +10,10 @@ from ctypes import byref, c_void_p
 from typing import Callable, Protocol
 
 from .. import _errors
+from . import abi
 from .checks import device_words, whole
 from .jobs import PROGRESS
-from .library import defaults, lib
+from .library import lib
 
 
 class Owner(Protocol):
@@ -34,7 +35,7 @@ class _Share:
     def __init__(self, threads: int, device: str) -> None:
         self.pointer: int | None = None
         self._free: Callable[[int], None] = lib.thr_context_free
-        options = defaults("thr_context_options_init")
+        options = abi.ContextOptions()
         options.n_threads = threads
         options.progress = PROGRESS
         options.device = device.encode("utf-8", "replace")  # copied by the library

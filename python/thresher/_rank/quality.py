@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from ctypes import byref, c_double
+from ctypes import byref
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from .. import _errors
 from .._core import abi, arrays
 from .._core.checks import choice, whole
-from .._core.library import defaults, lib, read
+from .._core.library import lib, read
 from .rows import queries_of
 
 
@@ -63,9 +63,8 @@ class _Judged:
 
 
 def _options(k: Any, convention: Any, gain: Any, ties: Any) -> abi.QualityOptions:
-    options: abi.QualityOptions = defaults(
-        "thr_quality_options_init", choice(convention, "convention", abi.CONVENTION)
-    )
+    options = abi.QualityOptions()
+    options.convention = choice(convention, "convention", abi.CONVENTION)
     options.k = 0 if k is None else whole(k, "k", 1, 2**48)
     options.gain = choice(gain, "gain", abi.GAIN)
     options.ties_are_right = bool(choice(ties, "ties", {"wrong": 0, "right": 1}))
@@ -121,7 +120,4 @@ def ndcg(
     """
     NDCG@k, mean over queries, with the arguments of rank_quality.
     """
-    judged, options = _Judged(scores, labels, qid), _options(k, convention, gain, "wrong")
-    answer = c_double()
-    _errors.call(lib.thr_ndcg, byref(judged.struct), byref(options), byref(answer), None)
-    return answer.value
+    return rank_quality(scores, labels, qid, k=k, convention=convention, gain=gain).ndcg

@@ -15,7 +15,7 @@ from .._core import abi, arrays
 from .._core.checks import encoded_path, whole
 from .._core.context import shared_context
 from .._core.jobs import Job
-from .._core.library import defaults, lib
+from .._core.library import lib
 from .._core.progress import Progress
 
 
@@ -175,7 +175,7 @@ def read_ranking(
     If no line has a qid, FILE.query gives the number of rows of each query, as for LightGBM. Raises FileMissingError,
     FormatError (with line and column), FileError, ArgumentError, CanceledError.
     """
-    options = defaults("thr_ranking_options_init")
+    options = abi.RankingOptions()
     options.without_queries, options.without_comments, options.cache = not queries, True, bool(cache)
     context, made, err = shared_context(threads), c_void_p(), _errors.slot.error
     with Job(progress) as job:

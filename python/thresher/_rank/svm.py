@@ -13,10 +13,10 @@ import numpy.typing as npt
 
 from .. import _errors
 from .._core import abi, arrays
-from .._core.checks import choice, encoded_path, number, whole
+from .._core.checks import above_zero, choice, encoded_path, whole
 from .._core.context import shared_context
 from .._core.jobs import Job, reporting
-from .._core.library import defaults, lib, read
+from .._core.library import lib, read
 from .._core.progress import Progress
 from .._feature_names import check_names, keep_names, names_of
 from .quality import rank_quality
@@ -395,8 +395,8 @@ class RankSVM:
         return made
 
     def _options(self) -> Any:
-        options = defaults("thr_rank_options_init")
-        options.c, options.epsilon = number(self.C, "C"), number(self.epsilon, "epsilon")
+        options = abi.RankOptions()
+        options.c, options.epsilon = above_zero(self.C, "C"), above_zero(self.epsilon, "epsilon")
         options.most_steps = whole(self.max_iter, "max_iter", 1, 2**32 - 1)
         options.method = choice(self.method, "method", abi.RANK_METHOD)
         options.scale = choice(self.scale, "scale", abi.RANK_SCALE)

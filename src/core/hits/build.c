@@ -15,15 +15,9 @@
 #include "hits/build.h"
 #include "lists/renumber.h"
 
-void thr_hits_build_options_init(thr_hits_build_options *options) {
-    *options = (thr_hits_build_options){.order = THR_HITS_ORDER_FEATURES};
-}
-
 thr_status thr_hits_take_build(thr_context *context, const char *path, const thr_hits_build_options *options,
                                thr_hits_build_options *complete, thr_error *err) {
-    thr_hits_build_options_init(complete);
-    if (options != NULL)
-        *complete = *options;
+    *complete = options != NULL ? *options : (thr_hits_build_options){0};
     THR_TRY(thr_check_path(path, "the posting lists to build", err));
     if (complete->order != THR_HITS_ORDER_FEATURES && complete->order != THR_HITS_ORDER_ROWS)
         return thr_fail(err, THR_EINVAL, "the order %d of items is unknown", (int)complete->order);

@@ -121,7 +121,7 @@ thr_status thr_hits_replay(thr_hits *from, uint64_t since, thr_hits *next, thr_h
     if (from->delta == NULL)
         return THR_OK;
     THR_TRY(thr_hits_check_unchanged(from, err));
-    thr_hits_changes_init(&r.changes);
+    r.changes = (thr_hits_changes){0};
     const thr_hit_set set = thr_hits_take_values(from);
     THR_TRY_OUT(reserve(from->context, from->delta, &r, err));
     collect(from, set.of_added, since, &r);

@@ -360,8 +360,7 @@ static thr_status rewrite(rewriter *w, const char *path, thr_error *err) {
     THR_TRY_OUT(move_given(w, err));
     THR_TRY_OUT(move_names(w, err));
     THR_TRY_OUT(thr_hits_check_unchanged(w->hits, err));
-    thr_hits_build_options how;
-    thr_hits_build_options_init(&how);
+    thr_hits_build_options how = {0};
     how.order = THR_HITS_ORDER_ROWS;
     how.model = w->hits->view.contents.model;
     how.multipliers = w->multipliers;

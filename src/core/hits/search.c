@@ -13,10 +13,6 @@
 #include "lists/transpose.h"
 #include "select/answers.h"
 
-void thr_hits_search_options_init(thr_hits_search_options *options) {
-    *options = (thr_hits_search_options){0};
-}
-
 /* ------------------------------------------------------------------------------------------------ rooms */
 
 void thr_hits_workspace_free(void *piece) {
@@ -224,13 +220,10 @@ static thr_status search_all(thr_hits *hits, thr_hit_workspace *workspace, const
 
 thr_status thr_hits_search(thr_hits *hits, const thr_hits_queries *queries, uint64_t k,
                            const thr_hits_search_options *options, uint64_t *ids, float *values, thr_error *err) {
-    thr_hits_search_options complete;
+    const thr_hits_search_options complete = options != NULL ? *options : (thr_hits_search_options){0};
     void *workspace;
     if (hits == NULL || queries == NULL || ids == NULL)
         return thr_fail(err, THR_EINVAL, "a search needs posting lists, queries and memory for ids");
-    thr_hits_search_options_init(&complete);
-    if (options != NULL)
-        complete = *options;
     THR_TRY(check_options(hits, &complete, k, err));
     THR_TRY(check_queries(queries, k, err));
     THR_TRY(thr_hits_check_unchanged(hits, err));

@@ -6,10 +6,6 @@
 #include "hits/read_changes.h"
 #include "hits/hits.h"
 
-void thr_hits_changes_init(thr_hits_changes *changes) {
-    *changes = (thr_hits_changes){0};
-}
-
 thr_status thr_hits_get_index(thr_hits *hits, const thr_hit_index **index, thr_error *err) {
     thr_hits *file = hits->file;
     thr_status status = THR_OK;

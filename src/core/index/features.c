@@ -66,8 +66,7 @@ static thr_status check_names(const thr_hits *hits, const thr_ids *ids, thr_erro
 
 static thr_status write_lists(const thr_build_dir *dir, const thr_index_build_options *o, uint64_t fingerprint,
                               const char *path, thr_error *err) {
-    thr_hits_build_options how;
-    thr_hits_build_options_init(&how);
+    thr_hits_build_options how = {0};
     how.order = THR_HITS_ORDER_ROWS;
     how.model = fingerprint;
     how.multipliers = o->multipliers;

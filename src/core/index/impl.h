@@ -107,6 +107,15 @@ thr_status thr_index_is_newest_manifest(const thr_index *root, bool *same, thr_e
  */
 const char *thr_index_resolve_recall(const thr_index *index, uint64_t k, thr_search_options *options);
 
+/*
+ * given (NULL: all defaults) with the defaults of thr_index_build_options in place of zeros. In the result keep is NONE
+ * for codes only, and calibration_queries is 0 for no calibration.
+ */
+thr_index_build_options thr_index_complete_build(const thr_index_build_options *given);
+
+/* given (NULL: all defaults) with the default recall in place of 0. */
+thr_search_options thr_index_complete_search(const thr_search_options *given);
+
 /* Check the options that all searches share. THR_EINVAL and others, as thr_index_search documents. */
 thr_status thr_index_check_options(const thr_index *index, const thr_search_options *options, uint64_t k,
                                    thr_error *err);

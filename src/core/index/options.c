@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* options.c - defaults and names of the index's public types. */
-#include <thresher/index.h>
-
-#include <string.h>
+#include "index/impl.h"
 
 enum {
     DEFAULT_ITEM_BITS = 3,
@@ -20,18 +18,28 @@ const char *thr_metric_name(thr_metric metric) {
     return (unsigned)metric < sizeof names / sizeof names[0] ? names[metric] : "?";
 }
 
-void thr_index_build_options_init(thr_index_build_options *options) {
-    memset(options, 0, sizeof *options);
-    options->metric = THR_METRIC_COSINE;
-    options->item_bits = DEFAULT_ITEM_BITS;
-    options->keep = THR_DTYPE_F32;
-    options->sample_rows = DEFAULT_SAMPLE_ROWS;
-    options->calibration_queries = DEFAULT_CALIBRATION_QUERIES;
+thr_index_build_options thr_index_complete_build(const thr_index_build_options *given) {
+    thr_index_build_options o = given != NULL ? *given : (thr_index_build_options){0};
+    if (o.item_bits == 0)
+        o.item_bits = DEFAULT_ITEM_BITS;
+    if (o.codes_only)
+        o.keep = THR_DTYPE_NONE;
+    else if (o.keep == THR_DTYPE_NONE)
+        o.keep = THR_DTYPE_F32;
+    if (o.sample_rows == 0)
+        o.sample_rows = DEFAULT_SAMPLE_ROWS;
+    if (o.calibration_queries == 0)
+        o.calibration_queries = DEFAULT_CALIBRATION_QUERIES;
+    else if (o.calibration_queries == THR_NO_CALIBRATION)
+        o.calibration_queries = 0;
+    return o;
 }
 
-void thr_search_options_init(thr_search_options *options) {
-    memset(options, 0, sizeof *options);
-    options->recall = DEFAULT_RECALL;
+thr_search_options thr_index_complete_search(const thr_search_options *given) {
+    thr_search_options o = given != NULL ? *given : (thr_search_options){0};
+    if (o.recall == 0)
+        o.recall = DEFAULT_RECALL;
+    return o;
 }
 
 uint64_t thr_search_candidates(uint64_t k) {

@@ -99,8 +99,7 @@ thr_status thr_scan_ranks(thr_scan *scan, const thr_scan_corpus *corpus, const t
                           const thr_scan_rank_request *request, thr_error *err) {
     const uint64_t n_survivors = request->n_survivors;
     thr_context *context = scan->context;
-    thr_search_options options;
-    thr_search_options_init(&options);
+    thr_search_options options = {0};
     options.n_candidates = options.n_survivors = n_survivors;
     options.recall = 0; /* no margins */
     const thr_answers answers = {.k = 1};

@@ -127,9 +127,7 @@ static thr_status rerank_one(void *arg, size_t row, uint32_t worker, thr_error *
 
 thr_status thr_scan_rerank(thr_scan *scan, const thr_scan_corpus *corpus, const thr_matrix *queries,
                            const uint64_t *rows, size_t n, const thr_answers *answers, thr_error *err) {
-    thr_search_options options;
-    thr_search_options_init(&options);
-    options.exact = true;
+    const thr_search_options options = {.exact = true};
     const thr_job job = thr_scan_job_make(scan->context, corpus, &options, answers);
     THR_TRY(thr_scan_make_room(scan, corpus, scan->context->n_threads, 1, n, err));
     rerank r = {scan, &job, queries, rows, n};

@@ -17,18 +17,18 @@ enum { USUAL_ITERATIONS = 5, MOST_ITERATIONS = 1000, USUAL_BEST = 100, PIECE = 1
 
 #define USUAL_MIN_PROBABILITY 1e-4
 
-void thr_align_options_init(thr_align_options *options) {
-    *options = (thr_align_options){
-        .n_iterations = USUAL_ITERATIONS, .n_best = USUAL_BEST, .min_probability = USUAL_MIN_PROBABILITY};
-}
-
-static thr_status check(const thr_align_options *o, thr_error *err) {
-    if (o->n_iterations == 0 || o->n_iterations > MOST_ITERATIONS)
-        return thr_fail(err, THR_EINVAL, "%" PRIu32 " iterations: choose 1 to %d", o->n_iterations, MOST_ITERATIONS);
+static thr_status take_options(const thr_align_options *given, thr_align_options *o, thr_error *err) {
+    *o = given != NULL ? *given : (thr_align_options){0};
+    if (o->n_iterations == 0)
+        o->n_iterations = USUAL_ITERATIONS;
     if (o->n_best == 0)
-        return thr_fail(err, THR_EINVAL, "0 target words of a source word: choose 1 or more");
-    if (!(o->min_probability >= 0 && o->min_probability <= 1))
-        return thr_fail(err, THR_EINVAL, "a minimum probability of %g: choose 0 to 1", o->min_probability);
+        o->n_best = USUAL_BEST;
+    if (o->min_probability == 0)
+        o->min_probability = USUAL_MIN_PROBABILITY;
+    if (o->n_iterations > MOST_ITERATIONS)
+        return thr_fail(err, THR_EINVAL, "%" PRIu32 " iterations: choose 1 to %d", o->n_iterations, MOST_ITERATIONS);
+    if (!(o->min_probability > 0 && o->min_probability <= 1))
+        return thr_fail(err, THR_EINVAL, "a minimum probability of %g: choose above 0, up to 1", o->min_probability);
     return THR_OK;
 }
 
@@ -136,10 +136,7 @@ thr_status thr_align_train(thr_context *context, const char *source, const char 
     THR_TRY(thr_check_path(source, "the texts to translate from", err));
     THR_TRY(thr_check_path(target, "the texts to translate to", err));
     THR_TRY(thr_check_path(path, "the table to write", err));
-    thr_align_options_init(&o);
-    if (options != NULL)
-        o = *options;
-    THR_TRY(check(&o, err));
+    THR_TRY(take_options(options, &o, err));
     THR_TRY(thr_out_check_input(path, source, err));
     THR_TRY(thr_out_check_input(path, target, err));
     THR_TRY(thr_out_check_place(context, path, err));

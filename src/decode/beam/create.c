@@ -12,31 +12,34 @@ enum { USUAL_BEAM = 5, USUAL_LENGTH = 200 };
 
 static const double LARGEST_ALPHA = 10; /* so that the penalties of all lengths are finite */
 
-void thr_beam_options_init(thr_beam_options *options, uint32_t start_word, uint32_t end_word) {
-    *options = (thr_beam_options){.beam = USUAL_BEAM,
-                                  .n_best = 1,
-                                  .start_word = start_word,
-                                  .end_word = end_word,
-                                  .max_length = USUAL_LENGTH,
-                                  .alpha = 1};
+/* given with its defaults in place of zeros. */
+static thr_beam_options complete_options(const thr_beam_options *given) {
+    thr_beam_options o = *given;
+    if (o.beam == 0)
+        o.beam = USUAL_BEAM;
+    if (o.n_best == 0)
+        o.n_best = 1;
+    if (o.max_length == 0)
+        o.max_length = USUAL_LENGTH;
+    if (o.alpha == 0)
+        o.alpha = 1;
+    return o;
 }
 
 static thr_status check_numbers(const thr_beam_options *o, thr_error *err) {
-    if (o->beam == 0 || o->beam > THR_BEAM_MAX_BEAM)
+    if (o->beam > THR_BEAM_MAX_BEAM)
         return thr_fail(err, THR_EINVAL, "a beam of %" PRIu32 " rows: choose 1 to %" PRIu32, o->beam,
                         THR_BEAM_MAX_BEAM);
-    if (o->n_best == 0)
-        return thr_fail(err, THR_EINVAL, "the best 0 sequences of a sentence: ask for 1 or more");
-    if (o->max_length == 0 || o->max_length > THR_BEAM_MAX_LENGTH)
+    if (o->max_length > THR_BEAM_MAX_LENGTH)
         return thr_fail(err, THR_EINVAL, "a maximum length of %" PRIu32 " words: choose 1 to %" PRIu32, o->max_length,
                         THR_BEAM_MAX_LENGTH);
     if (o->min_length > o->max_length)
         return thr_fail(err, THR_EINVAL, "a minimum length of %" PRIu32 " words is above the maximum of %" PRIu32,
                         o->min_length, o->max_length);
-    THR_TRY(thr_check_enum((int)o->penalty, THR_BEAM_PENALTY_LENGTH, "thr_beam_penalty", err));
+    THR_TRY(thr_check_enum((int)o->penalty, THR_BEAM_PENALTY_NONE, "thr_beam_penalty", err));
     THR_TRY(thr_check_enum((int)o->stop, THR_BEAM_STOP_ENOUGH, "thr_beam_stop", err));
     if (!(o->alpha >= 0 && o->alpha <= LARGEST_ALPHA))
-        return thr_fail(err, THR_EINVAL, "a length penalty with alpha %g: choose 0 to %g", o->alpha, LARGEST_ALPHA);
+        return thr_fail(err, THR_EINVAL, "a length penalty with alpha %g: choose up to %g", o->alpha, LARGEST_ALPHA);
     return THR_OK;
 }
 
@@ -135,7 +138,7 @@ thr_status thr_beam_create(thr_head *head, const thr_beam_options *options, thr_
     thr_status status = THR_OK;
     if (head == NULL || options == NULL || out == NULL)
         return thr_fail(err, THR_EINVAL, "the head or the options of a beam search are NULL");
-    thr_beam_options complete = *options;
+    thr_beam_options complete = complete_options(options);
     thr_head_query_options_init(&query);
     if (complete.query != NULL)
         query = *complete.query;

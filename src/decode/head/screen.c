@@ -101,7 +101,7 @@ thr_status thr_head_scan_states(const thr_head *head, const thr_scan_corpus *cor
     const bool is_filtered = workspace->has_never && n_shortlist < c->n_words;
     const uint32_t n_coded = thr_head_coded_dims(c);
     const float *states = workspace->states;
-    thr_search_options options;
+    thr_search_options options = {0};
     size_t n, n_found;
     if (!thr_mul_size(n_states, n_coded, &n) || !thr_mul_size(n_states, n_shortlist, &n_found))
         return thr_fail(err, THR_ENOMEM, "no memory for the words of %zu states", n_states);
@@ -123,7 +123,6 @@ thr_status thr_head_scan_states(const thr_head *head, const thr_scan_corpus *cor
         states = workspace->coded;
     }
     const thr_matrix queries = thr_matrix_f32(states, n_states, n_coded);
-    thr_search_options_init(&options);
     options.n_survivors = options.n_candidates = n_shortlist;
     if (is_filtered) {
         options.filter = workspace->shown;

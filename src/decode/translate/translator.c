@@ -8,7 +8,7 @@
 #include "translate/translator.h"
 
 enum {
-    USUAL_BEAM = 5,
+    USUAL_RATIO = 2,
     USUAL_EXTRA = 10,
     USUAL_LENGTH = 500,
     USUAL_SOURCE = 1000,
@@ -16,34 +16,37 @@ enum {
     USUAL_ALIGNED = 50
 };
 
-void thr_translator_options_init(thr_translator_options *options) {
-    *options = (thr_translator_options){.beam = USUAL_BEAM,
-                                        .n_best = 1,
-                                        .penalty = THR_BEAM_PENALTY_LENGTH,
-                                        .stop = THR_BEAM_STOP_EXACT,
-                                        .alpha = 1,
-                                        .length_ratio = 2,
-                                        .length_extra = USUAL_EXTRA,
-                                        .max_length = USUAL_LENGTH,
-                                        .max_source = USUAL_SOURCE,
-                                        .batch = USUAL_BATCH,
-                                        .n_aligned = USUAL_ALIGNED};
+/* given, or NULL, with defaults in place of zeros; those of the beam search are its own. */
+static thr_translator_options complete_options(const thr_translator_options *given) {
+    thr_translator_options o = given != NULL ? *given : (thr_translator_options){0};
+    if (o.length_ratio == 0)
+        o.length_ratio = USUAL_RATIO;
+    if (o.length_extra == 0)
+        o.length_extra = USUAL_EXTRA;
+    if (o.max_length == 0)
+        o.max_length = USUAL_LENGTH;
+    if (o.max_source == 0)
+        o.max_source = USUAL_SOURCE;
+    if (o.batch == 0)
+        o.batch = USUAL_BATCH;
+    if (o.n_aligned == 0)
+        o.n_aligned = USUAL_ALIGNED;
+    return o;
 }
 
 /* Check the options that the beam search does not check. */
 static thr_status check(const thr_translator_options *o, thr_error *err) {
-    if (!(o->length_ratio >= 0 && o->length_ratio <= 1000))
-        return thr_fail(err, THR_EINVAL, "%g words for each word of the source: choose 0 to 1000", o->length_ratio);
-    if (o->max_length < 1 || o->max_length > THR_BEAM_MAX_LENGTH || o->length_extra > THR_BEAM_MAX_LENGTH)
+    if (!(o->length_ratio > 0 && o->length_ratio <= 1000))
+        return thr_fail(err, THR_EINVAL, "%g words for each word of the source: choose above 0, up to 1000",
+                        o->length_ratio);
+    if (o->max_length > THR_BEAM_MAX_LENGTH || o->length_extra > THR_BEAM_MAX_LENGTH)
         return thr_fail(err, THR_EINVAL,
                         "translations of up to %" PRIu32 " words, %" PRIu32
                         " more than their source: choose 1 to %" PRIu32,
                         o->max_length, o->length_extra, THR_BEAM_MAX_LENGTH);
-    if (o->max_source < 1 || o->max_source > THR_BEAM_MAX_LENGTH)
+    if (o->max_source > THR_BEAM_MAX_LENGTH)
         return thr_fail(err, THR_EINVAL, "texts of up to %" PRIu32 " words: choose 1 to %" PRIu32, o->max_source,
                         THR_BEAM_MAX_LENGTH);
-    if (o->batch < 1)
-        return thr_fail(err, THR_EINVAL, "a batch has 1 text or more, not %" PRIu32, o->batch);
     if (o->head != NULL && o->build != NULL)
         return thr_fail(err, THR_EINVAL, "a head is either opened or built: leave out one of head and build");
     const bool aligns = o->query != NULL && o->query->screen == THR_HEAD_SCREEN_ALIGN;
@@ -51,8 +54,6 @@ static thr_status check(const thr_translator_options *o, thr_error *err) {
         return thr_fail(err, THR_EINVAL, "the screen align needs an alignment, a file by thresher head align");
     if (!aligns && o->alignment != NULL)
         return thr_fail(err, THR_EINVAL, "%s: an alignment is for the screen align only", o->alignment);
-    if (o->n_aligned == 0)
-        return thr_fail(err, THR_EINVAL, "0 target words of a source word: choose 1 or more");
     return THR_OK;
 }
 
@@ -79,22 +80,22 @@ static thr_status copy_name(thr_context *context, const char *name, char **copy,
 
 static thr_status make_beam(thr_translator *t, const thr_translator_options *o, thr_error *err) {
     const uint32_t never[] = {THR_WORD_START, THR_WORD_UNKNOWN};
-    thr_beam_options beam;
     thr_head_query_options query;
     thr_head_query_options_init(&query);
     if (o->query != NULL)
         query = *o->query;
     query.lists = &t->lists;
-    thr_beam_options_init(&beam, THR_WORD_START, THR_WORD_END);
-    beam.beam = o->beam;
-    beam.n_best = o->n_best;
-    beam.penalty = o->penalty;
-    beam.stop = o->stop;
-    beam.alpha = o->alpha;
-    beam.max_length = o->max_length;
-    beam.query = &query;
-    beam.never = never;
-    beam.n_never = o->unknown || o->replace_unk ? 1 : 2;
+    const thr_beam_options beam = {.start_word = THR_WORD_START,
+                                   .end_word = THR_WORD_END,
+                                   .beam = o->beam,
+                                   .n_best = o->n_best,
+                                   .penalty = o->penalty,
+                                   .stop = o->stop,
+                                   .alpha = o->alpha,
+                                   .max_length = o->max_length,
+                                   .query = &query,
+                                   .never = never,
+                                   .n_never = o->unknown || o->replace_unk ? 1 : 2};
     return thr_beam_create(t->head, &beam, &t->beam, err);
 }
 
@@ -142,15 +143,12 @@ thr_status thr_translator_probe(thr_context *context, const char *path, bool *is
 
 thr_status thr_translator_open(thr_context *context, const char *path, const thr_translator_options *options,
                                thr_translator **out, thr_error *err) {
-    thr_translator_options complete;
+    const thr_translator_options complete = complete_options(options);
     thr_translator *t = NULL;
     if (out != NULL)
         *out = NULL;
     if (context == NULL || path == NULL || out == NULL)
         return thr_fail(err, THR_EINVAL, "the context, the path or the pointer to the translator is NULL");
-    thr_translator_options_init(&complete);
-    if (options != NULL)
-        complete = *options;
     THR_TRY(check(&complete, err));
     THR_TRY(thr_alloc_zero(context, 1, sizeof *t, &t, "a translator", err));
     t->outer = thr_context_retain(context);

@@ -38,10 +38,6 @@ static void default_release(void *user, void *memory) {
     free(memory);
 }
 
-void thr_context_options_init(thr_context_options *options) {
-    *options = (thr_context_options){.isa = THR_ISA_BEST};
-}
-
 /* The CPUs that this process may use, by its affinity and the quota of its cgroup. */
 static uint32_t count_cpus(void) {
     cpu_set_t set;
@@ -103,12 +99,10 @@ static thr_status choose_way(int *way, thr_error *err) {
 }
 
 thr_status thr_context_create(const thr_context_options *options, thr_context **context_out, thr_error *err) {
-    thr_context_options defaults;
+    static const thr_context_options defaults = {0};
     *context_out = NULL;
-    thr_context_options_init(&defaults);
-    if (options != NULL)
-        defaults = *options;
-    options = &defaults;
+    if (options == NULL)
+        options = &defaults;
     thr_context made = {.allocator = options->allocator,
                         .n_threads = options->n_threads,
                         .progress = options->progress,

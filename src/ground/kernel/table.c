@@ -101,9 +101,7 @@ thr_isa thr_kernel_isa_best(void) {
 }
 
 const char *thr_isa_name(thr_isa isa) {
-    if (isa == THR_ISA_BEST)
-        return "best";
-    static const char *const names[] = {"scalar", "avx2", "avx512", "neon", "neon-dot", "avx512-vnni"};
+    static const char *const names[] = {"best", "scalar", "avx2", "avx512", "neon", "neon-dot", "avx512-vnni"};
     return (unsigned)isa < sizeof names / sizeof names[0] ? names[isa] : "?";
 }
 

@@ -13,14 +13,8 @@ static const double USUAL_FLOOR = 0.1, USUAL_K = 1;
 
 /* ------------------------------------------------------------------------------------------------ options */
 
-void thr_bleu_options_init(thr_bleu_options *options) {
-    *options = (thr_bleu_options){0};
-}
-
 static thr_status read_options(const thr_bleu_options *given, thr_bleu_options *o, thr_error *err) {
-    thr_bleu_options_init(o);
-    if (given != NULL)
-        *o = *given;
+    *o = given != NULL ? *given : (thr_bleu_options){0};
     if ((unsigned)o->tokeniser > THR_BLEU_TOKENISER_NONE)
         return thr_fail(err, THR_EINVAL, "there is no tokeniser number %d", (int)o->tokeniser);
     if ((unsigned)o->smoothing > THR_BLEU_SMOOTHING_ADD_K)

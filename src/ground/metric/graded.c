@@ -8,28 +8,13 @@
 #include "base/error.h"
 #include "base/minmax.h"
 
-void thr_quality_options_init(thr_quality_options *options, thr_convention convention) {
-    const bool letor = convention == THR_CONVENTION_LETOR;
-    const bool zero = letor || convention == THR_CONVENTION_XGBOOST_MINUS;
-    *options = (thr_quality_options){.k = 10,
-                                     .gain = THR_GAIN_EXPONENTIAL,
-                                     .discount = letor ? THR_DISCOUNT_LETOR : THR_DISCOUNT_LOG2,
-                                     .no_gain = zero ? THR_NO_GAIN_ZERO : THR_NO_GAIN_ONE,
-                                     .short_is_zero = letor,
-                                     .relevant = 1};
-}
-
 thr_status thr_metric_quality_take_options(const thr_quality_options *given, thr_quality_options *options,
                                            thr_error *err) {
-    thr_quality_options_init(options, THR_CONVENTION_LIGHTGBM);
-    if (given != NULL)
-        *options = *given;
-    if (options->gain != THR_GAIN_EXPONENTIAL && options->gain != THR_GAIN_LINEAR)
-        return thr_fail(err, THR_EINVAL, "no gain has the number %d", (int)options->gain);
-    if (options->discount != THR_DISCOUNT_LOG2 && options->discount != THR_DISCOUNT_LETOR)
-        return thr_fail(err, THR_EINVAL, "no discount has the number %d", (int)options->discount);
-    if (options->no_gain < THR_NO_GAIN_ZERO || options->no_gain > THR_NO_GAIN_LEFT_OUT)
-        return thr_fail(err, THR_EINVAL, "no_gain has no choice number %d", (int)options->no_gain);
+    *options = given != NULL ? *given : (thr_quality_options){0};
+    THR_TRY(thr_check_enum((int)options->gain, THR_GAIN_LINEAR, "thr_gain", err));
+    THR_TRY(thr_check_enum((int)options->convention, THR_CONVENTION_XGBOOST_MINUS, "thr_convention", err));
+    if (options->relevant == 0)
+        options->relevant = 1;
     if (isnan(options->relevant))
         return thr_fail(err, THR_EINVAL, "the least relevant label is not a number");
     if (!(options->largest_label >= 0 && isfinite(options->largest_label)))

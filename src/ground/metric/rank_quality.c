@@ -6,14 +6,13 @@
 #include "base/error.h"
 #include "metric/graded.h"
 
-/* Sums over queries. A mean is over the queries that were not left out. */
+/* Sums over queries. */
 typedef struct judging {
     thr_quality_options options;
     thr_judged_query query;
     double *ideal; /* sorted labels of a query, the best first */
     double largest_gain;
     double ndcg, map, mrr, err, precision;
-    uint64_t n_gained, n_relevant, n_queries; /* queries counted for NDCG; for MAP and MRR; for the others */
 } judging;
 
 /* DCG of labels[0..n), in the given order or, for the ideal DCG, best first. */
@@ -22,10 +21,10 @@ static double find_dcg(const thr_quality_options *options, const double *labels,
     for (size_t i = 0; i < n; i++) {
         const double rank = (double)(i + 1);
         const double gain = thr_metric_gain(options->gain, labels[i]);
-        if (options->discount == THR_DISCOUNT_LOG2)
-            sum += gain / log2(1 + rank);
-        else
+        if (options->convention == THR_CONVENTION_LETOR)
             sum += i < 2 ? gain : gain / log2(rank);
+        else
+            sum += gain / log2(1 + rank);
     }
     return sum;
 }
@@ -35,11 +34,9 @@ static int compare_down(const void *a, const void *b) {
     return (x < y) - (x > y);
 }
 
-/* The value of a query without any gain; NaN: leave it out. */
+/* The value of a query without any gain. */
 static double value_of_nothing(const thr_quality_options *options) {
-    if (options->no_gain == THR_NO_GAIN_LEFT_OUT)
-        return (double)NAN;
-    return options->no_gain == THR_NO_GAIN_ONE ? 1 : 0;
+    return options->convention == THR_CONVENTION_LIGHTGBM || options->convention == THR_CONVENTION_XGBOOST ? 1 : 0;
 }
 
 /* NDCG of a ranked query. *without_gain is set if no row has a gain. */
@@ -54,14 +51,7 @@ static double find_ndcg(judging *j, bool *without_gain) {
     *without_gain = ideal == 0;
     if (ideal == 0)
         return value_of_nothing(&j->options);
-    return j->options.short_is_zero && n < j->options.k ? 0 : dcg / ideal;
-}
-
-static void add(double value, double *sum, uint64_t *n) {
-    if (isnan(value))
-        return;
-    *sum += value;
-    ++*n;
+    return j->options.convention == THR_CONVENTION_LETOR && n < j->options.k ? 0 : dcg / ideal;
 }
 
 static void add_relevance(judging *j) {
@@ -79,9 +69,8 @@ static void add_relevance(judging *j) {
             reciprocal = 1 / (double)(i + 1);
     }
     const double nothing = value_of_nothing(&j->options);
-    uint64_t n_queries = 0;
-    add(n_relevant != 0 ? precisions / (double)n_relevant : nothing, &j->map, &j->n_relevant);
-    add(n_relevant != 0 ? reciprocal : nothing, &j->mrr, &n_queries);
+    j->map += n_relevant != 0 ? precisions / (double)n_relevant : nothing;
+    j->mrr += n_relevant != 0 ? reciprocal : nothing;
     j->precision += k != 0 ? (double)n_first / (double)k : 0;
 }
 
@@ -118,31 +107,6 @@ static void stop(judging *j) {
     free(j->ideal);
 }
 
-static double mean(double sum, uint64_t n) {
-    return n != 0 ? sum / (double)n : (double)NAN;
-}
-
-thr_status thr_ndcg(const thr_judged *judged, const thr_quality_options *options, double *ndcg, double *by_query,
-                    thr_error *err) {
-    judging j;
-    thr_status status = start(judged, options, &j, err);
-    for (size_t q = 0; q < judged->n_queries && status == THR_OK; q++) {
-        bool without_gain;
-        thr_metric_graded_rank(judged, q, &j.query);
-        const double value = find_ndcg(&j, &without_gain);
-        add(value, &j.ndcg, &j.n_gained);
-        if (by_query != NULL)
-            by_query[q] = value;
-    }
-    if (status == THR_OK && j.n_gained == 0)
-        status =
-            thr_fail(err, THR_EINVAL, "none of %zu queries has a row with a gain: all are left out", judged->n_queries);
-    if (status == THR_OK)
-        *ndcg = mean(j.ndcg, j.n_gained);
-    stop(&j);
-    return status;
-}
-
 thr_status thr_rank_quality(const thr_judged *judged, const thr_quality_options *options, thr_quality *quality,
                             thr_error *err) {
     judging j;
@@ -151,7 +115,7 @@ thr_status thr_rank_quality(const thr_judged *judged, const thr_quality_options 
     for (size_t q = 0; q < judged->n_queries && status == THR_OK; q++) {
         bool without_gain;
         thr_metric_graded_rank(judged, q, &j.query);
-        add(find_ndcg(&j, &without_gain), &j.ndcg, &j.n_gained);
+        j.ndcg += find_ndcg(&j, &without_gain);
         add_relevance(&j);
         j.err += find_err(&j);
         quality->n_without_gain += without_gain;
@@ -159,11 +123,12 @@ thr_status thr_rank_quality(const thr_judged *judged, const thr_quality_options 
         thr_metric_graded_count_pairs(&j.query, &quality->pairs); /* reorders the rows */
     }
     if (status == THR_OK) {
-        quality->ndcg = mean(j.ndcg, j.n_gained);
-        quality->map = mean(j.map, j.n_relevant);
-        quality->mrr = mean(j.mrr, j.n_relevant);
-        quality->err = mean(j.err, judged->n_queries);
-        quality->precision = mean(j.precision, judged->n_queries);
+        const double n = (double)judged->n_queries; /* 1 or more */
+        quality->ndcg = j.ndcg / n;
+        quality->map = j.map / n;
+        quality->mrr = j.mrr / n;
+        quality->err = j.err / n;
+        quality->precision = j.precision / n;
         thr_metric_graded_end_pairs(&quality->pairs);
         quality->pair_accuracy =
             j.options.ties_are_right ? quality->pairs.accuracy_ties_right : quality->pairs.accuracy;

@@ -10,10 +10,6 @@
 #include "parallel/pool.h"
 #include "rank/group_queries.h"
 
-void thr_ranking_options_init(thr_ranking_options *options) {
-    *options = (thr_ranking_options){0};
-}
-
 static thr_status make(thr_context *context, thr_ranking **ranking, thr_error *err) {
     THR_TRY(thr_alloc_zero(context, 1, sizeof **ranking, ranking, "a ranking", err));
     (*ranking)->context = thr_context_retain(context);
@@ -43,12 +39,9 @@ static thr_status finish(thr_ranking *r, thr_status status, thr_ranking **rankin
 
 thr_status thr_ranking_open(thr_context *context, const char *path, const thr_ranking_options *options,
                             thr_ranking **ranking, thr_error *err) {
-    thr_ranking_options o;
+    const thr_ranking_options o = options != NULL ? *options : (thr_ranking_options){0};
     thr_ranking *r = NULL;
-    thr_ranking_options_init(&o);
     *ranking = NULL;
-    if (options != NULL)
-        o = *options;
     THR_TRY(thr_check_path(path, "the ranking to read", err));
     THR_TRY(make(context, &r, err));
     const thr_svmlight_options how = {.need_queries = !o.without_queries,

@@ -9,10 +9,9 @@
 #include "base/error.h"
 #include "rank/model.h"
 
-void thr_rank_options_init(thr_rank_options *options) {
-    *options = (thr_rank_options){
-        .c = 1, .epsilon = 1e-5, .most_steps = 200, .method = THR_RANK_LINE_SEARCH, .scale = THR_RANK_SCALE_PAIR};
-}
+enum { USUAL_STEPS = 200 };
+
+static const double USUAL_EPSILON = 1e-5;
 
 thr_status thr_rank_check_weights(const double *weights, const char *what, uint64_t n, thr_error *err) {
     for (uint64_t i = 0; i < n && weights != NULL; i++)
@@ -24,17 +23,19 @@ thr_status thr_rank_check_weights(const double *weights, const char *what, uint6
 
 thr_status thr_rank_options_resolve(const thr_rank_options *given, const double *c, const thr_ranking_view *view,
                                     thr_rank_options *options, thr_error *err) {
-    thr_rank_options_init(options);
-    if (given != NULL)
-        *options = *given;
+    *options = given != NULL ? *given : (thr_rank_options){0};
     if (c != NULL)
         options->c = *c;
+    else if (options->c == 0)
+        options->c = 1;
+    if (options->epsilon == 0)
+        options->epsilon = USUAL_EPSILON;
+    if (options->most_steps == 0)
+        options->most_steps = USUAL_STEPS;
     if (!isfinite(options->c) || options->c <= 0)
         return thr_fail(err, THR_EINVAL, "C is %g: choose above 0", options->c);
     if (!(options->epsilon > 0 && options->epsilon < 1))
         return thr_fail(err, THR_EINVAL, "epsilon is %g: choose above 0, below 1", options->epsilon);
-    if (options->most_steps < 1)
-        return thr_fail(err, THR_EINVAL, "no Newton steps: choose 1 or more");
     THR_TRY(thr_check_enum((int)options->method, THR_RANK_SWEEP, "thr_rank_method", err));
     THR_TRY(thr_check_enum((int)options->scale, THR_RANK_SCALE_MEAN, "thr_rank_scale", err));
     if (options->start != NULL && options->start->n_features != view->n_features)

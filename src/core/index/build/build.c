@@ -55,8 +55,6 @@ static thr_status check_options(const thr_index_build_options *o, thr_error *err
         return thr_fail(err, THR_EINVAL, "multipliers and offsets need features: give those, too");
     if (o->cells > THR_MOST_CELLS && o->cells != THR_CELLS_AUTO)
         return thr_fail(err, THR_EINVAL, "%" PRIu32 " cells: at most %d are possible", o->cells, THR_MOST_CELLS);
-    if (o->sample_rows == 0)
-        return thr_fail(err, THR_EINVAL, "0 sample rows: at least 1 is needed");
     return thr_index_check_scale(o->scale, err);
 }
 
@@ -219,8 +217,7 @@ out:
 
 thr_status thr_index_build(thr_context *context, const char *dir, thr_reader *vectors,
                            const thr_index_build_options *options, thr_error *err) {
-    thr_index_build_options complete;
-    thr_index_build_options_init(&complete);
+    thr_index_build_options complete = thr_index_complete_build(options);
     builder b = {.context = context, .options = &complete};
     b.dir.fd = -1;
     b.source.context = b.ids.context = context;
@@ -233,8 +230,6 @@ thr_status thr_index_build(thr_context *context, const char *dir, thr_reader *ve
     thr_status status = THR_OK;
     if (context == NULL || vectors == NULL)
         return thr_fail(err, THR_EINVAL, "a build needs a context and a reader of vectors");
-    if (options != NULL)
-        complete = *options;
     THR_TRY(check_options(b.options, err));
     THR_TRY_OUT(thr_index_row_source_open(context, vectors, &b.source, err));
     if (b.source.shape.n_rows == 0) {

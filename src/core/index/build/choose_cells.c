@@ -116,8 +116,7 @@ static double sum(const uint64_t *numbers, uint64_t n) {
 }
 
 static thr_search_options options_of(const thr_index *index, const sample *s, uint64_t k, float recall) {
-    thr_search_options options;
-    thr_search_options_init(&options);
+    thr_search_options options = {0};
     options.recall = recall;
     options.filter = s->filter;
     options.filter_bits = index->manifest.n_rows;

@@ -124,8 +124,7 @@ static thr_status learn_query(tuner *t, const thr_matrix *rows, uint64_t query, 
 static thr_status learn(tuner *t) {
     const thr_matrix *all = &t->queries->rows;
     const thr_answers answers = {.k = t->depth + 1, .ids = t->truth};
-    thr_search_options options;
-    thr_search_options_init(&options);
+    thr_search_options options = {0};
     options.exact = t->index->manifest.keep != THR_DTYPE_NONE;
     options.n_survivors = t->ranked;
     options.recall = 0;

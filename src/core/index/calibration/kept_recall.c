@@ -86,8 +86,7 @@ static thr_status measure(const measurement *m, thr_scan *scan, uint32_t *thousa
     const uint64_t n_queries = sample.n_rows < QUERIES ? sample.n_rows : QUERIES;
     const thr_answers answers = {.k = CANDIDATES, .ids = m->rows};
     uint64_t n_kept = 0, n_all = 0;
-    thr_search_options options;
-    thr_search_options_init(&options);
+    thr_search_options options = {0};
     options.exact = true;
     options.filter = m->filter;
     for (uint64_t first = 0, n; first < n_queries; first += n) {

@@ -114,8 +114,7 @@ thr_status thr_index_tune(thr_index *index, const thr_matrix *queries, thr_error
         const thr_tune_queries all = {*queries, NULL};
         THR_TRY(thr_index_tune_by_queries(index, &all, &tuning, err));
     } else {
-        thr_index_build_options defaults;
-        thr_index_build_options_init(&defaults);
+        const thr_index_build_options defaults = thr_index_complete_build(NULL);
         THR_TRY(thr_index_tune_by_items(index, NULL, NULL, defaults.calibration_queries, &tuning, err));
     }
     return publish(index, &tuning, err);

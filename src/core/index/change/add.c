@@ -7,13 +7,9 @@
 
 #include <inttypes.h>
 
-void thr_index_add_options_init(thr_index_add_options *options) {
-    *options = (thr_index_add_options){0};
-}
-
 thr_status thr_index_view_features(thr_context *context, thr_index_add_options *o, bool named,
                                    thr_hits_changes *features, char **path, thr_error *err) {
-    thr_hits_changes_init(features);
+    *features = (thr_hits_changes){0};
     if (o->features_path != NULL && o->features != NULL)
         return thr_fail(err, THR_EINVAL, "features are given as a file and as numbers: give one of them");
     features->added_path = o->features_path;
@@ -34,7 +30,7 @@ thr_status thr_index_view_features(thr_context *context, thr_index_add_options *
 
 thr_status thr_index_add(thr_context *context, const char *dir, thr_reader *vectors,
                          const thr_index_add_options *options, thr_index_change *change, thr_error *err) {
-    thr_index_add_options complete;
+    thr_index_add_options complete = options != NULL ? *options : (thr_index_add_options){0};
     thr_index_change unused;
     thr_ids ids = {.context = context};
     thr_row_source source = {.context = context};
@@ -42,9 +38,6 @@ thr_status thr_index_add(thr_context *context, const char *dir, thr_reader *vect
     thr_status status = THR_OK;
     if (context == NULL || vectors == NULL)
         return thr_fail(err, THR_EINVAL, "adding items needs a context and a reader of vectors");
-    thr_index_add_options_init(&complete);
-    if (options != NULL)
-        complete = *options;
     thr_hits_changes features;
     THR_TRY_OUT(thr_index_view_features(context, &complete, false, &features, &names_path, err));
     const thr_index_build_options given = {.ids = complete.ids, .n_ids = complete.n_ids, .ids_path = complete.ids_path};

@@ -11,9 +11,8 @@
 
 thr_status thr_index_commit_learn(thr_commit *c, thr_row_source *source, thr_error *err) {
     thr_manifest *m = &c->manifest;
-    thr_index_build_options o;
+    thr_index_build_options o = thr_index_complete_build(NULL);
     thr_quantiser learned = {0};
-    thr_index_build_options_init(&o);
     o.metric = m->metric;
     o.item_bits = m->quantiser.item_bits;
     if (m->n_segments > 0) /* the manifest does not record whether it was chosen */

@@ -102,12 +102,11 @@ out:
 
 /* The number of rows to add; of a short stream, too, if the quantiser is not learned yet. Else THR_ROWS_UNKNOWN. */
 static thr_status count_rows(const adder *a, uint64_t *n, thr_error *err) {
-    thr_index_build_options defaults;
+    const thr_index_build_options defaults = thr_index_complete_build(NULL);
     thr_matrix sample;
     *n = a->source->shape.n_rows;
     if (*n != THR_ROWS_UNKNOWN || a->commit.manifest.n_segments > 0)
         return THR_OK;
-    thr_index_build_options_init(&defaults);
     const thr_status status = thr_index_row_source_sample(a->source, defaults.sample_rows, &sample, err);
     if (!a->source->ended)
         return status;

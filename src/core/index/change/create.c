@@ -5,14 +5,11 @@
 #include "base/error.h"
 #include "index/build/directory.h"
 #include "index/build/learn.h"
+#include "index/impl.h"
 
 #include <inttypes.h>
 
 static const float LEAST_ERROR = 0x1p-126F; /* that a manifest can hold; raised to that of the first codes */
-
-void thr_index_create_options_init(thr_index_create_options *options) {
-    *options = (thr_index_create_options){.metric = THR_METRIC_COSINE, .item_bits = 3, .keep = THR_DTYPE_F32};
-}
 
 static thr_status check_options(const thr_index_create_options *o, thr_error *err) {
     if (o->n_dims < 1 || o->n_dims > THR_MAX_DIMS)
@@ -28,15 +25,15 @@ static thr_status check_options(const thr_index_create_options *o, thr_error *er
 
 thr_status thr_index_create(thr_context *context, const char *dir, const thr_index_create_options *options,
                             thr_error *err) {
-    thr_index_create_options o;
+    thr_index_create_options o = options != NULL ? *options : (thr_index_create_options){0};
     thr_build_dir build_dir;
     if (context == NULL)
         return thr_fail(err, THR_EINVAL, "creating an index needs a context");
-    thr_index_create_options_init(&o);
-    if (options != NULL)
-        o = *options;
+    const thr_index_build_options like = thr_index_complete_build(&(thr_index_build_options){
+        .metric = o.metric, .item_bits = o.item_bits, .keep = o.keep, .lead_bits = o.lead_bits});
+    o.item_bits = like.item_bits;
+    o.keep = like.keep;
     THR_TRY(check_options(&o, err));
-    const thr_index_build_options like = {.item_bits = o.item_bits, .lead_bits = o.lead_bits};
     thr_manifest m = {.metric = o.metric,
                       .keep = o.keep,
                       .lead = thr_index_choose_lead(&like, o.n_dims),

@@ -5,13 +5,12 @@
 #include "index/change/change.h"
 
 static thr_status learn(thr_commit *c, thr_error *err) {
-    thr_index_build_options defaults;
+    const thr_index_build_options defaults = thr_index_complete_build(NULL);
     thr_reader *reader = NULL;
     thr_row_source source = {.context = c->context};
     float *vectors = NULL;
     uint64_t n = 0;
     thr_status status = THR_OK;
-    thr_index_build_options_init(&defaults);
     THR_TRY_OUT(thr_index_sample_items(c->index, defaults.sample_rows, &vectors, &n, err));
     const thr_matrix rows = thr_matrix_f32(vectors, n, c->index->manifest.quantiser.n_dims);
     THR_TRY_OUT(thr_reader_from_matrix(c->context, &rows, &reader, err));

@@ -6,10 +6,6 @@
 
 #include <inttypes.h>
 
-void thr_index_removal_init(thr_index_removal *removal) {
-    *removal = (thr_index_removal){.ids = NULL};
-}
-
 typedef struct remover {
     thr_commit *commit;
     uint64_t *found; /* a bit for each name */

@@ -10,10 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-void thr_index_writer_options_init(thr_index_writer_options *options) {
-    *options = (thr_index_writer_options){0};
-}
-
 /* ------------------------------------------------------------------------------------------------ open */
 
 static thr_status read_settings(thr_index_writer *w, uint32_t journal_rows, thr_error *err) {
@@ -32,16 +28,13 @@ static thr_status read_settings(thr_index_writer *w, uint32_t journal_rows, thr_
 
 thr_status thr_index_writer_open(thr_context *context, const char *dir, const thr_index_writer_options *options,
                                  thr_index_writer **writer, thr_error *err) {
-    thr_index_writer_options complete;
+    const thr_index_writer_options complete = options != NULL ? *options : (thr_index_writer_options){0};
     thr_index_writer *w = NULL;
     thr_status status = THR_OK;
     if (context == NULL || writer == NULL)
         return thr_fail(err, THR_EINVAL, "a writer needs a context and a pointer for the result");
     *writer = NULL;
     THR_TRY(thr_check_path(dir, "the directory of the index", err));
-    thr_index_writer_options_init(&complete);
-    if (options != NULL)
-        complete = *options;
     THR_TRY(thr_alloc_zero(context, 1, sizeof *w, &w, "a writer", err));
     w->merge_in_calls = complete.merge_in_calls;
     w->context = w->frame.context = w->journal.context = thr_context_retain(context);
@@ -146,16 +139,13 @@ static thr_status take_ids(const thr_index_writer *w, const thr_index_add_option
 
 thr_status thr_index_writer_write(thr_index_writer *writer, const thr_matrix *vectors, const char *const *names,
                                   const thr_index_add_options *options, thr_index_change *change, thr_error *err) {
-    thr_index_add_options complete;
+    thr_index_add_options complete = options != NULL ? *options : (thr_index_add_options){0};
     thr_hits_changes features;
     float *owned = NULL;
     char *names_path = NULL;
     thr_status status = THR_OK;
     if (writer == NULL || vectors == NULL || (vectors->data == NULL && vectors->n_rows > 0))
         return thr_fail(err, THR_EINVAL, "adding items needs a writer and rows");
-    thr_index_add_options_init(&complete);
-    if (options != NULL)
-        complete = *options;
     thr_write write = {.kind = THR_WRITE_ADD, .n = vectors->n_rows, .ids.context = writer->context};
     write.replace = complete.replace;
     THR_TRY_OUT(thr_index_view_features(writer->context, &complete, names != NULL, &features, &names_path, err));

@@ -160,13 +160,10 @@ static thr_status check(const thr_index *index, uint64_t n_queries, uint64_t k, 
 
 thr_status thr_index_explain(thr_index *index, uint64_t n_queries, uint64_t k, const thr_search_options *options,
                              char *text, thr_error *err) {
-    thr_search_options complete;
+    const thr_search_options complete = thr_index_complete_search(options);
     thr_search_plan plan;
     if (index == NULL || text == NULL)
         return thr_fail(err, THR_EINVAL, "an explanation needs an index and memory for the text");
-    thr_search_options_init(&complete);
-    if (options != NULL)
-        complete = *options;
     THR_TRY(check(index, n_queries, k, &complete, err));
     THR_TRY(thr_index_check_unchanged(index, err));
     const thr_status status = thr_index_plan_begin(index, n_queries, k, &complete, &plan, err);

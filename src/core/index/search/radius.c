@@ -111,7 +111,7 @@ out:
 
 thr_status thr_index_search_radius(thr_index *index, const thr_matrix *queries, float least_score,
                                    const thr_search_options *options, thr_radius_result **result, thr_error *err) {
-    thr_search_options complete;
+    thr_search_options complete = thr_index_complete_search(options);
     owned_result *owned = NULL;
     thr_found *found = NULL;
     thr_search_plan plan;
@@ -119,9 +119,6 @@ thr_status thr_index_search_radius(thr_index *index, const thr_matrix *queries, 
     if (index == NULL || queries == NULL || result == NULL)
         return thr_fail(err, THR_EINVAL, "a search needs an index, queries and a pointer for the result");
     *result = NULL;
-    thr_search_options_init(&complete);
-    if (options != NULL)
-        complete = *options;
     THR_TRY(check(index, queries, least_score, &complete, err));
     least_score = thr_scan_radius_least(index->manifest.metric, queries->n_dims, least_score);
     THR_TRY(thr_alloc_zero(index->context, 1, sizeof *owned, &owned, "the result", err));

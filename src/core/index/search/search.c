@@ -138,13 +138,10 @@ static thr_status check(const thr_index *index, const thr_matrix *queries, uint6
 
 thr_status thr_index_search(thr_index *index, const thr_matrix *queries, uint64_t k, const thr_search_options *options,
                             uint64_t *ids, float *scores, thr_error *err) {
-    thr_search_options complete;
+    thr_search_options complete = thr_index_complete_search(options);
     thr_search_plan plan;
     if (index == NULL || queries == NULL || ids == NULL)
         return thr_fail(err, THR_EINVAL, "a search needs an index, queries and memory for ids");
-    thr_search_options_init(&complete);
-    if (options != NULL)
-        complete = *options;
     THR_TRY(check(index, queries, k, &complete, err));
     if (queries->n_rows == 0)
         return THR_OK;
