@@ -157,8 +157,7 @@ def made_up_results():
         "hnswlib": {"left_out": "hnswlib is not installed"},
     }
     about = {"title": "made up", "n_items": 500, "n_dims": 16, "n_queries": 40, "metric": "cosine", "synthetic": True}
-    machine = {"cpu": "a CPU", "n_cpus": 2, "python": "3"}
-    return {"machine": machine, "data": {"books100d": about}, "results": {"books100d": peers}}
+    return {"machine": {}, "data": {"books100d": about}, "results": {"books100d": peers}}
 
 
 class Report(unittest.TestCase):
@@ -353,7 +352,7 @@ class TowerTables(unittest.TestCase):
         again = self.run_bench()
         self.assertEqual(again.stdout, first.stdout)
         self.assertEqual(again.stderr.count("AUC"), 1)
-        self.assertEqual(self.run_bench("--trends", "debian", tables="2,6").stderr.count("AUC"), 0)
+        self.assertEqual(self.run_bench(tables="2").stderr.count("AUC"), 0)
 
     def test_trends(self):
         made = self.run_bench(tables="4,5,6", seeds=1)
@@ -438,7 +437,7 @@ class DualLog(unittest.TestCase):
         items = batch["items"]
         self.assertEqual(len(items["offsets"]), 4 * 2)
         self.assertEqual(batch["places"].tolist(), [[0, 1, 2], [3, 1, 0], [2, 0, 3]])
-        self.assertEqual(batch["levels"].tolist(), [[0, 0, 1], [0, 1, 2], [0, 0, 0]])
+        self.assertEqual(log.levels.tolist(), [[0, 0, 1], [0, 1, 2], [0, 0, 0]])
 
     def test_hits_are_those_of_a_loop(self):
         batch = dual_log.Batches(self.log()).make(np.array([1, 0]))
@@ -471,7 +470,7 @@ class DualLog(unittest.TestCase):
     def test_a_report_names_the_fastest_way(self):
         ways = {"PyTorch": {"requests_per_s": 10.0, "make_share": 0.1}, "PyTorch, compiled": {"failed": "no compiler"}}
         same = {"loss": 2.5, "theirs": 2.5, "apart": 1e-4}
-        words = str(dual.text("Beauty", {"tied": {"version": "2", "ours": 25.0, "same": same, "ways": ways}}))
+        words = str(dual.text("Beauty", {"version": "2", "ours": 25.0, "same": same, "ways": ways}))
         self.assertIn("| tied | PyTorch | 10 | 10 | 2.50 |", words)
         self.assertIn("failed: no compiler", words)
         self.assertIn("| training over the fastest PyTorch, tied | >= 2 | 2.5 | yes |", words)

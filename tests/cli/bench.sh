@@ -9,9 +9,9 @@ works "$THRESHER_BENCH" hits --items 20000 --scratch . # every answer is checked
 matches '^| published blocks of 8-bit ids  *| 1000 ' out
 fails 2 'leave --json out' "$THRESHER_BENCH" hits --json
 works "$THRESHER_BENCH" rank --share 1 --scratch . --csv rows.csv # the objective must be the classic way's
-matches '^| MQ2007-list  *| 7,415  *| 46  *| 1268 ' out
+matches '^| MQ2007-list  *| 7,415  *| 46 ' out
 matches '^| MSLR-WEB30K  *| classic  *| 2,[0-9]* ' out
-grep -q "^[a-z0-9-]*	rank	training	1	data | rows | .*	MQ2007-list | 7,415 | 46 | 1268 | .*	$" rows.csv || die "no row of the training"
+grep -q "^[a-z0-9-]*	rank	training	1	data | rows | .*	MQ2007-list | 7,415 | 46 | .*	$" rows.csv || die "no row of the training"
 grep -q "	rank	targets	0	text read, MB/s, MQ2007-list	[0-9.e+-]*	>= 400$" rows.csv || die "no row of a target"
 works "$THRESHER_BENCH" rank --convergence --share 1 --scratch . --data nowhere
 matches 'nowhere/letor/mq2007.partial.svm.xz does not exist: MQ2007 is left out' err

@@ -167,7 +167,6 @@ class Batches:
             "items": log.items.take(items),
             "places": places.reshape(shown.shape),
             "gains": log.gains[numbers],
-            "levels": log.levels[numbers],
             # a history's word weighs its own row, where it has one, and its field's, which follow the words
             "hit_rows": np.where(rows == UNKNOWN, 0, rows),
             "hit_known": np.where(rows == UNKNOWN, 0, log.history_x[at]).astype(np.float32),

@@ -7,9 +7,9 @@
 DATA holds `amazon_s3rec` (time-ordered histories of users, and items' attributes: Beauty, Sports_and_Outdoors,
 Toys_and_Games) and `ipinyou` (histograms of the prices that impressions were sold for, of nine advertisers).
 
-OUT gets items.tsv, train.tsv, valid.tsv and test.tsv, as thresher/dual.h describes them. No obtainable log has histories,
-ads and bids together, so part of this one is made up. What is real: who bought what, in which order; items' brands,
-taken for advertisers, and categories. What is not:
+OUT gets items.tsv, train.tsv, valid.tsv and test.tsv, as thresher/dual.h describes them. No obtainable log has
+histories, ads and bids together, so part of this one is made up. What is real: who bought what, in which order; items'
+brands, taken for advertisers, and categories. What is not:
 
   bids        are DRAWN, not observed: every brand is given one of the nine price histograms, and every item a bid from
               its brand's. They do not depend on users. Values are these bids.
@@ -17,8 +17,9 @@ taken for advertisers, and categories. What is not:
   other ads   are SAMPLED, not shown: half of them by how often they were bought in training, half uniformly, none that
               the user has by then. None of them is known to be better, so all are equal, below the best.
 
-A user's last purchase is for the test, the one before it for validation, all others for training: no test purchase is part of any training request, neither as a best ad nor in a history. The times of different users are not comparable
-in this data, so a training request of one may be later than another's test. Histories hold what was bought before the
+A user's last purchase is for the test, the one before it for validation, all others for training: no test purchase is
+part of any training request, neither as a best ad nor in a history. The times of different users are not comparable in
+this data, so a training request of one may be later than another's test. Histories hold what was bought before the
 request, counted: click.item, click.category, click.brand; and last.*, of the last purchase alone.
 """
 

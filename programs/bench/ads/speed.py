@@ -3,9 +3,9 @@
 
 First both are shown to compute the same: from the same weights the loss of one batch, and the weights after one step.
 Then the requests per second of both, in one run, on one thread: Thresher before and after PyTorch. Batches have 4,000
-requests. *tied*: the best of 30 ads, the others as good as one another, as bench ads has them; *ranked*: 30 ads in an order,
-435 pairs per request, as the paper has them. Steps are apart by a share of their length at most in any tensor but
-item.output.bias, which adds the same to all ads of a request, so that its gradient is rounding alone.
+requests of 30 ads, whose best is bought and whose others are as good as one another, as bench ads has them. Steps are
+apart by a share of their length at most in any tensor but item.output.bias, which adds the same to all ads of a
+request, so that its gradient is rounding alone.
 """
 
 import os
@@ -28,21 +28,6 @@ LOSS_TOLERANCE = 1e-5  # relative; floats summed in another order
 # Of the length of a step. Adam's first step is each gradient's sign, which is random if the gradient is rounding alone.
 STEP_TOLERANCE = 5e-2
 NO_GRADIENT = ("item.output.bias",)
-LOGS = ("tied", "ranked")
-
-
-def write_log(arguments, log, kind):
-    """The training requests of a log, and the same with every ad better than the next."""
-    path = os.path.join(log, "train.tsv")
-    if kind == "tied":
-        return path
-    ranked = os.path.join(arguments.keep, "ranked.tsv")
-    with open(path, encoding="utf-8") as file, open(ranked, "w", encoding="utf-8") as out:
-        for line in file:
-            words, ads = line.split("\t")
-            out.write(words + "\t" + ads.replace("~", ""))
-    return ranked
-
 
 # ---------------------------------------------------------------------------------------------------- thresher
 
@@ -77,7 +62,7 @@ def check(arguments, torch, directory, requests, items):
     loss = float(train(arguments, some, items, some, paths[1], 1, CHECKED)[0]["loss"])
     (start, _), (stepped, _) = (read_safetensors(path) for path in paths)
     log = Log(some, items, start)
-    trainer = dual_torch.define(torch)(start, CHECKED, tied=False)
+    trainer = dual_torch.define(torch)(start, CHECKED)
     theirs = trainer.step(Batches(log).make(np.arange(CHECKED)))
     made = {name: array for name, array in trainer.weights().items() if name not in NO_GRADIENT}
     distances = {name: apart(stepped[name], array, start[name]) for name, array in made.items()}
@@ -96,24 +81,22 @@ def keep_log(requests, items, model, path):
         pickle.dump(log, file, protocol=5)
 
 
-def one_way(log_path, model, kind, compiled, seconds):
+def one_way(log_path, model, compiled, seconds):
     """In a process of its own: figures of one way."""
     torch, tensors = way.one_thread(), read_safetensors(model)[0]
     with open(log_path, "rb") as file:
         log = pickle.load(file)
-    return dual_torch.time_way(torch, tensors, log, BATCH, kind == "tied", compiled, seconds)
+    return dual_torch.time_way(torch, tensors, log, BATCH, compiled, seconds)
 
 
-def measure(arguments, torch, log, kind):
-    """One kind of a log."""
-    items, requests = os.path.join(log, "items.tsv"), write_log(arguments, log, kind)
+def measure(arguments, torch, log):
+    requests, items = (os.path.join(log, name) for name in ("train.tsv", "items.tsv"))
     with tempfile.TemporaryDirectory(dir=arguments.keep) as directory:
         same = check(arguments, torch, directory, requests, items)
-        print(f"{kind}: losses {same['loss']:.6f} and {same['theirs']:.6f} in PyTorch", file=sys.stderr)
         first = ours(arguments, directory, requests, items)
         files = [os.path.join(directory, name) for name in ("log.pickle", "model")]
         keep_log(requests, items, files[1], files[0])
-        ways = way.run_all(kind, __file__, [*files, kind], arguments.quick)
+        ways = way.run_all("tied", __file__, files, arguments.quick)
         rate = max(first, ours(arguments, directory, requests, items))  # before and after the others
     return {"version": torch.__version__, "ours": rate, "same": same, "ways": ways}
 
@@ -121,14 +104,10 @@ def measure(arguments, torch, log, kind):
 # ---------------------------------------------------------------------------------------------------- report
 
 
-def text(name, kept):
-    rates, targets = way.tables(kept, "what", "requests_per_s", name)
-    version = next(iter(kept.values()))["version"]
-    same = "; ".join(
-        f"{kind}: losses {a['same']['loss']:.6f} and {a['same']['theirs']:.6f}, steps {a['same']['apart']:.1e} apart"
-        for kind, a in kept.items()
-    )
-    return page(f"PyTorch {version}. From the same weights {same}.\n", rates, targets)
+def text(name, record):
+    rates, targets = way.tables({"tied": record}, "what", "requests_per_s", name)
+    same = "losses {loss:.6f} and {theirs:.6f}, steps {apart:.1e} apart".format(**record["same"])
+    return page(f"PyTorch {record['version']}. From the same weights {same}.\n", rates, targets)
 
 
 def main():
@@ -139,11 +118,9 @@ def main():
         sys.exit("bench ads-peers: torch is not installed: pip install torch")
     name = arguments.sets[0]
     log = table.make_log(arguments, name)
-    kept = Kept(os.path.join(arguments.keep, f"peers{'-quick' if arguments.quick else ''}.json"), {"format": 2}, arguments.again)
-    among = kept.results.setdefault("logs", {}).setdefault(name, {})
-    for kind in LOGS:
-        kept.measure(among, kind, partial(measure, arguments, torch, log, kind), way.rate_of)
-    made = page(*heading("ads-peers", __doc__), *(text(*pair) for pair in kept.results["logs"].items()))
+    kept = Kept(f"{arguments.keep}/peers{'-quick' * arguments.quick}.json", {"format": 2}, arguments.again)
+    kept.measure(kept.results, name, partial(measure, arguments, torch, log), way.rate_of)
+    made = page(*heading("ads-peers", __doc__), text(name, kept.results[name]))
     publish(made, "ads-peers", arguments.docs)
 
 

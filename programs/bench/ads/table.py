@@ -4,17 +4,16 @@
 usage: ./run bench ads [--sets Beauty,...] [--seeds N] [--docs] [--again]
 
 Makes a log of each data set (make_log.py, whose head lists what is made up), trains the paper's four models and the
-losses of eq. 6 with `thresher tower train --kind dual` at its defaults, and evaluates them with `tower eval` on the test
-requests. 30 ads per request; the test is every user's last purchase. Adam is (0.9, 0.999, 1e-8), where the paper's is (0.5,
-0.999, 1e-8). Each result is saved once measured. A later run reuses saved results unless --again is given.
+losses of eq. 6 with `thresher tower train --kind dual` at its defaults, and evaluates them with `tower eval` on the
+test requests. 30 ads per request; the test is every user's last purchase. Adam is (0.9, 0.999, 1e-8), where the paper's
+is (0.5, 0.999, 1e-8). Each result is saved once measured. A later run reuses saved results unless --again is given.
 
-Histories, categories and brands are real; other ads of a request are sampled, half by how often they were bought, and tied;
-bids, which are the values, are drawn from the histograms of prices of another log and do not depend on users.
+Histories, categories and brands are real; other ads of a request are sampled, half by how often they were bought, and
+tied; bids, which are the values, are drawn from the histograms of prices of another log and do not depend on users.
 """
 
 import json
 import os
-import statistics
 import subprocess
 import sys
 from functools import partial
@@ -73,12 +72,6 @@ def seeds_of(results, name, model):
     return [results["measured"][key] for key in sorted(keys)]
 
 
-def gains_of(runs, plain, figures):
-    """Differences of means."""
-    gains = (statistics.fmean(r[f] for r in runs) - statistics.fmean(r[f] for r in plain) for f in figures)
-    return [f"{gain:+.4f}" for gain in gains]
-
-
 def set_text(results, name):
     rows = []
     for model in MODELS:
@@ -89,27 +82,8 @@ def set_text(results, name):
     return page(about, Table(name, ["system"], COLUMNS, rows))
 
 
-def order_rows(results, name):
-    """Whether each step of Table 1's order holds, in means over seeds."""
-    pairs = [("DT", "DT-IPNN"), ("DT", "DT-HitMatch"), ("DT-IPNN", "DT-IPNN-HitMatch"), ("DT-HitMatch", "DT-IPNN-HitMatch")]
-    for less, more in pairs:
-        a, b = seeds_of(results, name, less), seeds_of(results, name, more)
-        if a and b:
-            yield [name, f"{less} < {more}", *gains_of(b, a, FIGURES[:3])]
-    plain = seeds_of(results, name, "DT-IPNN-HitMatch")
-    for loss in ("product", "sum"):
-        runs = seeds_of(results, name, f"DT-IPNN-HitMatch, {loss}")
-        if plain and runs:
-            yield [name, f"eq. 6, {loss}, over eq. 2, of value", "", *gains_of(runs, plain, FIGURES[3:])]
-
-
 def text(arguments, results):
-    rows = [row for name in arguments.sets for row in order_rows(results, name)]
-    return page(
-        *heading("ads", __doc__),
-        *(set_text(results, name) for name in arguments.sets),
-        Table("orders", ["data", "what"], [f"gain in {name}" for name in COLUMNS[:3]], rows),
-    )
+    return page(*heading("ads", __doc__), *(set_text(results, name) for name in arguments.sets))
 
 
 # ---------------------------------------------------------------------------------------------------- all
@@ -133,7 +107,7 @@ def main():
     arguments = parse("bench ads", __doc__)
     if arguments.quick:
         arguments.sets, arguments.seeds = arguments.sets[:1], 1
-    kept = Kept(os.path.join(arguments.keep, f"results{'-quick' if arguments.quick else ''}.json"), {"measured": {}}, arguments.again)
+    kept = Kept(f"{arguments.keep}/results{'-quick' * arguments.quick}.json", {"measured": {}}, arguments.again)
     measure(arguments, kept)
     publish(text(arguments, kept.results), "ads", arguments.docs)
 

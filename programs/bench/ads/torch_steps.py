@@ -5,8 +5,9 @@ The same model: fields pooled by weighted bags, two dense layers, IPNN's project
 LambdaRank's pairs weighed by what NDCG changes by, Adam for dense layers and FTRL-Proximal for rows and hits. It is
 checked to be the same: from the same weights it computes the loss that Thresher reports, and takes the same step.
 
-An ad is computed once per batch. Every row of the tables takes a step: that is faster than copying a batch's rows out, and
-than sparse gradients. The words of a history that an ad hits are weighed once per request, and added up by index_add.
+An ad is computed once per batch. Every row of the tables takes a step: that is faster than copying a batch's rows out,
+and than sparse gradients. The words of a history that an ad hits are weighed once per request, and added up by
+index_add.
 """
 
 import numpy as np
@@ -31,22 +32,13 @@ def define(torch):
         n.copy_(after)
         w.copy_(-z / ((1 + root) / alpha))
 
-    def rank_loss(scores, gains, levels, discounts, tied):
-        """HitMatch (2), a request's mean; the first of equal scores ranks before the others.
-
-        tied: the best ad is compared with the others, which are all alike; else every ad with every other.
-        """
+    def rank_loss(scores, gains, discounts):
+        """HitMatch (2), a request's mean: the best ad, the first, is compared with the others, which are all alike."""
         with torch.no_grad():
-            order = scores.argsort(dim=1, descending=True, stable=True)
+            order = scores.argsort(dim=1, descending=True, stable=True)  # the first of equal scores ranks before others
             places = torch.empty_like(scores).scatter_(1, order, discounts.expand_as(scores))
-        if tied:
-            apart = scores[:, :1] - scores[:, 1:]
-            weights = (gains[:, :1] - gains[:, 1:]).abs() * (places[:, :1] - places[:, 1:]).abs()
-        else:
-            apart = scores[:, :, None] - scores[:, None, :]
-            weights = (gains[:, :, None] - gains[:, None, :]).abs() * (places[:, :, None] - places[:, None, :]).abs()
-            weights = weights * (levels[:, :, None] < levels[:, None, :])
-        return (torch.nn.functional.softplus(-apart) * weights).sum() / len(scores)
+        weights = (gains[:, :1] - gains[:, 1:]).abs() * (places[:, :1] - places[:, 1:]).abs()
+        return (torch.nn.functional.softplus(scores[:, 1:] - scores[:, :1]) * weights).sum() / len(scores)
 
     class Side(torch.nn.Module):
         """From pooled embeddings to a vector."""
@@ -62,8 +54,8 @@ def define(torch):
             return torch.cat((torch.addmm(output_bias, activation, output), pooled @ product), dim=1)
 
     class Trainer:
-        def __init__(self, tensors, batch, tied, compiled=False):
-            self.batch, self.tied = batch, tied  # FTRL's gradients are scaled by the batch
+        def __init__(self, tensors, batch, compiled=False):
+            self.batch = batch  # FTRL's gradients are scaled by the batch
             self.tables = [torch.tensor(tensors[f"{side}.embeddings"]) for side in SIDES]
             self.hits = torch.tensor(np.concatenate([tensors["hits.words"], tensors["hits.fields"]]))
             self.sides = [Side(tensors, side) for side in SIDES]
@@ -89,7 +81,7 @@ def define(torch):
                             for side, table, bags in zip(self.sides, tables, (b["users"], b["items"]))]  # fmt: skip
             shown = items.index_select(0, b["places"].view(-1)).view(len(users), -1, users.shape[1])
             scores = torch.bmm(shown, users[:, :, None])[:, :, 0] + self.add_hits(hits, b)
-            return rank_loss(scores, b["gains"], b["levels"], b["discounts"], self.tied)
+            return rank_loss(scores, b["gains"], b["discounts"])
 
         def prepare(self, batch):
             """The batch's arrays as tensors."""
@@ -124,12 +116,12 @@ def define(torch):
     return Trainer
 
 
-def time_way(torch, tensors, log, batch, tied, compiled, seconds):
+def time_way(torch, tensors, log, batch, compiled, seconds):
     """Requests per second, and the share of it that making batches took.
 
     The speed is that of the fastest run of as many steps as an epoch has; Thresher's is that of its fastest epoch.
     """
-    trainer, n = define(torch)(tensors, batch, tied, compiled), len(log.shown)
+    trainer, n = define(torch)(tensors, batch, compiled), len(log.shown)
     steps, make_share = time_steps(Batches(log).make, trainer.step, n, batch, seconds)
     of_epoch = min(len(steps), n // batch)
     best = float(np.convolve(steps, np.ones(of_epoch), "valid").min())

@@ -5,12 +5,12 @@ usage: ./run bench head-translation --model MODEL --source TEXTS --target TEXTS 
        [--alignment FILE [--pair]] [--docs]
 
 Figures 6 and 7, tables 7 and 8 of the WTA-LSH paper. With a table of word translations (thresher head align) candidates
-by word alignment are among the screens, for Figure 6's WA, and other beams than 12 are left out. --pair has fewer settings
-of each screen and smaller beams, for a long test set. One thread, one head's file for all ways.
+by word alignment are among the screens, for Figure 6's WA, and other beams than 12 are left out. --pair has fewer
+settings of each screen and smaller beams, for a long test set. One thread, one head's file for all ways.
 
-Sentences come one by one. Log-probabilities are over the candidates, those of planes over all words by a sample; BLEU is of
-small letters. Ways take turns every 20 sentences. Hashes are 256 bands of 5, of 4 places each. A sentence's beams share
-their candidates. Speed-ups are over the full head with the same beam.
+Sentences come one by one. Log-probabilities are over the candidates, those of planes over all words by a sample; BLEU
+is of small letters. Ways take turns every 20 sentences. Hashes are 256 bands of 5, of 4 places each. A sentence's beams
+share their candidates. Speed-ups are over the full head with the same beam.
 """
 
 import os
@@ -30,8 +30,20 @@ from bench.shared.results import Figures, Table
 BEAM, BEAMS = 12, (1, 3, 6, 24, 36, 48)
 BANDS, HASHES, PLACES = 256, 5, 4
 MOST_STATES = 2400  # of the full head's search, that recall is measured on
-FREQUENT, THRESHOLDS, SHORTLISTS = (500, 1000, 2000, 4000, 8000, 16000), (6, 4, 3, 2), (16, 32, 64, 128, 256, 512)
-ALIGNED, ALIGN_FREQUENT = (5, 10, 20, 50), (200, 1000)
+GRID = (  # screens and their settings
+    ("frequent", [{"frequent": n} for n in (500, 1000, 2000, 4000, 8000, 16000)]),
+    ("wta", [{"frequent": n, "threshold": t} for n in (500, 2000) for t in (6, 4, 3, 2)]),
+    ("align", [{"frequent": n, "aligned": m} for n in (200, 1000) for m in (5, 10, 20, 50)]),
+    ("planes", [{"shortlist": n} for n in (16, 32, 64, 128, 256, 512)]),
+)
+PAIR_GRID = (  # fewer, and smaller beams with and without hashes, to be measured in the same turns
+    ("frequent", [{"frequent": n} for n in (1000, 2000, 4000, 8000)]),
+    ("wta", [{"frequent": n, "threshold": t} for n in (500, 2000) for t in (4, 3, 2)]),
+    ("align", [{"frequent": n, "aligned": m} for n, m in ((200, 10), (1000, 20))]),
+    ("planes", [{"shortlist": n} for n in (16, 64, 256)]),
+    ("full", [{"beam": beam} for beam in (1, 3, 6)]),
+    ("wta", [{"beam": beam, "frequent": 2000, "threshold": 3} for beam in (1, 3, 6)]),
+)
 TURN = 20  # sentences: ways take turns, so that other work on the machine slows all of them alike
 
 
@@ -49,27 +61,10 @@ class Way:
         return ", ".join(word.format(n) for word, n in words.items() if n)
 
 
-def screens(n_words, alignment=None):
-    """Ways with a beam of 12: speed against BLEU."""
-    ways = [Way("frequent", frequent=n) for n in FREQUENT if n < n_words]
-    ways += [Way("wta", frequent=n, threshold=t) for n in (500, 2000) if n < n_words for t in THRESHOLDS]
-    if alignment:
-        ways += [Way("align", frequent=n, aligned=m) for n in ALIGN_FREQUENT if n < n_words for m in ALIGNED]
-    return ways + [Way("planes", shortlist=n) for n in SHORTLISTS if n < n_words]
-
-
-PAIR_BEAMS = (1, 3, 6)
-
-
-def of_pair():
-    """Some settings of each screen, and smaller beams with and without hashes, to be measured in the same turns."""
-    ways = [Way("frequent", frequent=n) for n in (1000, 2000, 4000, 8000)]
-    ways += [Way("wta", frequent=n, threshold=t) for n in (500, 2000) for t in (4, 3, 2)]
-    ways += [Way("align", frequent=n, aligned=m) for n, m in ((200, 10), (1000, 20))]
-    ways += [Way("planes", shortlist=n) for n in (16, 64, 256)]
-    for beam in PAIR_BEAMS:
-        ways += [Way("full", beam), Way("wta", beam, frequent=2000, threshold=3)]
-    return ways
+def screens(n_words, alignment=None, pair=False):
+    """Ways with a beam of 12, speed against BLEU; with pair those of PAIR_GRID."""
+    ways = [Way(screen, **asked) for screen, some in (PAIR_GRID if pair else GRID) for asked in some]
+    return [w for w in ways if max(w.frequent or 0, w.shortlist or 0) < n_words and (alignment or w.screen != "align")]
 
 
 @dataclass
@@ -152,7 +147,7 @@ class Course:
         return getattr(self.full(outcome.way.beam), key) / getattr(outcome, key) if outcome else 0.0
 
     def run_all(self, n_words):
-        self.run(Way("full"), *(of_pair() if self.pair else screens(n_words, self.alignment)))
+        self.run(Way("full"), *screens(n_words, self.alignment, self.pair))
         if self.alignment:
             return
         for beam in BEAMS:

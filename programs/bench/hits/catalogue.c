@@ -1,54 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* catalogue.c - a synthetic catalogue: Zipf's law, drawn by an alias table, one random number per feature. */
+/* catalogue.c - a synthetic catalogue by Zipf's law, one random number per feature. */
 
 #include "hits.h"
 
-/* Vose's: a number below n, then itself or its alias. */
-typedef struct alias_table {
-    uint32_t n;
-    uint32_t *alias;
-    uint32_t *keep; /* itself where the next 32 random bits are below */
-} alias_table;
-
-static void fill_alias(alias_table *t, double *shares, uint32_t *small, uint32_t *large) {
-    uint32_t n_small = 0, n_large = 0;
-    for (uint32_t i = 0; i < t->n; i++) {
-        t->alias[i] = i;
-        t->keep[i] = UINT32_MAX;
-        if (shares[i] < 1)
-            small[n_small++] = i;
-        else
-            large[n_large++] = i;
-    }
-    while (n_small > 0 && n_large > 0) {
-        const uint32_t s = small[--n_small], l = large[n_large - 1];
-        t->keep[s] = (uint32_t)(shares[s] * 0x1p32);
-        t->alias[s] = l;
-        shares[l] -= 1 - shares[s];
-        if (shares[l] < 1) {
-            n_large--;
-            small[n_small++] = l;
-        }
-    }
-}
-
-static alias_table make_alias(uint32_t n) {
-    double *shares = bench_alloc(n * sizeof *shares), sum = 0;
-    uint32_t *small = bench_alloc(n * sizeof *small), *large = bench_alloc(n * sizeof *large);
-    alias_table t = {n, bench_alloc(n * sizeof *t.alias), bench_alloc(n * sizeof *t.keep)};
-    for (uint32_t i = 0; i < n; i++)
-        sum += 1 / (i + 1.0);
-    for (uint32_t i = 0; i < n; i++)
-        shares[i] = n / (i + 1.0) / sum;
-    fill_alias(&t, shares, small, large);
-    return t;
-}
-
-/* Popular features get numbers anywhere: n is no multiple of the prime. */
-static uint32_t draw(const alias_table *t, uint64_t *rng) {
-    const uint64_t bits = bench_random(rng);
-    const uint32_t i = (uint32_t)((bits >> 32) * t->n >> 32), rank = (uint32_t)bits < t->keep[i] ? i : t->alias[i];
-    return (uint32_t)((uint64_t)rank * 7919 % t->n);
+/*
+ * Zipf's law: places of equal logarithms are equally likely. Popular features get numbers anywhere: n is no multiple of
+ * the prime.
+ */
+static uint32_t draw(uint32_t n, uint64_t *rng) {
+    const uint32_t rank = (uint32_t)exp(bench_uniform(bench_random(rng)) * log((double)n + 1)) - 1;
+    return (uint32_t)((uint64_t)(rank < n ? rank : n - 1) * 7919 % n);
 }
 
 static bool contains(const uint32_t *features, uint32_t n, uint32_t feature) {
@@ -60,7 +21,6 @@ static bool contains(const uint32_t *features, uint32_t n, uint32_t feature) {
 
 bench_catalogue bench_catalogue_draw(uint64_t n_items, uint32_t n_features, uint64_t seed) {
     const uint32_t per_item = BENCH_PER_ITEM;
-    alias_table t = make_alias(n_features);
     bench_catalogue c = {.n_items = n_items,
                          .n_features = n_features,
                          .n_postings = n_items * per_item,
@@ -71,7 +31,7 @@ bench_catalogue bench_catalogue_draw(uint64_t n_items, uint32_t n_features, uint
     for (uint64_t i = 0; i < n_items; i++) {
         uint32_t *features = c.features + i * per_item, n = 0;
         while (n < per_item) {
-            const uint32_t feature = draw(&t, &seed);
+            const uint32_t feature = draw(n_features, &seed);
             if (!contains(features, n, feature))
                 features[n++] = feature;
         }

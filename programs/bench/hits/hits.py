@@ -5,8 +5,8 @@ usage: hits.py DIR N_ITEMS N_FEATURES N_QUERIES SIZE...
 
 DIR holds the matrix as CSR (offsets.u64, features.u32), and for each SIZE the queries' features (SIZE.u32), weights
 (SIZE.f32) and the first query's sums (SIZE.sums.f32), which answers are compared with. One line per peer and size: the
-name, a tab, the size, a tab, the mean over queries of the best of four passes in seconds. A peer that is not installed is left
-out, with a word.
+name, a tab, the size, a tab, the mean over queries of the best of four passes in seconds. A peer that is not installed
+is left out, with a word.
 """
 
 import os

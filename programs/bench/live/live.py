@@ -4,9 +4,9 @@
 usage: ./run bench live [--parts NAME,...] [--quick] [--again] [--docs] [--out FILE]
 
 books100d, 117,614 word vectors, cosine; files on a disk. Every change is durable before the next one begins. A turnover
-replaces every item in random order, 1,000 a commit; the vectors change places, so that a fresh build has the same ones. The
-shift is synthetic: a third of the items is moved by a random direction as long as they are. The writer beside searches is a
-process of its own and replaces items, so that their number stays. Seconds at first are those of the build.
+replaces every item in random order, 1,000 a commit; the vectors change places, so that a fresh build has the same ones.
+The writer beside searches is a process of its own and replaces items, so that their number stays. Seconds at first are
+those of the build.
 
 Each part is measured in a process of its own and saved in FILE; a later run reuses it, unless --again is given.
 """
@@ -43,11 +43,6 @@ def build(data, base, scratch):
     """A new index of base."""
     path = tempfile.mkdtemp(dir=scratch)
     return thresher.Index.build(path, np.ascontiguousarray(base), metric=data.metric, threads=1)
-
-
-def add(index, rows):
-    for first in range(0, len(rows), BATCH):
-        index.add(rows[first : first + BATCH])
 
 
 def point(data, search, budget):
@@ -106,28 +101,6 @@ def part_turnover(data, scratch, quick, name="thresher"):
     return turnovers(name, data, QUICK_TURNOVERS if quick else TURNOVERS, scratch, BUDGET_S)
 
 
-def part_shift(data, scratch, quick):
-    """A third more items, moved (synthetic): unit(x + u) for a random direction u of length 1. Half the queries, too."""
-    rng = np.random.default_rng(SEED)
-    u = rng.standard_normal(data.n_dims)
-    u /= np.linalg.norm(u)
-    n = len(data.base) // 3
-    moved = datasets.unit(data.base[:n] + u.astype(np.float32))
-    half = len(data.queries) // 2
-    queries = np.concatenate([data.queries[:half], datasets.unit(data.queries[half:] + u.astype(np.float32))])
-    both = datasets.of_rows(data, np.concatenate([data.base[n:], moved]), queries, K)
-    grown = build(data, data.base[n:], scratch)
-    add(grown, moved)
-    fresh = build(data, both.base, scratch)
-
-    def measured(index):
-        return point(both, lambda q, k: index.search(q, k)[0].astype(np.int64), BUDGET_S)
-
-    out = {"grown": measured(grown), "fresh": measured(fresh), "errors": grown.code_error()}
-    out["recode_s"] = seconds_of(grown.compact)  # it learns the codes anew, as their error has grown
-    return {**out, "recoded": measured(grown)}
-
-
 def part_remove(data, scratch, quick):
     index = build(data, data.base, scratch)
     before = index.info.file_bytes
@@ -157,9 +130,9 @@ def latencies(index, data, seconds):
             refreshes += [timer.seconds] * bool(newer)
         query = data.queries[len(times) % len(data.queries)]
         times.append(seconds_of(lambda query=query: index.search(query, K)))
-    p50, p99 = np.percentile(times, [50, 99]) * 1e6
+    p50 = np.percentile(times, 50) * 1e6
     refresh = float(np.median(refreshes) * 1e3) if refreshes else None
-    return {"p50_us": float(p50), "p99_us": float(p99), "refresh_ms": refresh}
+    return {"p50_us": float(p50), "refresh_ms": refresh}
 
 
 def write(path, seconds):
@@ -189,7 +162,6 @@ def peer_part(name):
 PARTS = {
     "while": part_while,
     "turnover": part_turnover,
-    "shift": part_shift,
     "remove": part_remove,
     **{f"peer-{name}": peer_part(name) for name in live_peers.PEERS},
 }
@@ -202,7 +174,6 @@ def rows_of(parts):
     if p := parts.get("while"):
         rest, beside = p["rest"], p["beside"]
         yield figure("p50 of a search beside a writer, over at rest", beside["p50_us"] / rest["p50_us"], most=1.3)
-        yield figure("p99 of a search beside a writer, over at rest", beside["p99_us"] / rest["p99_us"])
         yield figure("items/s that the writer reached", p["writer"]["items_per_s"], digits=".0f")
         if beside["refresh_ms"] is not None:
             yield figure("a refresh after 1,000 items were replaced, ms", beside["refresh_ms"], most=2)
@@ -211,14 +182,6 @@ def rows_of(parts):
         yield figure(f"search time after {p['n']} turnovers, over a fresh build", slower, most=1.15)
         yield figure(f"size after {p['n']} turnovers, over a fresh build", larger, most=1.2)
         yield figure("least recall after any turnover, .99 promised", min(p["recalls"]), 0.985)
-        yield figure("items/s replaced", p["n"] * p["n_items"] / p["seconds"], digits=".0f")
-    if p := parts.get("shift"):
-        before, after = (p["fresh"]["qps"] / p[index]["qps"] for index in ("grown", "recoded"))
-        yield figure("search time after a shifted third, over a fresh build", before)
-        yield figure("error of codes after a shifted third, over that at the build", p["errors"][0] / p["errors"][1])
-        yield figure("search time after a shifted third and compact, over a fresh build", after, most=1.15)
-        yield figure("seconds of compact", p["recode_s"], digits=".3g")
-        yield figure("recall after compact, .99 promised", min(p["grown"]["recall"], p["recoded"]["recall"]), 0.985)
     if p := parts.get("remove"):
         share = 2 * (1 - p["after"] / p["before"])
         yield figure("bytes given back by remove 50 % + compact, of their share", share, 0.95)

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * writer.c - `thresher-bench writer`: durable changes over the disk's own flushes, adds in batches over a build, and a
- * refresh after 1,000 added items. Vectors are synthetic.
- *
- * Checked: every acknowledged item is there when the index is opened again, and an added item is found after a refresh.
+ * writer.c - `thresher-bench writer`: durable changes over the disk's own flushes, and adds in batches over a build.
+ * Vectors are synthetic. Checked: every acknowledged item is there when the index is opened again.
  */
 #define _DEFAULT_SOURCE
 #include <fcntl.h>
@@ -14,13 +12,12 @@
 
 #include "bench.h"
 
-enum { SINGLE_DIMS = 384, BATCH_DIMS = 100, BATCH = 1000, THREADS = 16, REFRESHES = 20 };
+enum { SINGLE_DIMS = 384, BATCH_DIMS = 100, BATCH = 1000, THREADS = 16 };
 
 /* Measurements of single adds alternate, as disks change their rates. Shorter ones would mostly time learning codes. */
 static const double SECONDS = 2;
 enum { ROUNDS = 4 };
-static const double TARGET_ONE = 0.9, TARGET_MANY = 4, TARGET_BATCH_RATE = 200e3, TARGET_BATCH_SHARE = 0.5,
-                    TARGET_REFRESH_MS = 2;
+static const double TARGET_ONE = 0.9, TARGET_MANY = 4, TARGET_BATCH_RATE = 200e3, TARGET_BATCH_SHARE = 0.5;
 
 typedef struct writer_bench {
     thr_context *context; /* of any number of threads, unlike the run's */
@@ -29,24 +26,18 @@ typedef struct writer_bench {
 
 /* ------------------------------------------------------------------------------------------------ single adds */
 
-/*
- * Writes of a vector and its id, flushed one by one, a second: to the end of a file; or to its next bytes, which the
- * file has already, so that a flush needs to write no metadata.
- */
-static double disk_rate(bool append) {
-    enum { FRAME = SINGLE_DIMS * sizeof(float) + 80, FILE_FRAMES = 4096 };
+/* Writes of a vector and its id to the end of a file, flushed one by one, a second. */
+static double disk_rate(void) {
+    enum { FRAME = SINGLE_DIMS * sizeof(float) + 80 };
     static char bytes[FRAME];
     const char *path = bench_path("flushed");
     const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     uint64_t n = 0;
-    for (uint64_t i = 0; i < FILE_FRAMES && !append; i++)
-        if (pwrite(fd, bytes, FRAME, (off_t)(i * FRAME)) != FRAME)
-            bench_fail("%s: cannot be written", path);
     if (fsync(fd) != 0)
         bench_fail("%s: cannot be flushed", path);
     const double start = bench_clock();
     for (; bench_clock() - start < SECONDS; n++)
-        if (pwrite(fd, bytes, FRAME, (off_t)((append ? n : n % FILE_FRAMES) * FRAME)) != FRAME || fdatasync(fd) != 0)
+        if (pwrite(fd, bytes, FRAME, (off_t)(n * FRAME)) != FRAME || fdatasync(fd) != 0)
             bench_fail("%s: cannot be written", path);
     const double seconds = bench_clock() - start;
     (void)close(fd);
@@ -75,19 +66,15 @@ static void *add_singles(void *arg) {
     return NULL;
 }
 
-static thr_index_writer *open_writer(writer_bench *b) {
-    thr_index_writer *writer = NULL;
-    bench_check(thr_index_writer_open(b->context, b->dir, NULL, &writer, &bench.err));
-    return writer;
-}
-
 /* A writer of a new and empty index. */
 static thr_index_writer *create(writer_bench *b, uint32_t n_dims) {
     thr_index_create_options options = {0};
     options.n_dims = n_dims;
     options.replace = true;
+    thr_index_writer *writer = NULL;
     bench_check(thr_index_create(b->context, b->dir, &options, &bench.err));
-    return open_writer(b);
+    bench_check(thr_index_writer_open(b->context, b->dir, NULL, &writer, &bench.err));
+    return writer;
 }
 
 /* Durable adds per second of some threads to an empty index; all of them must be there afterwards. */
@@ -122,17 +109,15 @@ static double median(double *values) {
 }
 
 static void measure_singles(writer_bench *b) {
-    enum { APPENDS, WRITES, ONE, MANY, N_WAYS };
-    static const char *const words[N_WAYS] = {"write and fdatasync of as many bytes at a file's end",
-                                              "the same to bytes that the file has already", "one thread",
+    enum { APPENDS, ONE, MANY, N_WAYS };
+    static const char *const words[N_WAYS] = {"write and fdatasync of as many bytes at a file's end", "one thread",
                                               "16 threads"};
     double rates[N_WAYS][ROUNDS], over[N_WAYS][ROUNDS], medians[N_WAYS];
     for (int round = 0; round < ROUNDS; round++) {
-        const double before = disk_rate(true);
+        const double before = disk_rate();
         rates[ONE][round] = add_rate(b, 1);
-        rates[WRITES][round] = disk_rate(false);
         rates[MANY][round] = add_rate(b, THREADS);
-        rates[APPENDS][round] = (before + disk_rate(true)) / 2;
+        rates[APPENDS][round] = (before + disk_rate()) / 2;
         for (int i = 0; i < N_WAYS; i++)
             over[i][round] = rates[i][round] / rates[APPENDS][round];
     }
@@ -191,46 +176,6 @@ static void measure_batches(writer_bench *b) {
     bench_at_least(batches / built, TARGET_BATCH_SHARE, "adds in batches over a build");
 }
 
-/* ------------------------------------------------------------------------------------------------ refresh */
-
-/* The index that was built last gets 1,000 items before every refresh. */
-static void measure_refresh(writer_bench *b) {
-    static float rows[BATCH * BATCH_DIMS];
-    double ms[REFRESHES];
-    bench_normal normal = {.seed = bench.program->globals.seed + 1, .n_dims = BATCH_DIMS};
-    thr_index_writer *writer = open_writer(b);
-    thr_index *index = bench_open(b->context, b->dir), *newer = NULL;
-    thr_index_change change;
-    size_t n = 0;
-    for (int i = 0; n < REFRESHES; i++) {
-        uint64_t found;
-        (void)bench_normal_rows(&normal, (uint64_t)i * BATCH, BATCH, rows);
-        const thr_matrix batch = thr_matrix_f32(rows, BATCH, BATCH_DIMS);
-        bench_check(thr_index_writer_add(writer, &batch, NULL, NULL, &change, &bench.err));
-        const bool same = thr_index_get_journal(index).n_bytes > 0;
-        const uint32_t n_segments = thr_index_get_info(index).n_segments;
-        double seconds;
-        for (BENCH_BEST(seconds, 1))
-            bench_check(thr_index_refresh(index, &newer, &bench.err));
-        if (newer == NULL)
-            bench_fail("a refresh found nothing new");
-        thr_index_free(index);
-        index = newer;
-        if (same && thr_index_get_info(index).n_segments == n_segments) /* else the journal became a segment */
-            ms[n++] = seconds * 1e3;
-        bench_ask(index, rows, BATCH_DIMS, 1, NULL, &found, NULL);
-        if (found != change.first_id)
-            bench_fail("an added item was not found");
-    }
-    thr_index_free(index);
-    thr_index_writer_free(writer);
-    bench_sort(ms, REFRESHES);
-    bench_table *table = bench_table_begin("refresh after 1,000 adds", 1, "items | median, ms | worst, ms");
-    bench_row(table, "%" PRIu64 " | %.2f | %.2f", bench.values->items, ms[REFRESHES / 2], ms[REFRESHES - 1]);
-    bench_print(table);
-    bench_at_most(ms[REFRESHES / 2], TARGET_REFRESH_MS, "ms of a refresh after %d added items", BATCH);
-}
-
 /* ------------------------------------------------------------------------------------------------ the command */
 
 static void sections(void) {
@@ -239,7 +184,6 @@ static void sections(void) {
     bench_check(thr_context_create(NULL, &b.context, &bench.err));
     measure_singles(&b);
     measure_batches(&b);
-    measure_refresh(&b);
     thr_context_free(b.context);
 }
 
@@ -255,6 +199,6 @@ static const prog_option options[] = {
 BENCH_COMMAND(
     writer, bench_no_arguments, options, sections, .summary = "measure changes of an index on this machine",
     .text =
-        "Prints durable adds per second of one thread and of sixteen over the disk's own flushes, adds in batches of a "
-        "thousand over a build, and the time of a refresh. The disk is that of the scratch directory.",
+        "Prints durable adds per second of one thread and of sixteen over the disk's own flushes, and adds in batches "
+        "of a thousand over a build. The disk is that of the scratch directory.",
     .examples = PROG_EXAMPLES("thresher-bench writer", "thresher-bench writer --items 200000 --scratch ."));

@@ -174,8 +174,8 @@ def rows_of(found, papers):
                 published = "" if claim.published is None else f"; paper {claim.published:.5g}"
                 spread = f"{claim.error:.2g}" if 0 < claim.error < inf else ""
                 about_row = {column: claim.row.get(column, "") for column in ("machine", "date", "commit")}
-                own = [SUBJECT, f"{name}, {item}", data, claim.name + published, claim.unit, f"{claim.ours:.5g}", spread, claim.bound]
-                yield {**about_row, **dict(zip(results.COLUMNS[3:], own))}
+                own = [SUBJECT, f"{name}, {item}", data, claim.name + published, claim.unit, f"{claim.ours:.5g}"]
+                yield {**about_row, **dict(zip(results.COLUMNS[3:], [*own, spread, claim.bound]))}
 
 
 def main():

@@ -98,29 +98,13 @@ static void add_rows(convergence_bench *b) {
 
 /* ------------------------------------------------------------------------------------------------ examples */
 
-/* The most different labels of a query. */
-static uint32_t most_levels(const bench_examples *e) {
-    uint32_t most = 0;
-    for (uint64_t q = 0; q < e->shape.n_queries; q++) {
-        uint32_t n = 0;
-        for (uint64_t i = e->offsets[q]; i < e->offsets[q + 1]; i++) {
-            uint64_t j = e->offsets[q];
-            while (j < i && e->labels[j] != e->labels[i])
-                j++;
-            n += j == i;
-        }
-        most = n > most ? n : most;
-    }
-    return most;
-}
-
 static void measure(convergence_bench *b, const char *name, const bench_examples *e, double c) {
     const thr_matrix rows = thr_matrix_f32(e->values, e->offsets[e->shape.n_queries], e->shape.n_features);
     thr_ranking *ranking = NULL;
     b->name = name;
     b->c = c;
-    bench_row(b->shapes, "%s | %s | %s | %" PRIu32 " | %" PRIu32, name, e->shape.n_levels != 0 ? "synthetic" : "real",
-              prog_exact(e->offsets[e->shape.n_queries]).text, e->shape.n_features, most_levels(e));
+    bench_row(b->shapes, "%s | %s | %s | %" PRIu32, name, e->shape.n_levels != 0 ? "synthetic" : "real",
+              prog_exact(e->offsets[e->shape.n_queries]).text, e->shape.n_features);
     memset(b->traces, 0, sizeof b->traces);
     bench_check(thr_ranking_from_matrix(bench.context, &rows, e->labels, e->queries, &ranking, &bench.err));
     run_solvers(b, ranking, e);
@@ -172,7 +156,7 @@ static void measure_real(convergence_bench *b) {
 void bench_rank_convergence(const bench_rank_shape *shapes, int n_shapes, double c) {
     convergence_bench *b = bench_alloc(sizeof *b);
     b->table = bench_table_begin("seconds", 2, "data | system | steps | s to 1e-2 | s to 1e-4 | s to 1e-8");
-    b->shapes = bench_table_begin("examples", 2, "data | what | rows | features | levels");
+    b->shapes = bench_table_begin("examples", 2, "data | what | rows | features");
     measure_real(b);
     for (int i = 0; i < n_shapes; i++)
         measure_drawn(b, &shapes[i], c);

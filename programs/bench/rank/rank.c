@@ -79,11 +79,10 @@ static void train(rank_bench *b, const thr_ranking *ranking, thr_rank_report *re
 static double report_training(rank_bench *b, const thr_rank_report *report) {
     const double matrix = (double)b->shape.n_rows * b->shape.n_features * sizeof(float);
     const double rate = matrix * (double)report->n_products / report->product_seconds;
-    bench_row(b->training,
-              "%s | %s | %" PRIu32 " | %" PRIu32 " | %.0f | %.2f | %" PRIu32 " | %" PRIu64 " | %.1f | %.2f | %.2f",
-              b->shape.name, prog_exact(b->shape.n_rows).text, b->shape.n_features, b->shape.n_levels,
-              (double)report->n_pairs * 1e-6, report->seconds, report->n_steps, report->n_products, rate * 1e-9,
-              rate / b->bandwidth, 100 * report->pairwise_accuracy);
+    bench_row(b->training, "%s | %s | %" PRIu32 " | %.0f | %.2f | %" PRIu32 " | %" PRIu64 " | %.1f | %.2f | %.2f",
+              b->shape.name, prog_exact(b->shape.n_rows).text, b->shape.n_features, (double)report->n_pairs * 1e-6,
+              report->seconds, report->n_steps, report->n_products, rate * 1e-9, rate / b->bandwidth,
+              100 * report->pairwise_accuracy);
     return rate / b->bandwidth;
 }
 
@@ -152,18 +151,15 @@ static void sections(void) {
     }
     b->reading =
         bench_table_begin("reading", 1, "data | rows | text, MB | read, s | MB/s | cache, s | GB/s of float32");
-    b->training =
-        bench_table_begin("training", 1,
-                          "data | rows | features | levels | pairs, M | s | Newton steps | products | GB/s of X | "
-                          "share of a plain read | pairs in order, %");
+    b->training = bench_table_begin("training", 1,
+                                    "data | rows | features | pairs, M | s | Newton steps | products | GB/s of X | "
+                                    "share of a plain read | pairs in order, %");
     b->classic =
         bench_table_begin("the classic way", 2,
                           "data | system | rows | solve, s | Newton steps | products | objective | solve over ours");
-    bench_table *memory = bench_table_begin("plain read of memory", 1, "system | GB/s");
     b->bandwidth = bench_memory_bandwidth();
     if (!(b->bandwidth > 0))
         bench_fail("no memory to read");
-    bench_row(memory, "plain read | %.1f", b->bandwidth * 1e-9);
     bench_print_title("rank");
     bench_print_text(
         "Synthetic examples of the shapes of two public sets%s; C = %g per pair, to %g of the gradient at 0. "
@@ -172,7 +168,6 @@ static void sections(void) {
         bench.values->items == 100 ? "" : ", fewer rows", C, EPSILON);
     for (int shape = 0; shape < N_SHAPES; shape++)
         run_shape(b, &SHAPES[shape]);
-    bench_print(memory);
     bench_print(b->reading);
     bench_print(b->training);
     bench_print(b->classic);

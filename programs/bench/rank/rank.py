@@ -3,15 +3,15 @@
 
 usage: ./run bench rank-accuracy [--docs] [--data DIR] [--splits N]
 
-Queries are dealt at random, by a seed a split: a fifth of them are the test. Whatever is chosen, C and trees, is chosen on the
-rest: C by pairs in order, in cross-validation over its queries, 5 folds; LightGBM's leaves, rate and least rows per leaf by
-NDCG@10 of a quarter of them, where it also stops, and then it learns from all of them. Means and standard deviations are over
-splits, and differences are taken split by split.
+Queries are dealt at random, by a seed a split: a fifth of them are the test. Whatever is chosen, C and trees, is chosen
+on the rest: C by pairs in order, in cross-validation over its queries, 5 folds; LightGBM's leaves, rate and least rows
+per leaf by NDCG@10 of a quarter of them, where it also stops, and then it learns from all of them. Means and standard
+deviations are over splits, and differences are taken split by split.
 
 *Pairs in order* is the share of all pairs of the test; equal scores are wrong (RankSVM, eq. 16). NDCG is LETOR's: gain
 2^label - 1, discount log2(rank) from the second rank on, and 0 for queries without a relevant row. *All pairs* is
-scikit-learn's LinearSVC, which is LIBLINEAR, on the differences of all pairs, in double; its objective is that of ours to
-1e-6. Nothing is timed: a second run with the same versions writes the same.
+scikit-learn's LinearSVC, which is LIBLINEAR, on the differences of all pairs, in double; its objective is that of ours
+to 1e-6. Nothing is timed: a second run with the same versions writes the same.
 """
 
 import itertools

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.results import pictures
-from bench.shared import results, svg
+from bench.shared import results
 
 PAGE, NOTES = Path("docs/results.md"), results.FOLDER / "notes"
 MOST_ROWS, MOST_LOSSES = 7, 5  # of a table
@@ -193,7 +193,7 @@ def write():
     figures = all_figures()
     PAGE.write_text(text(figures), encoding="utf-8")
     for name, picture in drawn(figures).items():
-        svg.save(PAGE.parent / name, picture)
+        (PAGE.parent / name).write_text(picture, encoding="utf-8")
     print(f"Written: {PAGE} and its pictures")
 
 

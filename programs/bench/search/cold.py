@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Times and disk reads of searches in an index that is larger than the memory that the process may use.
 
-usage: ./run bench cold [--data NAME] [--cells N] [--queries N] [--share SHARE] [--docs]
+usage: ./run bench cold [--data NAME] [--scratch DIR] [--docs]
 
-A process is limited to a share of the index's size, besides what Python takes, by a memory control group, which takes root.
-It begins with nothing of the index in memory, and searches for one query after the other; the second half is counted. A page is 4,096
-bytes.
+A process is limited to a share of the index's size, besides what Python takes, by a memory control group, which takes
+root. It begins with nothing of the index in memory, and searches for one query after the other; the second half is
+counted. A page is 4,096 bytes.
 """
 
 import os
@@ -19,9 +19,11 @@ from bench.shared.common import heading, in_process, need_thresher, page, parser
 
 import numpy as np
 from bench.search import datasets, measure
+from bench.search.peer import root
 from bench.shared.results import Table
 
-K, PROMISES = 10, (0.9, 0.95, 0.99)
+K, PROMISES, QUERIES = 10, (0.9, 0.95, 0.99), 200
+SHARE = 0.5  # of the index's size: the memory given
 PAGE, SECTOR = 4096, 512
 LEAST_BYTES = 192 << 20  # Python with numpy needs some 60 MB besides
 
@@ -104,41 +106,33 @@ def rows_of(data, name, path, queries, n_bytes):
 
 def report(arguments):
     data = datasets.load(arguments.data, arguments.cache, False, "")
-    n_cells = arguments.cells or 1 << round(np.log2(len(data.base)) / 2)
+    n_cells = root(data)
     lines = []
     with tempfile.TemporaryDirectory(prefix="thresher-bench-", dir=arguments.scratch) as scratch:
         queries = os.path.join(scratch, "queries.npy")
-        np.save(queries, data.queries[: arguments.queries])
+        np.save(queries, data.queries[: QUERIES])
         for cells in (1, n_cells):
             path = os.path.join(scratch, f"{cells}.index")
             thresher.Index.build(path, data.base, metric=data.metric, cells=cells, threads=1).close()
             size = sum(map(os.path.getsize, files_of(path)))
-            n_bytes = int(size * arguments.share)
+            n_bytes = int(size * SHARE)
             if n_bytes < LEAST_BYTES:
-                sys.exit(f"bench cold: {arguments.share} of {size >> 20} MiB is less than Python needs: another --data")
-            title = f"{cells} cells" if cells > 1 else "one cell"
-            print(f"{title}: {size >> 20} MiB on disk, {n_bytes >> 20} MiB of memory", file=sys.stderr, flush=True)
-            title += f", {size >> 20} MiB"
+                sys.exit(f"bench cold: {SHARE} of {size >> 20} MiB is less than Python needs: another --data")
+            title = f"{f'{cells} cells' if cells > 1 else 'one cell'}, {size >> 20} MiB"
+            print(f"{title} on disk, {n_bytes >> 20} MiB of memory", file=sys.stderr, flush=True)
             lines += rows_of(data, title, path, queries, n_bytes)
     units = ["recall@10", "pages read per query, p50", "p50, ms", "p99, ms", "p50 in memory, ms"]
-    words = f"{data.title}: {len(data.base):,} x {data.n_dims}; {arguments.share} of the index's size in memory."
-    case = f"{arguments.data}, {arguments.share:g} of the index in memory"
+    words = f"{data.title}: {len(data.base):,} x {data.n_dims}; {SHARE} of the index's size in memory."
+    case = f"{arguments.data}, {SHARE:g} of the index in memory"
     return page(*heading("cold", __doc__, more=words), Table(case, ["what", "recall asked"], units, lines))
 
 
-def parse():
-    parser = parser_of("bench cold", __doc__, "docs", cache={})
-    parser.add_argument("--data", default="synthetic96", choices=datasets.NAMES + datasets.LARGE_NAMES, metavar="NAME",
-                        help="a data set of bench search (default: synthetic96)")  # fmt: skip
-    parser.add_argument("--cells", type=int, metavar="N", help="(default: a power of two near the root of the items)")
-    parser.add_argument("--queries", type=int, default=200, metavar="N", help="(default: 200)")
-    parser.add_argument("--share", type=float, default=0.5, help="of the index's size: the memory given (default: .5)")
-    parser.add_argument("--scratch", default="build/bench", metavar="DIR", help="a directory on the disk to be read")
-    return parser.parse_args()
-
-
 def main():
-    arguments = parse()
+    parser = parser_of("bench cold", __doc__, "docs", cache={})
+    names = {"choices": datasets.NAMES + datasets.LARGE_NAMES, "metavar": "NAME"}
+    parser.add_argument("--data", default="synthetic96", **names, help="a data set of bench search (default: synthetic96)")
+    parser.add_argument("--scratch", default="build/bench", metavar="DIR", help="a directory on the disk to be read")
+    arguments = parser.parse_args()
     need_thresher("bench cold")
     os.makedirs(arguments.scratch, exist_ok=True)
     publish(report(arguments), "cold", arguments.docs)

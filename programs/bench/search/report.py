@@ -3,7 +3,7 @@
 
 from bench.search.pick import fastest, points_of, setting_name
 from bench.search.targets import RECALLS, figures_of, rows_of
-from bench.shared.common import left_out, page
+from bench.shared.common import heading, left_out, page
 from bench.shared.results import Figures, Goal, Table
 
 SHORT = 0.005  # what a measured recall may be short by
@@ -85,23 +85,15 @@ LAST = {  # the last table: title, keys, units, and what makes a data set's rows
 def conditions(results):
     """Where, when and with what versions it was measured, and how quiet the machine was."""
     measured = [k for peers in results["results"].values() for k in peers.values() if "title" in k]
-    if not measured:
-        return ""
-    machine, dates = results["machine"], sorted(kept["date"] for kept in measured)
-    shares = [p["cpu_share"] for kept in measured for p in kept["points"]]
-    found, busy = sorted({f"{kept['package']} {kept['version']}" for kept in measured}), sum(s < QUIET for s in shares)
-    words = (
-        f"{machine['cpu']}, {machine['n_cpus']} CPUs, one thread, Python {machine['python']}; measured {dates[0]} to "
-        f"{dates[-1]}. {', '.join(found)}."
-    )
-    if busy > 0:
-        words += f" In {busy} of {len(shares)} settings other processes took more than {1 - QUIET:.0%} of the time."
-    return words + "\n"
+    dates = sorted(kept["date"] for kept in measured) or [""]
+    busy = sum(point["cpu_share"] < QUIET for kept in measured for point in kept["points"])
+    found = sorted({f"{kept['package']} {kept['version']}" for kept in measured})
+    return f"Measured {dates[0]} to {dates[-1]}. {', '.join(found)}. In {busy} settings others took more than 5 % of the CPU."
 
 
 def text(results, cells=False):
     """cells: the results are those of search --cells."""
-    parts = [f"## {subject(cells)}\n", conditions(results), NOTES + CELLS_NOTES * cells, data_table(results)]
+    parts = [*heading(subject(cells), NOTES + CELLS_NOTES * cells, more=conditions(results)), data_table(results)]
     for name in results["results"]:
         parts += [Figures(rows, f"{name}: targets") for rows in [figures_of(results, name, cells)] if rows]
     for name, kept in results["results"].items():
@@ -112,4 +104,4 @@ def text(results, cells=False):
     parts += [Table(title, keys, units, rows)] if rows else []
     gone = [f"{name}, {peer}: {kept['left_out']}" for name, peers in results["results"].items()
             for peer, kept in peers.items() if "left_out" in kept]  # fmt: skip
-    return page(*(part for part in [*parts, *left_out(gone)] if part))
+    return page(*parts, *left_out(gone))

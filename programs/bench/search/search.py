@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compare Thresher with its peers: recall and speed of searches on one thread, build times and sizes.
 
-usage: ./run bench search [--data NAME,...] [--peers NAME,...] [--quick] [--again] [--graphs] [--cells] [--docs] [--out FILE]
+usage: ./run bench search [--data NAME,...] [--peers NAME,...] [--quick] [--again] [--graphs] [--cells] [--docs] [--out
+FILE]
 
 Each data set and peer is measured in a process of its own and saved in FILE. A later run reuses saved results unless
 --again is given. Then the report is printed, or with --docs its figures are written into results/.
 """
 
-import os
 import sys
 import time
 from functools import partial
 
 from bench.shared.common import (  # first: one thread
-    Kept, Missing, cache_bytes, cpu, in_process, names_of, need_thresher, parser_of, publish,
+    Kept, Missing, cache_bytes, in_process, names_of, need_thresher, parser_of, publish,
 )  # fmt: skip
 
 from bench.search import datasets, faiss_peers, graphs, measure, rabitqlib_peers, report, thresher_peer
@@ -42,7 +42,7 @@ BUDGET_S, QUICK_BUDGET_S = 0.6, 0.15  # for each timing: one query at a time, an
 FORMAT = 1  # of the results file
 GLANCE = 64  # queries that decide whether a setting is worth its budget
 PROMISE_RECALL_S = 3600.0  # long enough to count the recall of a promise on all queries
-LEAST_RECALL, RECALL_TO_STOP = 0.88, 0.9995  # recall below which a setting is not measured, and from which no more work is tried
+LEAST_RECALL, RECALL_TO_STOP = 0.88, 0.9995  # a setting below is not measured; from the other on no more work is tried
 
 
 def measure_index(data, index, budget):
@@ -70,8 +70,7 @@ def measure_peer(peer, data, budget):
         return {**kept, "rows": peer.rows(data, budget)}
     variants = peer.variants(data)
     if not variants:
-        hint = " (--graphs builds it)" * isinstance(peer, graphs.Graph)
-        return {"left_out": f"too slow for {len(data.base)} x {data.n_dims}{hint}"}
+        return {"left_out": f"too slow for {len(data.base)} x {data.n_dims} (--graphs builds graphs)"}
     for variant in variants:
         index = peer.build(data, **variant)
         sizes = {"bytes_per_item": index.bytes, "vector_bytes_per_item": index.vector_bytes}
@@ -107,19 +106,13 @@ def run_one(arguments, results, name, peer_name):
 
 
 def summary(kept):
-    if "left_out" in kept:
-        return f"left out: {kept['left_out']}"
-    if "rows" in kept:
-        return f"{len(kept['rows'])} rows"
-    best = max((p["qps"] for p in kept["points"] if p["recall"] >= 0.99), default=0)
-    return f"{len(kept['points'])} settings" + (f", {best:.0f} queries/s at recall 0.99" if best else "")
+    return kept.get("left_out") or f"{len(kept.get('rows', kept['points']))} settings"
 
 
 def run(arguments):
     kept = Kept(arguments.out, {"format": FORMAT, "machine": {}, "data": {}, "results": {}}, arguments.again)
     results = kept.results
-    machine = {"cpu": cpu(), "n_cpus": os.cpu_count(), "python": sys.version.split()[0], "cache_bytes": cache_bytes()}
-    results["machine"] = machine
+    results["machine"] = {"cache_bytes": cache_bytes()}
     for name in arguments.data:
         among = results["results"].setdefault(name, {})
         try:

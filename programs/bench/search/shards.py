@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """./run bench shards: a collection of shards beside one index over all rows.
 
-Rows are synthetic, normal components around 1,000 centres, in shards of neighbouring rows. A promised recall is measured against the exact answer; with
-Dask, two worker processes on this machine are compared with one process of two threads. Part spark runs only if named:
-it takes minutes and gigabytes of disk.
+Rows are synthetic, normal components around 1,000 centres, in shards of neighbouring rows. A promised recall is
+measured against the exact answer; with Dask, two worker processes on this machine are compared with one process of two
+threads. Part spark runs only if named: it takes minutes and gigabytes of disk.
 
 Items *read* are those per query, of held-out items, whose records or vectors are read; all rows are screened by their
-leading planes in any case. *Given*: every shard is searched once, for k items that reach the true k-th best score of the
-whole. Seconds are of all queries in one call, on one thread.
+leading planes in any case. Seconds are of all queries in one call, on one thread.
 """
 
 import os
@@ -28,7 +27,8 @@ RECALLS = (0.95, 0.99)
 KS = (1, 10, 100)
 CENTRES = 1000
 SHORT = 0.005  # what a recall may be short by
-REPEATS = 5
+REPEATS, DIMS = 5, 96
+SIZES = {False: (1_000_000, 200, 10_000_000), True: (50_000, 50, 100_000)}  # rows, queries, rows by Spark; True: quick
 
 
 def rows_of(rng, n, n_dims):
@@ -65,15 +65,6 @@ def items_read(parts, queries, k, recall):
     return float(n_read.mean())
 
 
-def items_read_given(parts, queries, k, recall, least):
-    """The same, but every shard is searched once for k items, given the whole's k-th best scores."""
-    n_read, total = np.zeros(len(queries), np.uint64), 0.0
-    for index, first_row, _ in parts:
-        shards.search_shard(index, first_row, queries, k, recall=recall, least_scores=least, n_read_out=n_read)
-        total += float(n_read.mean())
-    return total
-
-
 def promise(kept, folder, rows, order, kinds):
     asked = [(k, recall) for k in KS for recall in RECALLS]
     like, truth, costs = kinds["held-out items"], {}, {}
@@ -98,24 +89,20 @@ def promise(kept, folder, rows, order, kinds):
         with shards.build(os.path.join(folder, "many"), parts, replace=True, threads=1) as many:
             opened = [(index, shard.first_row, None) for shard, index in many.opened()]
             for k, recall, read, took in measured(name, many, opened, 2):
-                least = items_read_given(opened, like, k, recall, truth[k]["held-out items"][:, -1])
-                (one, seconds) = costs[k, recall]
-                kept["reads"].append([name, k, recall, one, read, least, seconds, took])
+                one, seconds = costs[k, recall]
+                kept["reads"].append([name, k, recall, one, read, seconds, took])
 
 
-def promise_table(kept, n_rows):
-    rows = [[n, k, recall, *(Goal(f"{value:.4f}", recall - SHORT) for value in found)] for n, k, recall, found in kept["promise"]]
-    costs = [
-        [n, k, recall, f"{one:,.0f}", f"{many:,.0f}", Goal(f"{many / one:.2f}", most=1.3), f"{least / one:.2f}",
-         f"{(n_rows + many) / (n_rows + one):.3f}", f"{took / seconds:.2f}"]
-        for n, k, recall, one, many, least, seconds, took in kept["reads"]
-    ]
+def promise_table(kept):
+    rows = [[n, k, recall, *(Goal(f"{value:.4f}", recall - SHORT) for value in found)]
+            for n, k, recall, found in kept["promise"]]  # fmt: skip
+    costs = [[n, k, recall, f"{one:,.0f}", f"{many:,.0f}", Goal(f"{many / one:.2f}", most=1.3), f"{took / seconds:.2f}"]
+             for n, k, recall, one, many, seconds, took in kept["reads"]]  # fmt: skip
     keys, over = ["shards", "k", "promised"], "over one index"
+    units = ["items that one index reads", "items that shards read", f"items read, {over}", f"seconds, {over}"]
     return [
         Table("promised recall", keys, [(kind, "recall") for kind in kept["kinds"]], rows),
-        Table("items read", keys,
-              ["items that one index reads", "items that shards read", f"items read, {over}",
-               f"items read with the k-th score given, {over}", f"items read with the screen, {over}", f"seconds, {over}"], costs),
+        Table("items read", keys, units, costs),
     ]
 
 
@@ -191,11 +178,11 @@ PARTS = ("promise", "dask", "spark")
 USUAL = PARTS[:2]  # the other only if named
 
 
-def report(kept, given):
-    about = f"{given.rows:,} x {given.dims} rows, cosine, 3 bits; {given.queries} queries."
+def report(kept, n_rows, n_queries):
+    about = f"{n_rows:,} x {DIMS} rows, cosine, 3 bits; {n_queries} queries."
     words = common.heading("shards", __doc__.split(": ", 1)[1], 2, about)
     if "reads" in kept:
-        words += promise_table(kept, given.rows)
+        words += promise_table(kept)
     if "dask" in kept:
         about = f"distributed {kept['dask']['distributed']}, two worker processes of one thread on this machine.\n"
         words += [about, dask_table(kept["dask"])]
@@ -209,21 +196,17 @@ def main():
     parser = common.parser_of("bench shards", __doc__.split(": ", 1)[1], "docs", "quick", "keep")
     parser.set_defaults(keep="build/bench")
     parser.add_argument("--part", choices=PARTS, help="measure this part alone, and keep the others")
-    sizes = {"rows": 1_000_000, "spark-rows": 10_000_000, "dims": 96, "queries": 200}
-    for name, default in sizes.items():
-        parser.add_argument(f"--{name}", type=int, default=default, help=f"(default: {default:,})")
     given = parser.parse_args()
     common.need_thresher("bench shards")
-    if given.quick:
-        given.rows, given.queries = 50_000, 50
-    file = common.Kept(os.path.join(given.keep, f"shards-{given.rows}x{given.dims}.json"), {"format": 3})
+    n_rows, n_queries, n_spark = SIZES[given.quick]
+    file = common.Kept(os.path.join(given.keep, f"shards-{n_rows}.json"), {"format": 3})
     kept, rng = file.results, np.random.default_rng(1)
-    rows, order, draw = rows_of(rng, given.rows, given.dims)
+    rows, order, draw = rows_of(rng, n_rows, DIMS)
     with tempfile.TemporaryDirectory(dir=given.keep) as folder:
         measures = {
-            "promise": lambda: promise(kept, folder, rows, order, kinds_of(rows, draw, given.queries, rng)),
+            "promise": lambda: promise(kept, folder, rows, order, kinds_of(rows, draw, n_queries, rng)),
             "dask": lambda: on_workers(kept, folder, rows, draw(2_000 if given.quick else 10_000)),
-            "spark": lambda: shards_spark.measure(kept, folder, 10**5 if given.quick else given.spark_rows),
+            "spark": lambda: shards_spark.measure(kept, folder, n_spark),
         }
         for part in [given.part] if given.part else USUAL:
             try:
@@ -231,7 +214,7 @@ def main():
             except ImportError as absent:
                 print(f"{part.capitalize()} is left out: {absent}")
             file.save()
-    common.publish(report(kept, given), "shards", given.docs)
+    common.publish(report(kept, n_rows, n_queries), "shards", given.docs)
 
 
 if __name__ == "__main__":

@@ -5,16 +5,17 @@ for the codes' lengths.
 usage: ./run bench xfbq [--parts codes,products,speed,sweep] [--quick] [--again] [--docs] [OPTION...]
 
 Codes are made here as the paper defines them (section 3), in NumPy, and their products are exact; speeds and builds are
-those of the library, beside Faiss's IVF-Flat, IVF-PQ and HNSW where Python has it. Similarities are standardised. Products
-of floats are NumPy's; those of codes are a search of the best one, whose selection counts against them. An extra distance of
-0 refines the best 10 by code; here each item has a factor for its length, the paper's codes have none. Queries have 4 bits,
-and come one at a time. Each part is saved once measured.
+those of the library, beside Faiss's IVF-Flat, IVF-PQ and HNSW where Python has it. Similarities are standardised.
+Products of floats are NumPy's; those of codes are a search of the best one, whose selection counts against them. An
+extra distance of 0 refines the best 10 by code; here each item has a factor for its length, the paper's codes have
+none. Queries have 4 bits, and come one at a time. Each part is saved once measured.
 """
 
 import os
 import sys
 import tempfile
 from contextlib import contextmanager
+from functools import partial
 
 from bench.shared.common import (
     Kept, Missing, Timer, heading, names_of, need_thresher, page, parser_of, publish, thresher, versions,
@@ -26,22 +27,24 @@ from bench.search.faiss_peers import faiss_if_there
 from bench.shared.results import OURS, Table
 
 PARTS = ("codes", "products", "speed", "sweep")
-FORMAT = 2  # of the results file
-BITS, QUICK_BITS, QUERY_BITS, DEFAULT_BITS = (1, 2, 3, 4, 6, 8), (2, 3), 4, 3
+FORMAT = 3  # of the results file
+QUERY_BITS, DEFAULT_BITS = 4, 3
 BEST = (10, 50, 200, 500)
 PERCENTILE = 90  # of |component|: 1 / scale
 UNIT = f"{PERCENTILE} % of components"
 KS = (1, 10, 100, 1000, 10_000)
-CODE_QUERIES, QUICK_QUERIES, QUICK_ITEMS = 300, 100, 20_000
 QUERIES = 200  # of the speeds, whose truth is KS[-1] long
 ASKED = (0.5, 0.8, 0.9, 0.95, 0.99, 0.999)
-SWEEP_K, SCALES, DISTANCES = 10, (1.5, 2.0, 2.95, 4.0, 6.0, 9.0), (1, 2, 5, 10, 20, 50)  # scales of the paper among them
-QUICK_SCALES, QUICK_DISTANCES = (2.95,), (5, 20)
+SWEEP_K = 10
 CLUSTERS, PROBES, PQ_PROBES = 1024, (1, 2, 4, 8, 16, 32, 64, 128, 256), (1, 8, 64, 256)
-PQ_BYTES, QUICK_PQ_BYTES, HNSW_M, EFS = (10, 20, 50), (50,), 32, (16, 32, 64, 128, 256, 512)
-PRECISIONS, SHOWN = (0.9, 0.95, 0.99, 0.999), 0.99
+HNSW_M, EFS = 32, (16, 32, 64, 128, 256, 512)
+PRECISIONS = (0.9, 0.95, 0.99, 0.999)
 GRAPH_MOST_K = 100  # a graph keeps a queue of k and more
-BUDGET_S, QUICK_BUDGET_S = 0.2, 0.04
+FULL = {  # queries and bits of codes, seconds of a timing, bytes of IVF-PQ, scales and distances, the paper's among them
+    "queries": 300, "bits": (1, 2, 3, 4, 6, 8), "budget": 0.2, "pq_bytes": (10, 20, 50),
+    "scales": (1.5, 2.0, 2.95, 4.0, 6.0, 9.0), "distances": (1, 2, 5, 10, 20, 50),
+}  # fmt: skip
+QUICK = {"queries": 100, "bits": (2, 3), "budget": 0.04, "pq_bytes": (50,), "scales": (2.95,), "distances": (5, 20)}
 
 
 # ---------------------------------------------------------------------------------------------------- codes
@@ -76,7 +79,8 @@ def scratch_index(base, **options):
             yield index
 
 
-def measure_codes(data, queries, all_bits):
+def measure_codes(data, given):
+    queries, all_bits = data.queries[: given["queries"]], given["bits"]
     base, truth = np.asarray(data.base), data.truth_ids[: len(queries), :10]
     exact, rows, shapes = standard(queries @ base.T), [], []
     epsilon = np.percentile(np.abs(base), PERCENTILE)
@@ -105,13 +109,13 @@ def rate(data, search, budget):
     return n / singles.min(axis=0).sum()
 
 
-def measure_products(data, budget):
+def measure_products(data, given):
     base, n_dims = np.ascontiguousarray(data.base), data.n_dims
     out = np.empty(len(base), np.float32)
-    rows = [["floats", 8 * n_dims, rate(data, lambda q: np.matmul(base, q[0], out=out), budget)]]
+    rows = [["floats", 8 * n_dims, rate(data, lambda q: np.matmul(base, q[0], out=out), given["budget"])]]
     for bits in (1, 2, 3, 4):
         with scratch_index(base, metric=data.metric, bits=bits, lead_bits=bits, keep=None) as index:
-            speed = rate(data, lambda q, index=index: index.search(q, 1, query_bits=QUERY_BITS), budget)
+            speed = rate(data, lambda q, index=index: index.search(q, 1, query_bits=QUERY_BITS), given["budget"])
         rows.append([f"codes, {bits} x {QUERY_BITS} bits", (bits + QUERY_BITS) * n_dims / 8, speed])
     return {"rows": rows}
 
@@ -163,18 +167,18 @@ def faiss_ways(base, pq_bytes):
     yield way("HNSW", faiss.IndexHNSWFlat(n_dims, HNSW_M, ip), "ef", EFS, widen)
 
 
-def measure_speed(data, budget, pq_bytes):
+def measure_speed(data, given):
     base = np.ascontiguousarray(data.base)
     few = datasets.of_rows(data, base, data.queries[:QUERIES], KS[-1])
     rows, builds = [], []
     with tempfile.TemporaryDirectory(prefix="thresher-bench-") as scratch:
-        for way, seconds, settings in (*thresher_ways(base, data.metric, scratch), *faiss_ways(base, pq_bytes)):
+        for way, seconds, settings in (*thresher_ways(base, data.metric, scratch), *faiss_ways(base, given["pq_bytes"])):
             if seconds:
                 builds.append([way, seconds])
             for setting, search in settings:
                 for k in (k for k in KS if way != "HNSW" or k <= GRAPH_MOST_K):
                     found = precision(search(few.queries, k), few.truth_ids, k)
-                    rows.append([k, way, setting, found, rate(few, lambda q, k=k: search(q, k), budget)])
+                    rows.append([k, way, setting, found, rate(few, lambda q, k=k: search(q, k), given["budget"])])
             print(f"speed, {way}: built in {seconds:.2f} s", file=sys.stderr)
     return {"rows": rows, "builds": builds}
 
@@ -182,7 +186,7 @@ def measure_speed(data, budget, pq_bytes):
 # ---------------------------------------------------------------------------------------------------- sweep
 
 
-def measure_sweep(data, scales, distances):
+def measure_sweep(data, given):
     """
     The share of the true best that are within an extra distance of the k-th best by code (3.6.1), for one index per
     scale. By (7) an integer distance is 2 / (scale^2 2^(item bits + query bits)) of a cosine.
@@ -191,8 +195,8 @@ def measure_sweep(data, scales, distances):
     queries, truth = data.queries[:QUERIES], data.truth_ids[:QUERIES, :SWEEP_K]
     unit = base / np.linalg.norm(base, axis=1, keepdims=True)
     options = {"metric": "cosine", "bits": DEFAULT_BITS, "lead_bits": DEFAULT_BITS, "keep": None}
-    for scale in sorted({*scales, round(float(np.log2(np.sqrt(data.n_dims))), 2)}):
-        found = dict.fromkeys((0, *distances), 0.0)
+    for scale in sorted({*given["scales"], round(float(np.log2(np.sqrt(data.n_dims))), 2)}):
+        found = dict.fromkeys((0, *given["distances"]), 0.0)
         with scratch_index(base, scale=scale, **options) as index:
             for query, best in zip(queries, truth, strict=True):
                 ids, estimates = index.search(query, len(base), query_bits=QUERY_BITS)
@@ -205,6 +209,8 @@ def measure_sweep(data, scales, distances):
         print(f"sweep, scale {scale}", file=sys.stderr)
     return {"rows": rows}
 
+
+MEASURES = {"codes": measure_codes, "products": measure_products, "speed": measure_speed, "sweep": measure_sweep}
 
 # ---------------------------------------------------------------------------------------------------- report
 
@@ -265,38 +271,25 @@ def text(results, names):
 
 
 def main():
-    quick = {"help": "fewer queries, less time for each timing"}
+    quick = {"help": "fewer items and queries, less time for each timing"}
     out = {"help": "what is measured (default: build/bench/xfbq.json)"}
     parser = parser_of("bench xfbq", __doc__, "again", "docs", "cache", quick=quick, out=out)
     parser.add_argument("--parts", type=names_of(PARTS, "part"), default=list(PARTS), metavar="NAME,...")
-    parser.add_argument("--data", default="books100d", choices=datasets.NAMES, metavar="NAME", help="a data set of search")
     arguments = parser.parse_args()
     need_thresher("bench xfbq")
-    out = arguments.out or f"build/bench/xfbq{'-quick' if arguments.quick else ''}.json"
-    budget = QUICK_BUDGET_S if arguments.quick else BUDGET_S
     try:
-        data = datasets.load(arguments.data, arguments.cache)
+        data = datasets.load("books100d", arguments.cache)
     except Missing as missing:
-        sys.exit(f"bench xfbq: {missing}: choose other vectors with --data")
-    kept = Kept(out, {"format": FORMAT, "data": arguments.data}, arguments.again)
-    results = kept.results
-    if results["data"] != arguments.data:
-        sys.exit(f"bench xfbq: {out} has results of {results['data']}: name another file with --out")
-    n_queries = QUICK_QUERIES if arguments.quick else CODE_QUERIES
-    if arguments.quick:
-        data = datasets.of_rows(data, data.base[:QUICK_ITEMS], data.queries, datasets.TRUTH_K)
-    calls = {
-        "codes": lambda: measure_codes(data, data.queries[:n_queries], QUICK_BITS if arguments.quick else BITS),
-        "products": lambda: measure_products(data, budget),
-        "speed": lambda: measure_speed(data, budget, QUICK_PQ_BYTES if arguments.quick else PQ_BYTES),
-        "sweep": lambda: measure_sweep(data, *((QUICK_SCALES, QUICK_DISTANCES) if arguments.quick else (SCALES, DISTANCES))),
-    }
+        sys.exit(f"bench xfbq: {missing}")
+    given = QUICK if arguments.quick else FULL
+    data = datasets.of_rows(data, data.base[:20_000], data.queries, datasets.TRUTH_K) if arguments.quick else data
+    out = arguments.out or f"build/bench/xfbq{'-quick' * arguments.quick}.json"
+    kept = Kept(out, {"format": FORMAT, "data": data.name}, arguments.again)
     for part in arguments.parts:
-        if kept.measure(results, part, calls[part], lambda _: "done"):
-            about = f"{data.name}: {len(data.base):,} x {data.n_dims}, {data.title}. {versions({'faiss': 'Faiss'})}."
-            results["about"] = about
+        kept.measure(kept.results, part, partial(MEASURES[part], data, given), lambda _: "done")
+    kept.results["about"] = f"{data.name}: {len(data.base):,} x {data.n_dims}, {data.title}. {versions({'faiss': 'Faiss'})}."
     kept.save()
-    publish(text(results, arguments.parts), "xfbq", arguments.docs)
+    publish(text(kept.results, arguments.parts), "xfbq", arguments.docs)
 
 
 if __name__ == "__main__":

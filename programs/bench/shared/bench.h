@@ -105,9 +105,6 @@ bool bench_next(bench_timer *timer);
 /* Put in ascending order. */
 void bench_sort(double *values, size_t n);
 
-/* "AMD EPYC ..., 2 CPUs, 23 GiB" */
-void bench_machine(char *text, size_t size);
-
 /* Best of several plain reads of the 256-byte pieces of data, in bytes per second: nothing is computed but a sum. */
 double bench_read_bandwidth(const void *data, size_t size);
 
@@ -196,7 +193,7 @@ void bench_cells(bench_table *table, const char *format, ...) __attribute__((for
 
 void bench_print(const bench_table *table);
 
-/* Print the subject, version and machine as a title; print any text. Rows of results/ are of the last subject. */
+/* Print the subject, version and level of the CPU as a title; any text. Rows of results/ are of the last subject. */
 void bench_print_title(const char *subject);
 void bench_print_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

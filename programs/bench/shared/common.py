@@ -245,7 +245,7 @@ def public(*parts):
     """The path of a file or folder of the public data; raises Missing."""
     path = os.path.join(DATA, *parts)
     if not DATA or not os.path.exists(path):
-        raise Missing(f"no {os.path.join(*parts)} in {DATA or 'a directory of public data'}: set THRESHER_DATA to one that has it")
+        raise Missing(f"{os.path.join(*parts)} is not in \"{DATA}\": set THRESHER_DATA to the folder of the public data")
     return path
 
 

@@ -40,23 +40,6 @@ void bench_sort(double *values, size_t n) {
     qsort(values, n, sizeof *values, ascending);
 }
 
-void bench_machine(char *text, size_t size) {
-    char line[256], model[128] = "unknown CPU";
-    FILE *file = fopen("/proc/cpuinfo", "r");
-    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
-        const char *colon = strchr(line, ':');
-        if (strncmp(line, "model name", 10) != 0 || colon == NULL)
-            continue;
-        (void)snprintf(model, sizeof model, "%.*s", (int)strcspn(colon + 2, "\n"), colon + 2);
-        break;
-    }
-    if (file != NULL)
-        (void)fclose(file);
-    const double bytes = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
-    (void)snprintf(text, size, "%s, %ld CPUs, %.0f GiB of memory", model, sysconf(_SC_NPROCESSORS_ONLN),
-                   bytes / (1 << 30));
-}
-
 /* Four streams of whole words, so that the adders do not wait for each other; the compiler widens them to its best. */
 /* Sanitizers are not ready yet when the variants are chosen. */
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) &&               \

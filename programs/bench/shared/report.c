@@ -131,10 +131,8 @@ void bench_print_text(const char *format, ...) {
 }
 
 void bench_print_title(const char *of) {
-    char machine[256];
-    bench_machine(machine, sizeof machine);
     subject = of;
-    bench_print_text("## %s\n\nthresher %s, %s, %s, 1 thread.\n\n", subject, thr_version(), machine,
+    bench_print_text("## %s\n\nthresher %s, %s, 1 thread.\n\n", subject, thr_version(),
                      thr_isa_name(thr_context_isa(bench.context)));
 }
 

@@ -5,7 +5,6 @@ A library has the same colour and marker in every picture. A point of a curve is
 """
 
 import math
-from pathlib import Path
 from xml.sax.saxutils import escape
 
 LOOKS = {  # colour and marker, by how a series' name begins; of one colour in a picture, the next has the next dash
@@ -13,7 +12,6 @@ LOOKS = {  # colour and marker, by how a series' name begins; of one colour in a
     "Faiss": ("#1b6ca8", "square"),
     "rabitqlib": ("#6a4c93", "triangle"),
     "hnswlib": ("#2e933c", "diamond"),
-    "usearch": ("#c9820a", "down"),
     "planes": ("#d1495b", "circle"),  # our own ways, where they are compared with each other
     "wta": ("#008b8b", "square"),
     "frequent": ("#8a5a44", "triangle"),
@@ -80,10 +78,6 @@ def document(width, height, parts):
         f'font-family="sans-serif" font-size="12">\n<rect width="{width:.0f}" height="{height:.0f}" fill="white"/>\n'
     )
     return head + "\n".join(parts) + "\n</svg>\n"
-
-
-def save(path, picture):
-    Path(path).write_text(picture, encoding="utf-8")
 
 
 def recall_place(recall):

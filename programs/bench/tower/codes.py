@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Codes of embeddings: recall of the clicked item among the best 100.
 
-All distinct items of a data set are searched, with the queries of its test part. Every item's code is scored, so nothing
-is lost but by the codes. They are those that a model learned to make, or made of m_1's float vectors afterwards: by XFBQ,
-which is our own index, or by Faiss.
+All distinct items of a data set are searched, with the queries of its test part. Every item's code is scored, so
+nothing is lost but by the codes. They are those that a model learned to make, or made of m_1's float vectors
+afterwards: by XFBQ, which is our own index, or by Faiss.
 """
 
 import glob
@@ -103,8 +103,6 @@ def of_floats(vectors, path, threads):
 CODES = {  # name: (title, index of so many dimensions); one bit per dimension is the most that ITQ has
     "floats": ("m_1, floats (Faiss IndexFlat)", lambda faiss, n: faiss.IndexFlatL2(n)),
     "itq": ("Faiss ITQ", lambda faiss, n: faiss.index_factory(n, f"ITQ{n},LSH")),
-    "lsh": ("Faiss LSH of 2 bits per dimension, rotated", lambda faiss, n: faiss.IndexLSH(n, 2 * n, True, True)),
-    "rabitq1": ("Faiss RaBitQ of 1 bit", lambda faiss, n: rotated(n, rabitq(n, 1))),
     "rabitq2": ("Faiss RaBitQ of 2 bits", lambda faiss, n: rotated(n, rabitq(n, 2))),
     "opq": ("Faiss OPQ + PQ, 8 bits for 4 dimensions", lambda faiss, n: faiss.index_factory(n, f"OPQ{n // 4},PQ{n // 4}")),
 }

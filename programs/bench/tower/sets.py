@@ -25,7 +25,6 @@ class DataSet:
     n_epochs: int  # suits its training, by the validation loss of rbe*
     word_dropout: float
     pairs: list = field(default_factory=list)  # (query, item, label, whether it is tested with)
-    trends: bool = True  # whether it is in tables 4, 5 and 6
 
     @property
     def labelled(self):

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The RBE paper's tables 2, 4, 5 and 6 on pairs of texts, and learned codes against codes made of m_1's vectors.
 
-Every model of a table is trained with the same options, once per seed, and judged on queries that it did not learn from.
-A training is kept as soon as it is done, by all that it depends on but the library's code, so that a run can be cut and
-taken up again.
+Every model of a table is trained with the same options, once per seed, and judged on queries that it did not learn
+from. A training is kept as soon as it is done, by all that it depends on but the library's code, so that a run can be
+cut and taken up again.
 """
 
+import itertools
 import json
 import os
 import sys
@@ -120,19 +121,13 @@ def train(arguments, options, data, model, seed):
     return record
 
 
-def wanted_sets(arguments, sets, model):
-    """Which of them some table needs the model on."""
-    tables = [name for name in arguments.tables if model in OF_TABLE[name]]
-    return [data for data in sets if any(data.trends or name in ("2", "codes") for name in tables)]
-
-
 def measure(arguments, sets):
     """{(model, data set): [records, one a seed]}. Seeds outside, so that a run that is cut has whole tables of fewer."""
     kept, out = Kept(os.path.join(arguments.keep, "results.json"), {"format": FORMAT, "measured": {}}, arguments.again), {}
     among = kept.results["measured"]
     for seed in range(arguments.seed, arguments.seed + arguments.seeds):
-        for model in MODELS:
-            for data in wanted_sets(arguments, sets, model):
+        for model, data in itertools.product(MODELS, sets):
+            if any(model in OF_TABLE[name] for name in arguments.tables):
                 options = {**options_of(arguments, data), **asdict(MODELS[model]), "seed": seed}
                 key = f"{data.name}: {json.dumps({**options, 'quick': arguments.quick})}, thresher {thresher.__version__}"
                 make = partial(train, arguments, options, data, model, seed)
@@ -202,13 +197,8 @@ def table_2(means, data, name, rows):
     gap = means.mean("m_1", data) - means.mean("m_3", data)
     parts = [f"AUC against {against}:\n", Table(f"{name}: table 2", keys, units, lines)]
     parts.append(f"From m_3 to m_1, the reference gap: {gap:.4f}.\n")
-    held = len(ORDER) - 1
-    for i, pair in enumerate(zip(ORDER, ORDER[1:])):
-        (a, spread_a), (b, spread_b) = (mean_of(means.values(m, data, "auc") or [float("nan")]) for m in pair)
-        if not (a < b if i < 2 else a <= b):
-            held -= 1
-            seeds = f"over {len(means.values(pair[0], data, 'auc'))} seeds they spread by {spread_a:.4f} and {spread_b:.4f}"
-            parts.append(f"{data.name}: {pair[0]} is above {pair[1]} by {a - b:.4f}; {seeds}.\n")
+    means_of = [means.mean(model, data) for model in ORDER]
+    held = sum(a < b if i < 2 else a <= b for i, (a, b) in enumerate(zip(means_of, means_of[1:])))
     words = f"AUC lift of rbe* from m_3 toward m_1, {data.name}, %"
     rows.append(figure(words, means.lift(data, "rbe*", "m_3"), TARGET_LIFT))
     rows.append(figure(f"of m_2 < m_3 < rbe* <= m_5 <= m_1 hold, {data.name}", held, TARGET_ORDER))
@@ -275,7 +265,7 @@ def text(arguments, sets, measured):
         lifted = sum(means.lift(data, "rbe*", "m_3") >= TARGET_LIFT for data in sets)
         if len(sets) > 1:
             rows.append(figure(f"data sets where that lift is {TARGET_LIFT} % or more", lifted, TARGET_LIFT_SETS))
-    for data in (data for data in sets if data.trends):
+    for data in sets:
         parts += trend_tables(arguments, means, data, called(arguments, data))
     if "codes" in arguments.tables:
         parts += codes_table(arguments, means, sets, rows)

@@ -1,26 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tower.c - `thresher-bench tower`: examples per second in training, texts per second in encoding, and how long a text
- * query over a million codes takes, and one over as many random codes of 16 bytes as there is room for. rbe* of the RBE
- * paper, on pairs that ./run bench tower has split and written.
+ * tower.c - `thresher-bench tower`: texts per second in encoding, and how long a text query over a million codes takes,
+ * and one over many random codes of 16 bytes. rbe* of the RBE paper, on pairs that ./run bench tower has split.
  */
-#define _GNU_SOURCE /* sysconf's pages */
+#define _POSIX_C_SOURCE 200809L /* strtok_r, stat */
 #include "bench.h"
 
-#include <stdlib.h>
 #include <string.h>
-#include <sys/statvfs.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 #include "cli/messages.h"
 
 enum { EPOCHS = 3, PASSES = 5, K = 1000, MILLION = 1000000, QUICK_MILLION = 100000, MOST_QUERIES = 2000 };
 enum { RBE_QUERY_BITS = 3, RBE_ITEM_BITS = 2, DIMS = 64 };
-enum { LONG_ROUNDS = 4, LONG_QUICK_CODES = 4000000, CODE_BYTES = 17 /* with headers and padding, at most */ };
-#define MOST_CODES    UINT64_C(1000000000)
+enum { LONG_ROUNDS = 4 };
 #define SEGMENT_CODES (UINT64_C(1) << 27) /* 2 GiB: a build keeps one segment's codes in memory */
 
-static const double TARGET_ENCODE = 50000, TARGET_QUERY_MS = 3, TARGET_SHARE = 0.85, MEMORY_SHARE = 0.8;
+static const double TARGET_ENCODE = 50000, TARGET_QUERY_MS = 3, TARGET_SHARE = 0.85;
 
 typedef struct texts {
     const char **texts;
@@ -32,65 +28,44 @@ typedef struct tower_bench {
     bench_table *table;
     const char *model, *dir; /* of the model, and of an index */
     texts queries, items;
-    uint32_t batch;
 } tower_bench;
 
 /* ------------------------------------------------------------------------------------------------ training */
 
-static void keep_best(void *user, const thr_tower_epoch *epoch) {
-    double *best = user;
-    *best = fmax(*best, epoch->examples_per_second);
-}
-
-/* Examples per second in the best of some epochs. The model stays. */
-static double train(tower_bench *b, const char *pairs) {
-    double rate = 0;
+/* The model stays. */
+static void train(tower_bench *b, const char *pairs) {
     thr_tower_report report;
     BENCH_OPTIONS(thr_tower_train, options);
-    options.n_negatives = options.run.batch - 1;
     options.config.query_bits = RBE_QUERY_BITS;
     options.config.item_bits = RBE_ITEM_BITS;
     options.run.seed = bench.program->globals.seed;
     options.run.n_epochs = EPOCHS;
-    options.run.patience = 0;
-    options.float_share = 0; /* only steps with signs are timed */
     options.format = (thr_pairs_format){.query_column = 1, .item_column = 2, .label_column = 3, .least_label = 2};
-    options.run.on_epoch = keep_best;
-    options.run.on_epoch_user = &rate;
-    b->batch = options.run.batch;
     bench_check(thr_tower_train(bench.context, pairs, b->model, &options, &report, &bench.err));
-    return rate;
 }
 
 /* ------------------------------------------------------------------------------------------------ encoding */
 
-/* A column of a file of pairs: first how much there is, then the texts; and room for their codes. */
+/* A column of a file of pairs, and room for the codes of its texts. A line has two bytes at least. */
 static texts read_texts(const char *pairs, int column) {
-    texts t = {.n = 0};
-    char path[2048], *bytes = NULL;
+    char path[2048];
+    const char *line = "";
+    size_t length;
+    struct stat st;
+    thr_reader *reader = NULL;
     (void)snprintf(path, sizeof path, "%s:%d", pairs, column);
-    for (int pass = 0; pass < 2; pass++) {
-        thr_reader *reader = NULL;
-        const char *line;
-        size_t n = 0, length;
-        bench_check(thr_reader_open(bench.context, path, &reader, &bench.err));
-        for (;; n++) {
-            bench_check(thr_reader_next_line(reader, &line, &length, &bench.err));
-            if (line == NULL)
-                break;
-            t.n_bytes += pass == 0 ? length : 0;
-            if (pass == 1) {
-                t.texts[n] = memcpy(bytes, line, length);
-                bytes += length + 1;
-            }
-        }
-        thr_reader_free(reader);
-        if (pass == 0) {
-            t.n = n;
-            t.texts = bench_alloc(n * sizeof *t.texts);
-            bytes = bench_alloc(t.n_bytes + n);
-        }
+    bench_check(thr_reader_open(bench.context, path, &reader, &bench.err));
+    if (stat(pairs, &st) != 0)
+        bench_fail("%s: cannot be read", pairs);
+    texts t = {.texts = bench_alloc((size_t)st.st_size / 2 * sizeof *t.texts)};
+    for (char *bytes = bench_alloc((size_t)st.st_size); line != NULL; bytes += length + 1) {
+        bench_check(thr_reader_next_line(reader, &line, &length, &bench.err));
+        if (line == NULL)
+            break;
+        t.texts[t.n++] = memcpy(bytes, line, length);
+        t.n_bytes += length;
     }
+    thr_reader_free(reader);
     t.codes = bench_alloc(t.n * DIMS * sizeof *t.codes);
     return t;
 }
@@ -105,31 +80,27 @@ static double encode(const thr_tower *tower, thr_side side, const texts *t) {
 
 /* ------------------------------------------------------------------------------------------------ queries */
 
-/* Items' codes, again and again: the first time as they are, then with one sign in eight turned, in either plane. */
-static uint64_t more_rows(void *user, uint64_t first, uint64_t max_rows, float *out) {
-    enum { AT_ONCE = 4096 };
-    const texts *items = user;
-    const uint64_t n = max_rows < AT_ONCE ? max_rows : AT_ONCE;
+/* Two words of chance a row, its planes. */
+static uint64_t random_rows(void *user, uint64_t first, uint64_t max_rows, float *out) {
+    enum { AT_ONCE = 16384 };
+    static const float values[4] = {-1.5f, 0.5f, -0.5f, 1.5f};
+    const uint64_t n = max_rows < AT_ONCE ? max_rows : AT_ONCE, seed = *(const uint64_t *)user;
     for (uint64_t r = 0; r < n; r++) {
-        const float *code = items->codes + (first + r) % items->n * DIMS;
-        const bool again = first + r >= items->n;
-        for (uint32_t d = 0; d < DIMS; d++) {
-            const uint64_t chance = bench_mix((first + r) * DIMS + d + 1);
-            const float base = code[d] > 0 ? 1.0f : -1.0f, rest = code[d] - base;
-            out[r * DIMS + d] =
-                (again && chance % 8 == 0 ? -base : base) + (again && chance / 8 % 8 == 0 ? -rest : rest);
-        }
+        uint64_t base = bench_mix(2 * (first + r) + seed), rest = bench_mix(2 * (first + r) + 1 + seed);
+        for (uint32_t d = 0; d < DIMS; d++, base >>= 1, rest >>= 1)
+            out[r * DIMS + d] = values[(base & 1) + 2 * (rest & 1)];
     }
     return n;
 }
 
-/* An index of n codes of the model. The build is not measured, so it uses all CPUs. */
-static thr_index *build(tower_bench *b, uint64_t n, thr_rows_fn fill, void *user) {
+/* An index of n random codes of the model. The build is not measured, so it uses all CPUs. */
+static thr_index *build(tower_bench *b, uint64_t n) {
+    uint64_t seed = bench.program->globals.seed;
     thr_context *context = bench.program->context;
     thr_index_build_options options = {0};
     options.model = b->model;
     options.segment_rows = SEGMENT_CODES;
-    return bench_build(context, bench_reader(context, n, DIMS, fill, user), b->dir, &options);
+    return bench_build(context, bench_reader(context, n, DIMS, random_rows, &seed), b->dir, &options);
 }
 
 static uint64_t n_million(void) {
@@ -146,7 +117,7 @@ static void ask_code(thr_index *index, const float *code) {
 static void time_queries(tower_bench *b, double *p50, double *p99) {
     static double seconds[MOST_QUERIES];
     const size_t n = b->queries.n < MOST_QUERIES ? b->queries.n : MOST_QUERIES;
-    thr_index *index = build(b, n_million(), more_rows, &b->items);
+    thr_index *index = build(b, n_million());
     *p50 = *p99 = INFINITY;
     for (int pass = 0; pass < 2; pass++) { /* the first one also warms up */
         for (size_t q = 0; q < n; q++) {
@@ -170,7 +141,7 @@ static void measure_set(tower_bench *b, const char *name) {
     thr_tower *tower = NULL;
     double p50, p99;
     (void)snprintf(path, sizeof path, "%s/%s.train.tsv", bench.values->data, name);
-    const double examples = train(b, path);
+    train(b, path);
     const size_t mark = bench_mark();
     (void)snprintf(path, sizeof path, "%s/%s.pairs.tsv", bench.values->data, name);
     bench_check(thr_tower_open(bench.context, b->model, &tower, &bench.err));
@@ -180,7 +151,7 @@ static void measure_set(tower_bench *b, const char *name) {
     const double length = (double)b->queries.n_bytes / (double)b->queries.n;
     thr_tower_free(tower);
     time_queries(b, &p50, &p99);
-    bench_row(b->table, "%s | %.0f | %.0f | %.0f | %.0f | %.0f | %.3f | %.3f", name, examples, length, queries,
+    bench_row(b->table, "%s | %.0f | %.0f | %.0f | %.0f | %.3f | %.3f", name, length, queries,
               (double)b->items.n_bytes / (double)b->items.n, items, p50 * 1e3, p99 * 1e3);
     bench_at_least(queries, TARGET_ENCODE, "queries of %s encoded per second, %.0f bytes each", name, length);
     bench_at_most(p50 * 1e3, TARGET_QUERY_MS, "p50 of a text query to the best 1,000 of %s codes, %s, ms",
@@ -190,41 +161,16 @@ static void measure_set(tower_bench *b, const char *name) {
 
 /* ------------------------------------------------------------------------------------------------ the long search */
 
-/* Two words of chance a row, its planes. */
-static uint64_t random_rows(void *user, uint64_t first, uint64_t max_rows, float *out) {
-    enum { AT_ONCE = 16384 };
-    static const float values[4] = {-1.5f, 0.5f, -0.5f, 1.5f};
-    const uint64_t n = max_rows < AT_ONCE ? max_rows : AT_ONCE, seed = *(const uint64_t *)user;
-    for (uint64_t r = 0; r < n; r++) {
-        uint64_t base = bench_mix(2 * (first + r) + seed), rest = bench_mix(2 * (first + r) + 1 + seed);
-        for (uint32_t d = 0; d < DIMS; d++, base >>= 1, rest >>= 1)
-            out[r * DIMS + d] = values[(base & 1) + 2 * (rest & 1)];
-    }
-    return n;
-}
-
-/* As many as are asked for, or as there is room for: in memory, so that a scan reads no disk, and on the disk. */
-static uint64_t how_many(void) {
-    struct statvfs disk;
-    const double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
-    const double room = statvfs(bench.scratch, &disk) == 0 ? (double)disk.f_bavail * (double)disk.f_frsize : 0;
-    const double most = fmin((double)MOST_CODES, fmin(memory, room) * MEMORY_SHARE / CODE_BYTES);
-    if (bench.values->codes != 0)
-        return bench.values->codes;
-    return bench.values->quick || most < LONG_QUICK_CODES ? LONG_QUICK_CODES : (uint64_t)most;
-}
-
 /* Search and plain read in turns, because other processes share the memory bandwidth. */
 static void measure_long_search(tower_bench *b) {
     static const char *const QUERIES[LONG_ROUNDS] = {"wireless doorbell", "convert a video", "list files",
                                                      "kitchen faucet"};
-    uint64_t seed = bench.program->globals.seed;
     float code[DIMS];
     double read = 0, took = INFINITY, warm = INFINITY;
     size_t size = 0;
-    const uint64_t n = how_many();
+    const uint64_t n = bench.values->codes;
     prog_note("building an index of %s random codes", prog_exact(n).text);
-    thr_index *index = build(b, n, random_rows, &seed);
+    thr_index *index = build(b, n);
     const void *file = bench_map_segment(b->dir, &size);
     for (int round = -1; round < LONG_ROUNDS; round++) { /* the first one brings all codes into memory */
         bench_check(thr_tower_encode(thr_tower_of_index(index), THR_SIDE_QUERY, &QUERIES[round < 0 ? 0 : round], NULL,
@@ -252,10 +198,9 @@ static void measure_long_search(tower_bench *b) {
 static void sections(void) {
     tower_bench *b = bench_alloc(sizeof *b);
     char names[256], *next = NULL;
-    b->table =
-        bench_table_begin("speed", 1,
-                          "data | examples/s learned from | bytes per query | queries/s encoded | bytes per item | "
-                          "items/s encoded | query p50, ms | query p99, ms");
+    b->table = bench_table_begin("speed", 1,
+                                 "data | bytes per query | queries/s encoded | bytes per item | "
+                                 "items/s encoded | query p50, ms | query p99, ms");
     b->model = bench_path("speed.safetensors");
     b->dir = bench_path("codes");
     (void)snprintf(names, sizeof names, "%s", bench.values->sets);
@@ -263,11 +208,10 @@ static void sections(void) {
     for (const char *name = strtok_r(names, ",", &next); name != NULL; name = strtok_r(NULL, ",", &next))
         measure_set(b, name);
     bench_print(b->table);
-    bench_print_text(
-        "Training: batches of %u, the best of %d epochs. Encoding: all texts of a side in one call, the best of "
-        "%d. Queries: one after the other, encoded and searched; the codes are those of the items and, to fill "
-        "up, the same with one sign in eight turned; the best 1,000 of a million.\n\n",
-        b->batch, EPOCHS, PASSES);
+    bench_print_text("Encoding: all texts of a side in one call, the best of %d. Queries: one after the other, encoded "
+                     "and searched; the "
+                     "best 1,000 of a million random codes.\n\n",
+                     PASSES);
     measure_long_search(b);
 }
 
@@ -276,8 +220,8 @@ static const prog_option options[] = {
                       "data sets: DIR has NAME.train.tsv, to learn from, and NAME.pairs.tsv, whose texts are encoded"),
      .required = true},
     {PROG_COUNT_OPTION("codes", "N", offsetof(bench_values, codes),
-                       "codes of the long search (default: 1,000,000,000, or as many as there is room for)"),
-     .least = 1000, .most = UINT32_MAX},
+                       "random codes of the long search; 17 bytes of memory and of scratch space each"),
+     .fallback = "100000000", .least = 1000, .most = UINT32_MAX},
     {PROG_FLAG_OPTION("quick", offsetof(bench_values, quick), "fewer codes: to see that it works")},
     BENCH_SCRATCH_OPTION,
     BENCH_CSV_OPTION,
@@ -293,6 +237,6 @@ static const prog_argument arguments[] = {
 BENCH_COMMAND(
     tower, arguments, options, sections, .summary = "measure how fast codes of text are learned, made and searched",
     .text = "Learns rbe* of the RBE paper from pairs of texts, encodes all of them, and searches a million codes, and "
-            "then as many random ones as there is room for. ./run bench tower writes the pairs, and has the paper's "
+            "then many random ones. ./run bench tower writes the pairs, and has the paper's "
             "tables, Faiss and PyTorch beside it.",
     .examples = PROG_EXAMPLES("thresher-bench tower pairs --sets debian,tldr"));

@@ -24,10 +24,9 @@ from bench.shared import results, way
 from bench.shared.results import Table, Written
 
 PARTS = ("tables", "codes", "speed", "torch")
-FORMAT = 3  # of the results file
+FORMAT, QUICK_CODES = 3, 4_000_000  # the first of the results file
 BATCH, NEGATIVES, EPOCHS, DROPOUT = 512, 511, 3, 0.25
 TOLERANCE = 1e-4  # relative; of two losses of a batch: sums of floats in another order, and signs of numbers near 0
-FIGURE = ("case", "system", "setting", "unit", "value", "spread", "target")
 
 
 # ---------------------------------------------------------------------------------------------------- parts
@@ -42,7 +41,6 @@ def read_sets(arguments):
         if not tower_sets.read(data, arguments.data, share):
             print(f"{data.name} is left out: {data.file} is not in {arguments.data}/pairs", file=sys.stderr)
             continue
-        data.trends = arguments.trends is None or data.name in arguments.trends
         tower_sets.write_parts(data, arguments.scratch)
         sets.append(data)
     if not sets:
@@ -63,11 +61,11 @@ def measure_speed(arguments):
     sets = read_sets(arguments)
     words = [arguments.bench, "tower", arguments.scratch, "--sets", ",".join(data.name for data in sets)]
     words += ["--scratch", arguments.scratch, "--seed", str(arguments.seed)]
-    words += ["--quick"] * arguments.quick + (["--codes", str(arguments.codes)] if arguments.codes else [])
+    codes = arguments.codes or (QUICK_CODES if arguments.quick else None)
+    words += ["--quick"] * arguments.quick + (["--codes", str(codes)] if codes else [])
     path = os.path.join(arguments.scratch, "speed.csv")
     lines = [line for line in called(*words, "--csv", path).splitlines() if not line.startswith("## ")]
-    figures = [{name: row[name] for name in FIGURE} for row in results.read_measured(path)]
-    return {"text": "\n".join(lines).strip() + "\n", "figures": figures}
+    return {"text": "\n".join(lines).strip() + "\n", "figures": results.read_measured(path)}
 
 
 def measure_codes(arguments, kept):
@@ -194,7 +192,6 @@ def parse():
     add = parser.add_argument
     add("--parts", type=names_of(PARTS, "part"), default=list(PARTS), metavar="NAME,...", help=", ".join(PARTS))
     add("--sets", type=names_of(sets, "data set"), default=sets, metavar="NAME,...", help="which of them")
-    add("--trends", type=names_of(sets, "data set"), metavar="NAME,...", help="those in tables 4, 5 and 6; all")
     tables = tower_tables.TABLES
     add("--tables", type=names_of(tables, "table"), default=list(tables), metavar="N,...", help=", ".join(tables))
     add("--seed", type=int, default=1, metavar="N", help="the first one")
@@ -203,7 +200,7 @@ def parse():
     add("--batch", type=int, default=512, metavar="N", help="pairs per step; 512")
     recipes = {"choices": ["ours", "paper"], "default": "ours"}
     add("--recipe", **recipes, help="paper: no epochs of floats, no words left out, 10 negatives")
-    add("--codes", type=int, metavar="N", help="codes of the long search; as many as there is room for, 10^9 at most")
+    add("--codes", type=int, metavar="N", help="codes of the long search; 100,000,000")
     add("--threads", type=int, default=1, metavar="N", help="of trainings; results are the same; 1")
     add("--bench", default="build/release/thresher-bench", help=argparse.SUPPRESS)
     arguments = parser.parse_args()

@@ -3,16 +3,16 @@
 
 usage: ./run bench tower-vectors [--quick] [--again] [--docs] [--encoder DIR] [OPTION...]
 
-Every way is exhaustive over its codes. Recall is against the exact cosines of the vectors themselves: without refining, and
-with the best 10 k candidates refined by the vectors. Queries are never trained on. Bytes are all bytes of an item: the
-factors of XFBQ and RaBitQ, 8 bytes, too. Those are of principal components, as many as fit. Faiss and the components learn
-from 20,000 random rows, OPQ in 20 iterations, learned codes from all rows but 300. These 300 choose dimensions and bits, of
-XFBQ, too, and `--gamma` of 10, 20 or 40, by recall that is not refined, of learned codes between whole trainings; on
-books100d the training's defaults were chosen by such rows. static384 is mean input embeddings of all-MiniLM-L6-v2, weighted
-by rarity: static vectors, made without the transformer.
+Every way is exhaustive over its codes. Recall is against the exact cosines of the vectors themselves: without refining,
+and with the best 10 k candidates refined by the vectors. Queries are never trained on. Bytes are all bytes of an item:
+the factors of XFBQ and RaBitQ, 8 bytes, too. Those are of principal components, as many as fit. Faiss and the
+components learn from 20,000 random rows, OPQ in 20 iterations, learned codes from all rows but 300. These 300 choose
+dimensions and bits, of XFBQ, too, and `--gamma` of 10, 20 or 40, by recall that is not refined, of learned codes
+between whole trainings; on books100d the training's defaults were chosen by such rows. static384 is mean input
+embeddings of all-MiniLM-L6-v2, weighted by rarity: static vectors, made without the transformer.
 
-*float32 kept* are indexes that keep the vectors (`index build V --model M --metric cosine --keep float32`): the best 100
-candidates by codes are refined by the vectors. XFBQ's codes are those of all dimensions there.
+*float32 kept* are indexes that keep the vectors (`index build V --model M --metric cosine --keep float32`): the best
+100 candidates by codes are refined by the vectors. XFBQ's codes are those of all dimensions there.
 """
 
 import os
@@ -213,7 +213,7 @@ def measure(arguments, kept):
                 made = WAYS[way][1](arguments, base, queries, n_bytes, scratch)
             return made and {**recalls(made[0], truth), **made[1]}
 
-        for n_bytes in BYTES[:2] if arguments.quick else arguments.bytes:
+        for n_bytes in BYTES[:2] if arguments.quick else BYTES:
             for way in arguments.ways:
                 kept.measure(results["measured"], f"{name} {n_bytes} {way}", partial(found, way, n_bytes))
 
@@ -248,7 +248,6 @@ def main():
     add, ways = parser.add_argument, ", ".join(WAYS)
     add("--sets", type=names_of(READ, "data set"), default=list(READ), metavar="NAME,...", help=", ".join(READ))
     add("--ways", type=names_of(WAYS, "kind of codes"), default=list(WAYS), metavar="NAME,...", help=ways)
-    add("--bytes", type=int, nargs="+", choices=BYTES, default=BYTES, metavar="N", help="8 16 32 64")
     add("--epochs", type=int, default=20, metavar="N", help="of each training; 20")
     arguments = parser.parse_args()
     need_thresher("bench tower-vectors")
