@@ -2,9 +2,13 @@
 /* pairs.h - rankings of any kind of labels, and RankSVM by the book: sums over all pairs, in double. */
 #pragma once
 
+#include <thresher/rank.h>
 #include <thresher/ranking.h>
 
 #include "test.h"
+
+TEST_OWNABLE(thr_ranking)
+TEST_OWNABLE(thr_rank_model)
 
 /* Labels of a query. */
 typedef enum test_labels {

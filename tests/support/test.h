@@ -22,6 +22,9 @@
 
 #include <unistd.h>
 
+#include <thresher/context.h>
+#include <thresher/matrix.h>
+
 #include "files.h"
 #include "support.h"
 
@@ -106,10 +109,24 @@ void test_later(void (*release)(void *object), void *object);
 /* test_context at the best level, which is released so. */
 thr_context *test_new_context(uint32_t n_threads);
 
-/* Declares a struct of options that holds their defaults. */
-#define OPTIONS(type, name)                                                                                            \
-    type name;                                                                                                         \
-    type##_init(&(name))
+/* A handle that is freed where its name ends, the last one first; a test that fails frees nothing. */
+#define OWNED(type, name) __attribute__((cleanup(test_free_##type))) type *name
+
+#define TEST_OWNABLE(type)                                                                                             \
+    static inline void test_free_##type(type **handle) {                                                               \
+        type##_free(*handle);                                                                                          \
+    }
+
+TEST_OWNABLE(thr_context)
+TEST_OWNABLE(thr_reader)
+
+/* A value that type's function _init has filled. */
+#define DEFAULTS(type)                                                                                                 \
+    ({                                                                                                                 \
+        type defaults_;                                                                                                \
+        type##_init(&defaults_);                                                                                       \
+        defaults_;                                                                                                     \
+    })
 
 /* A file's bytes, as test_read_file's; released as test_new's. */
 uint8_t *test_bytes_of(const char *path, size_t *size);

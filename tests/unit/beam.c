@@ -53,7 +53,7 @@ static thr_beam_options draw_options(uint64_t *rng, uint32_t n_words, uint32_t *
 
 static void check(thr_head *head, hashed *model, const thr_beam_options *o, const uint32_t *max_lengths,
                   const char *what) {
-    thr_beam *beam = make_beam(head, o);
+    OWNED(thr_beam, beam) = make_beam(head, o);
     const thr_decoder decoder = hashed_decoder(model);
     thr_beam_result r;
     expect_ok(thr_beam_search(beam, &decoder, SENTENCES, max_lengths, &r, &err));
@@ -73,7 +73,6 @@ static void check(thr_head *head, hashed *model, const thr_beam_options *o, cons
                         (unsigned long long)test_seed(), what, s, i, r.scores[r.first_of[s] + i],
                         naive.finished[i].score);
     }
-    thr_beam_free(beam);
 }
 
 RANDOM_TEST(answers_are_those_by_the_book) {
@@ -84,9 +83,9 @@ RANDOM_TEST(answers_are_those_by_the_book) {
     };
     for (size_t i = 0; i < 3; i++)
         for (int ties = 0; ties < 2; ties++) {
-            thr_context *context = test_context((uint32_t)i + 1, THR_ISA_BEST, NULL);
+            OWNED(thr_context, context) = test_context((uint32_t)i + 1, THR_ISA_BEST, NULL);
             head_drawn h = head_draw(&cases[i], &rng, ties != 0);
-            thr_head *head = head_make(context, &h);
+            OWNED(thr_head, head) = head_make(context, &h);
             for (int round = 0; round < 60; round++) {
                 uint32_t never[4], max_lengths[SENTENCES];
                 uint64_t seeds[SENTENCES];
@@ -101,8 +100,6 @@ RANDOM_TEST(answers_are_those_by_the_book) {
                 (void)snprintf(what, sizeof what, "case %zu, ties %d, round %d", i, ties, round);
                 check(head, model, &o, round % 3 == 0 ? max_lengths : NULL, what);
             }
-            thr_head_free(head);
-            thr_context_free(context);
         }
 }
 
@@ -149,7 +146,7 @@ RANDOM_TEST(a_beam_of_everything_finds_the_true_best) {
     for (int round = 0; round < 12; round++) {
         const uint64_t seeds[1] = {thr_rng_next(&rng)};
         head_drawn h = head_draw(&shape, &rng, false);
-        thr_head *head = head_make(*state, &h);
+        OWNED(thr_head, head) = head_make(*state, &h);
         hashed *model = make_model(seeds, shape.n_dims, false);
         thr_beam_options o;
         o = (thr_beam_options){.start_word = 3, .end_word = 0, .penalty = THR_BEAM_PENALTY_NONE};
@@ -173,7 +170,6 @@ RANDOM_TEST(a_beam_of_everything_finds_the_true_best) {
                         "seed %llu, round %d: sequence %zu has %.17g, should have %.17g",
                         (unsigned long long)test_seed(), round, i, r.scores[i], w.all[i].score);
         thr_beam_free(w.beam);
-        thr_head_free(head);
     }
 }
 
@@ -182,7 +178,7 @@ RANDOM_TEST(a_beam_of_everything_finds_the_true_best) {
 /* A head whose logits are the state, so that a decoder sets all probabilities. */
 static thr_head *make_mirror(thr_context *context, uint32_t n_words) {
     float *weights = test_new((size_t)n_words * n_words, sizeof *weights);
-    OPTIONS(thr_head_build_options, options);
+    thr_head_build_options options = DEFAULTS(thr_head_build_options);
     thr_head *head = NULL;
     options.n_bands = options.n_planes = 0;
     for (uint32_t i = 0; i < n_words; i++)
@@ -221,7 +217,7 @@ static void assert_near(double x, double y) {
 /* Ends at once with 0.3; by 1 with 0.6 x 0.4; by 1 1 with 0.6 x 0.5 x 0.4. */
 TEST(penalties_are_those_of_their_papers) {
     table t = {{{0.3F, 0.6F, 0.1F}, {0.4F, 0.5F, 0.1F}, {0.2F, 0.2F, 0.6F}}};
-    thr_head *head = make_mirror(*state, TABLE_WORDS);
+    OWNED(thr_head, head) = make_mirror(*state, TABLE_WORDS);
     static const double divisors[][3] = {{1, 2, 3}, {1, 7.0 / 6, 8.0 / 6}, {1, 1, 1}}; /* by thr_beam_penalty */
     for (int penalty = 0; penalty < 3; penalty++)
         for (int a = 0; a < 3; a++) {
@@ -233,7 +229,7 @@ TEST(penalties_are_those_of_their_papers) {
             o.max_length = 6;
             o.penalty = (thr_beam_penalty)penalty;
             o.alpha = alpha;
-            thr_beam *beam = make_beam(head, &o);
+            OWNED(thr_beam, beam) = make_beam(head, &o);
             const thr_beam_result r = search_table(beam, &t);
             int n_by_hand = 0;
             for (uint64_t i = 0; i < r.n_sequences; i++) {
@@ -251,13 +247,11 @@ TEST(penalties_are_those_of_their_papers) {
                 assert_near(r.scores[i], log(p[before]) / pow(divisors[penalty][before], alpha));
             }
             assert_true(n_by_hand == 3 && r.n_sequences < 200);
-            thr_beam_free(beam);
         }
-    thr_head_free(head);
 }
 
 TEST(powers_are_right_and_never_fall) {
-    thr_head *head = make_mirror(*state, TABLE_WORDS);
+    OWNED(thr_head, head) = make_mirror(*state, TABLE_WORDS);
     static const double alphas[] = {1e-9, 0.01, 0.6, 1, 2.5, 10};
     for (size_t a = 0; a < 6; a++)
         for (int penalty = 0; penalty < 2; penalty++) {
@@ -265,7 +259,7 @@ TEST(powers_are_right_and_never_fall) {
             o = (thr_beam_options){.start_word = 0, .end_word = 0, .penalty = THR_BEAM_PENALTY_NONE};
             o.penalty = (thr_beam_penalty)penalty;
             o.alpha = alphas[a];
-            thr_beam *beam = make_beam(head, &o);
+            OWNED(thr_beam, beam) = make_beam(head, &o);
             expect_ok(thr_beam_set_penalties(beam, 100000, &err));
             for (uint32_t n = 1; n <= 100000; n += n < 1000 ? 1 : 37) {
                 const double right = pow(penalty == 1 ? (5 + (double)n) / 6 : (double)n, o.alpha);
@@ -274,9 +268,7 @@ TEST(powers_are_right_and_never_fall) {
                             "penalty %d of %u words, alpha %g: %.17g, should be %.17g", penalty, n, o.alpha,
                             beam->penalties[n], right);
             }
-            thr_beam_free(beam);
         }
-    thr_head_free(head);
 }
 
 /* The best one ends at once; min_length, never and max_length each take another way. */
@@ -287,21 +279,19 @@ static table likely_ends(void) {
 
 TEST(a_search_stops_when_nothing_can_become_better) {
     table t = likely_ends();
-    thr_head *head = make_mirror(*state, TABLE_WORDS);
+    OWNED(thr_head, head) = make_mirror(*state, TABLE_WORDS);
     thr_beam_options o;
     o = (thr_beam_options){.start_word = 0, .end_word = 0, .penalty = THR_BEAM_PENALTY_NONE};
-    thr_beam *beam = make_beam(head, &o);
+    OWNED(thr_beam, beam) = make_beam(head, &o);
     const thr_beam_result r = search_table(beam, &t);
     assert_true(r.n_sequences == 1 && r.offsets[1] == 1 && r.words[0] == 0 && r.ended[0] == 1);
     assert_int_equal(r.n_steps, 1);
-    thr_beam_free(beam);
-    thr_head_free(head);
 }
 
 TEST(a_sequence_has_the_least_length_and_no_forbidden_word) {
     static const uint32_t never[] = {1};
     table t = likely_ends();
-    thr_head *head = make_mirror(*state, TABLE_WORDS);
+    OWNED(thr_head, head) = make_mirror(*state, TABLE_WORDS);
     thr_beam_options o;
     o = (thr_beam_options){.start_word = 0, .end_word = 0, .penalty = THR_BEAM_PENALTY_NONE};
     o.min_length = 3;
@@ -318,28 +308,25 @@ TEST(a_sequence_has_the_least_length_and_no_forbidden_word) {
     r = search_table(beam, &t);
     assert_true(r.offsets[1] == 3 && r.words[0] == 2 && r.words[1] == 2 && r.words[2] == 0);
     thr_beam_free(beam);
-    thr_head_free(head);
 }
 
 TEST(without_an_end_word_a_sequence_has_the_greatest_length) {
     table t = likely_ends();
-    thr_head *head = make_mirror(*state, TABLE_WORDS);
+    OWNED(thr_head, head) = make_mirror(*state, TABLE_WORDS);
     thr_beam_options o;
     o = (thr_beam_options){.start_word = 0, .end_word = 0, .penalty = THR_BEAM_PENALTY_NONE};
     o.min_length = 3;
     o.end_word = THR_BEAM_NO_WORD;
     o.max_length = 4;
-    thr_beam *beam = make_beam(head, &o);
+    OWNED(thr_beam, beam) = make_beam(head, &o);
     const thr_beam_result r = search_table(beam, &t);
     assert_true(r.offsets[1] == 4 && r.ended[0] == 0 && r.words[3] == 0);
-    thr_beam_free(beam);
-    thr_head_free(head);
 }
 
 TEST(there_are_no_more_sequences_than_the_options_allow) {
     static const uint32_t all[] = {1, 2};
     table t = likely_ends();
-    thr_head *head = make_mirror(*state, TABLE_WORDS);
+    OWNED(thr_head, head) = make_mirror(*state, TABLE_WORDS);
     thr_beam_options o;
     o = (thr_beam_options){.start_word = 0, .end_word = 0, .penalty = THR_BEAM_PENALTY_NONE};
     o.min_length = 2; /* the end word may not come first, and the other words never */
@@ -357,13 +344,12 @@ TEST(there_are_no_more_sequences_than_the_options_allow) {
     r = search_table(beam, &t);
     assert_int_equal(r.n_sequences, 3);
     thr_beam_free(beam);
-    thr_head_free(head);
 }
 
 TEST(a_search_stops_early_only_on_request) {
     /* 0 is likelier at first; 2 leads to a long certain way, which is better on average */
     table t = {{{0.5F, 0.3F, 0.2F}, {0.8F, 0.1F, 0.1F}, {0.01F, 0.01F, 0.98F}}};
-    thr_head *head = make_mirror(*state, TABLE_WORDS);
+    OWNED(thr_head, head) = make_mirror(*state, TABLE_WORDS);
     thr_beam_options o;
     o = (thr_beam_options){.start_word = 0, .end_word = 0, .penalty = THR_BEAM_PENALTY_NONE};
     o.beam = 2;
@@ -378,7 +364,6 @@ TEST(a_search_stops_early_only_on_request) {
     r = search_table(beam, &t);
     assert_true(r.n_steps == 2 && r.ended[0] == 1 && r.offsets[1] == 1);
     thr_beam_free(beam);
-    thr_head_free(head);
 }
 
 /* ------------------------------------------------------------------------------------------------ independence */

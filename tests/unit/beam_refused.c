@@ -54,7 +54,7 @@ RANDOM_TEST(options_out_of_range_are_refused) {
     static const uint32_t never[] = {5, WORDS}, with_end[] = {5, 2};
     thr_beam_options right;
     head_drawn h = head_draw(&SHAPE, &rng, false);
-    thr_head *head = head_make(*state, &h);
+    OWNED(thr_head, head) = head_make(*state, &h);
     right = (thr_beam_options){.start_word = 1, .end_word = 2, .penalty = THR_BEAM_PENALTY_NONE};
     refuse_options(o.beam = 65537, "a beam of 65537 rows: choose 1 to 65536");
     refuse_options(o.max_length = 1048577, "a maximum length of 1048577 words: choose 1 to 1048576");
@@ -67,14 +67,13 @@ RANDOM_TEST(options_out_of_range_are_refused) {
     refuse_options(o.n_never = 2, "2 words that are never produced, but the list of them is NULL");
     refuse_options((o.n_never = 2, o.never = never), "never-produced word number 1 is 40, and the head has 40 words");
     refuse_options((o.n_never = 2, o.never = with_end), "the end word, 2, is among those that are never produced");
-    thr_head_free(head);
 }
 
 RANDOM_TEST(queries_that_a_beam_cannot_ask_are_refused) {
     thr_beam_options right;
-    OPTIONS(thr_head_query_options, query);
+    thr_head_query_options query = DEFAULTS(thr_head_query_options);
     head_drawn h = head_draw(&SHAPE, &rng, false);
-    thr_head *head = head_make(*state, &h);
+    OWNED(thr_head, head) = head_make(*state, &h);
     right = (thr_beam_options){.start_word = 1, .end_word = 2, .penalty = THR_BEAM_PENALTY_NONE};
     right.query = &query;
     query.group = 2;
@@ -85,18 +84,16 @@ RANDOM_TEST(queries_that_a_beam_cannot_ask_are_refused) {
     query.n_always = 0;
     query.screen = THR_HEAD_SCREEN_AUTO;
     refuse_options(o.query = &query, "name full or planes instead of auto");
-    thr_head_free(head);
 }
 
 RANDOM_TEST(a_beam_needs_a_head_and_options) {
     thr_beam *beam = NULL;
     head_drawn h = head_draw(&SHAPE, &rng, false);
-    thr_head *head = head_make(*state, &h);
+    OWNED(thr_head, head) = head_make(*state, &h);
     expect_error(thr_beam_create(head, NULL, &beam, &err), THR_EINVAL,
                  "the head or the options of a beam search are NULL");
     assert_null(beam);
     thr_beam_free(NULL);
-    thr_head_free(head);
 }
 
 static void refuse_search(thr_beam *beam, const thr_decoder *decoder, uint64_t n_sentences, thr_status status,
@@ -139,7 +136,7 @@ TEST(no_sentences_are_answered_by_no_sequences) {
 
 TEST(what_the_head_refuses_ends_a_search) {
     thr_beam_options o;
-    OPTIONS(thr_head_query_options, query);
+    thr_head_query_options query = DEFAULTS(thr_head_query_options);
     o = (thr_beam_options){.start_word = 1, .end_word = 2, .penalty = THR_BEAM_PENALTY_NONE};
     query.n_frequent = WORDS + 1;
     o.query = &query;

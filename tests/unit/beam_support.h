@@ -8,6 +8,8 @@
 #include "beam/beam.h"
 #include "head_support.h"
 
+TEST_OWNABLE(thr_beam)
+
 enum { BEAM_MOST_ROWS = 8192, BEAM_LONGEST = 24 };
 
 typedef enum beam_call { BEAM_CALL_NONE, BEAM_CALL_START, BEAM_CALL_STEP, BEAM_CALL_REORDER } beam_call;

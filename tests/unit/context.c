@@ -90,10 +90,9 @@ TEST(the_requested_level_is_the_level_in_use) {
             refused(&options, THR_EUNSUPPORTED, thr_isa_name((thr_isa)isa));
             continue;
         }
-        thr_context *context = test_context(1, (thr_isa)isa, NULL);
+        OWNED(thr_context, context) = test_context(1, (thr_isa)isa, NULL);
         assert_int_equal(thr_context_isa(context), isa);
         assert_ptr_equal(context->kernels, thr_kernels_get((thr_isa)isa));
-        thr_context_free(context);
     }
 }
 
@@ -122,9 +121,8 @@ TEST(thr_isa_lowers_the_level_and_never_raises_it) {
             if (!thr_kernel_isa_has((thr_isa)wanted) || !thr_kernel_isa_is_built((thr_isa)named))
                 continue;
             assert_int_equal(setenv("THR_ISA", thr_isa_name((thr_isa)named), 1), 0);
-            thr_context *context = test_context(1, (thr_isa)wanted, NULL);
+            OWNED(thr_context, context) = test_context(1, (thr_isa)wanted, NULL);
             assert_int_equal(thr_context_isa(context), rank(named) < rank(wanted) ? named : wanted);
-            thr_context_free(context);
         }
     (void)unsetenv("THR_ISA");
 }

@@ -101,7 +101,7 @@ TEST(the_cpu_can_be_required) {
 }
 
 TEST(a_named_gpu_is_used_at_once) {
-    thr_context *context = make_context(THR_DEVICE_CUDA);
+    OWNED(thr_context, context) = make_context(THR_DEVICE_CUDA);
     object o;
     start(&o, context);
     assert_false(thr_device_needs_seconds(&o.policy));
@@ -112,12 +112,11 @@ TEST(a_named_gpu_is_used_at_once) {
     assert_int_equal(o.n_copies, 1);
     assert_int_equal(o.n_freed, 0);
     end(&o);
-    thr_context_free(context);
 }
 
 /* Uses of a second each, and four that waking up and copying take. */
 TEST(auto_adds_up_uses_until_a_copy_is_worth_it) {
-    thr_context *context = make_context(THR_DEVICE_AUTO);
+    OWNED(thr_context, context) = make_context(THR_DEVICE_AUTO);
     object o;
     start(&o, context);
     context->gpus->wake_up = 3;
@@ -133,12 +132,11 @@ TEST(auto_adds_up_uses_until_a_copy_is_worth_it) {
     }
     assert_int_equal(o.n_tries, 1);
     end(&o);
-    thr_context_free(context);
 }
 
 TEST(some_objects_have_more_to_gain_before) {
     static const thr_device_copier patient = {.copy = copy_object, .free = free_object, .wake_ups = 60};
-    thr_context *context = make_context(THR_DEVICE_AUTO);
+    OWNED(thr_context, context) = make_context(THR_DEVICE_AUTO);
     context->gpus->wake_up = 0.5;
     for (int i = 0; i < 2; i++) {
         object o, *copy = NULL;
@@ -149,14 +147,13 @@ TEST(some_objects_have_more_to_gain_before) {
         assert_int_equal(copy != NULL, i);
         end(&o);
     }
-    thr_context_free(context);
 }
 
 /* Whether the copy fails or a use of it does. */
 TEST(auto_leaves_what_a_gpu_cannot_to_the_cpu_for_good) {
     for (int at_use = 0; at_use < 2; at_use++)
         for (int i = 0; i < N_TAKEN_OVER; i++) {
-            thr_context *context = make_context(THR_DEVICE_AUTO);
+            OWNED(thr_context, context) = make_context(THR_DEVICE_AUTO);
             object o;
             start(&o, context);
             o.status = at_use ? THR_OK : TAKEN_OVER[i];
@@ -173,14 +170,13 @@ TEST(auto_leaves_what_a_gpu_cannot_to_the_cpu_for_good) {
             assert_int_equal(o.n_tries, 1);
             assert_string_equal(thr_context_device(context), at_use ? "cpu; it: no answer" : "cpu; it: no copy");
             end(&o);
-            thr_context_free(context);
         }
 }
 
 TEST(other_failures_are_reported_and_change_nothing) {
     for (int at_use = 0; at_use < 2; at_use++)
         for (int i = 0; i < N_TOLD; i++) {
-            thr_context *context = make_context(THR_DEVICE_AUTO);
+            OWNED(thr_context, context) = make_context(THR_DEVICE_AUTO);
             object o, *copy;
             start(&o, context);
             o.status = TOLD[i];
@@ -198,14 +194,13 @@ TEST(other_failures_are_reported_and_change_nothing) {
             leave_well(&o);
             assert_string_equal(thr_context_device(context), "cuda:0 (none)");
             end(&o);
-            thr_context_free(context);
         }
 }
 
 TEST(a_named_gpu_fails_and_is_tried_again) {
     for (int i = 0; i < N_TAKEN_OVER + N_TOLD; i++) {
         const thr_status status = i < N_TAKEN_OVER ? TAKEN_OVER[i] : TOLD[i - N_TAKEN_OVER];
-        thr_context *context = make_context(THR_DEVICE_CUDA);
+        OWNED(thr_context, context) = make_context(THR_DEVICE_CUDA);
         object o, *copy;
         bool done = true;
         start(&o, context);
@@ -222,12 +217,11 @@ TEST(a_named_gpu_fails_and_is_tried_again) {
         assert_int_equal(o.n_copies, 1);
         assert_string_equal(thr_context_device(context), "cuda:0 (none)");
         end(&o);
-        thr_context_free(context);
     }
 }
 
 TEST(an_object_gives_up_for_itself_alone) {
-    thr_context *context = make_context(THR_DEVICE_AUTO);
+    OWNED(thr_context, context) = make_context(THR_DEVICE_AUTO);
     object large, small;
     start(&large, context);
     start(&small, context);
@@ -241,11 +235,10 @@ TEST(an_object_gives_up_for_itself_alone) {
     end(&small);
     assert_string_equal(thr_context_device(context), "cpu; it: no copy");
     end(&large);
-    thr_context_free(context);
 }
 
 TEST(a_copy_that_others_use_is_freed_after_them) {
-    thr_context *context = make_context(THR_DEVICE_AUTO);
+    OWNED(thr_context, context) = make_context(THR_DEVICE_AUTO);
     object o;
     bool done;
     start(&o, context);
@@ -257,12 +250,11 @@ TEST(a_copy_that_others_use_is_freed_after_them) {
     leave_well(&o);
     assert_int_equal(o.n_freed, 1);
     end(&o);
-    thr_context_free(context);
 }
 
 TEST(without_a_gpu_auto_takes_the_cpu_and_tells_why) {
     thr_context_options options = {0};
-    thr_context *context = NULL;
+    OWNED(thr_context, context) = NULL;
     object o;
     (void)setenv("THR_CUDA_LIBRARY", "/nowhere/backend.so", 1);
     options.device = "auto";
@@ -276,19 +268,17 @@ TEST(without_a_gpu_auto_takes_the_cpu_and_tells_why) {
     assert_false(thr_device_needs_seconds(&o.policy));
     assert_int_equal(o.n_tries, 0);
     end(&o);
-    thr_context_free(context);
 }
 
 TEST(what_no_gpu_does_is_refused_where_one_is_named) {
     static const thr_device_kind kinds[] = {THR_DEVICE_AUTO, THR_DEVICE_CUDA};
     for (int i = 0; i < 2; i++) {
-        thr_context *context = make_context(kinds[i]);
+        OWNED(thr_context, context) = make_context(kinds[i]);
         const thr_status status = thr_device_refuse(context, "no GPU does", &err);
         if (i == 0)
             assert_int_equal(status, THR_OK);
         else
             expect_error(status, THR_EUNSUPPORTED, "no GPU does");
-        thr_context_free(context);
     }
 }
 
@@ -317,7 +307,7 @@ TEST(others_wait_for_a_copy_only_where_they_must_have_it) {
     enum { USERS = 3 };
     for (int how = 0; how < 3; how++) {
         const bool must = how > 0;
-        thr_context *context = make_context(how == 1 ? THR_DEVICE_CUDA : THR_DEVICE_AUTO);
+        OWNED(thr_context, context) = make_context(how == 1 ? THR_DEVICE_CUDA : THR_DEVICE_AUTO);
         pthread_mutex_t hold;
         pthread_t first, threads[USERS];
         user copying = {0}, users[USERS] = {{0}};
@@ -348,6 +338,5 @@ TEST(others_wait_for_a_copy_only_where_they_must_have_it) {
         assert_int_equal(o.n_copies, 1);
         end(&o);
         (void)pthread_mutex_destroy(&hold);
-        thr_context_free(context);
     }
 }

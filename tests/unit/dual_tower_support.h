@@ -7,6 +7,8 @@
 
 #include <thresher/dual.h>
 
+TEST_OWNABLE(thr_dual)
+
 enum { DUAL_ITEMS = 40, DUAL_REQUESTS = 160, DUAL_ADS = 6 };
 
 /* Item i has one of 5 brands and one or two of 7 categories; every tenth has a flag, one has nothing. */

@@ -218,11 +218,10 @@ TEST(a_training_stopped_anywhere_and_resumed_gives_the_same_model) {
 TEST(a_checkpoint_of_another_training_is_refused) {
     thr_dual_train_options options, changed;
     tower_stopper s = {.stop_at = 6};
-    thr_context *context = stoppable(&s, 1);
+    OWNED(thr_context, context) = stoppable(&s, 1);
     write_files();
     dual_small(&options);
     assert_int_equal(thr_dual_train(context, requests, items, other, &options, NULL, &err), THR_ECANCELED);
-    thr_context_free(context);
 #define OTHER(change, words)                                                                                           \
     do {                                                                                                               \
         changed = options;                                                                                             \

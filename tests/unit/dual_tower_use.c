@@ -143,7 +143,7 @@ typedef struct encoding {
 
 static void check_same_vectors(thr_context *context, void *arg) {
     const encoding *e = arg;
-    thr_dual *dual = dual_open(context, model);
+    OWNED(thr_dual, dual) = dual_open(context, model);
     const size_t n_vector = thr_dual_get_info(dual).n_vector, n = e->users->n;
     float *got = test_new(n * n_vector, sizeof *got);
     expect_ok(thr_dual_encode(dual, THR_SIDE_QUERY, e->users->texts[0], e->users->lengths[0], n, got, &err));
@@ -153,19 +153,17 @@ static void check_same_vectors(thr_context *context, void *arg) {
             thr_dual_encode(dual, THR_SIDE_QUERY, e->users->texts[0] + i, e->users->lengths[0] + i, 1, got, &err));
         assert_memory_equal(got, e->want + i * n_vector, n_vector * sizeof *got);
     }
-    thr_dual_free(dual);
 }
 
 TEST(a_vector_is_the_same_wherever_it_is_made) {
     columns users;
     (void)make_model(*state, true, true);
     read_columns(requests, &users);
-    thr_dual *dual = dual_open(*state, model);
+    OWNED(thr_dual, dual) = dual_open(*state, model);
     float *want = test_new(users.n * thr_dual_get_info(dual).n_vector, sizeof *want);
     expect_ok(thr_dual_encode(dual, THR_SIDE_QUERY, users.texts[0], users.lengths[0], users.n, want, &err));
     encoding e = {dual, &users, want};
     tower_each_context(check_same_vectors, &e);
-    thr_dual_free(dual);
 }
 
 TEST(hits_are_words_of_the_text) {
@@ -197,7 +195,7 @@ TEST(texts_that_are_wrong_are_refused) {
     const char *const texts[] = {"a=1", "a=1:1e99", ".a=1"};
     float out[3 * 10];
     (void)make_model(*state, true, true);
-    thr_dual *dual = dual_open(*state, model);
+    OWNED(thr_dual, dual) = dual_open(*state, model);
     expect_ok(thr_dual_encode(dual, THR_SIDE_QUERY, texts, NULL, 1, out, &err));
     expect_error(thr_dual_encode(dual, THR_SIDE_QUERY, texts, NULL, 2, out, &err), THR_ERANGE, "not finite");
     expect_error(thr_dual_encode(dual, THR_SIDE_QUERY, texts + 2, NULL, 1, out, &err), THR_EFORMAT, "no name");
@@ -207,7 +205,6 @@ TEST(texts_that_are_wrong_are_refused) {
     expect_error(thr_dual_encode(dual, THR_SIDE_QUERY, texts, NULL, 1, out, &err), THR_ECHANGED, model);
     size_t n;
     expect_error(thr_dual_hits(dual, texts[0], 3, NULL, 0, &n, &err), THR_ECHANGED, model);
-    thr_dual_free(dual);
 }
 
 TEST(quality_is_that_of_the_metrics) {

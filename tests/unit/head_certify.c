@@ -79,7 +79,7 @@ static void check_kind(thr_context *context, kind how, uint32_t n_planes, thr_dt
     const head_case shape = {700, 40 + 23 * n_planes, dtype, n_planes % 2 == 1, false, 0, 0, 0, n_planes};
     head_drawn h = head_draw(&shape, rng, how == TIES);
     draw_weights(&h, how, rng);
-    thr_head *head = head_make(context, &h);
+    OWNED(thr_head, head) = head_make(context, &h);
     float *states = test_new((size_t)STATES * shape.n_dims, sizeof *states);
     head_draw_rows(rng, states, STATES, shape.n_dims, how == TIES);
     for (size_t i = 0; i < STATES; i++)
@@ -92,13 +92,12 @@ static void check_kind(thr_context *context, kind how, uint32_t n_planes, thr_dt
     if (how == WORSE_CODES)
         spoil_codes(head, rng);
     for (int round = 0; round < 4; round++) {
-        OPTIONS(thr_head_query_options, o);
+        thr_head_query_options o = DEFAULTS(thr_head_query_options);
         o.screen = THR_HEAD_SCREEN_PLANES;
         o.n_shortlist = 1 + (uint32_t)thr_rng_below(rng, round == 0 ? 5 : 150);
         o.group = round == 3 ? 0 : 1;
         check(head, states, 1 + (uint32_t)thr_rng_below(rng, MOST_K), &o, sum);
     }
-    thr_head_free(head);
 }
 
 RANDOM_TEST(no_other_answer_is_certified) {
@@ -121,28 +120,27 @@ RANDOM_TEST(many_planes_certify) {
     counts sum = {0, 0, 0};
     const head_case shape = {3000, 200, THR_DTYPE_F32, true, false, 0, 0, 0, 8};
     head_drawn h = head_draw(&shape, &rng, false);
-    thr_head *head = head_make(*state, &h);
+    OWNED(thr_head, head) = head_make(*state, &h);
     float *states = test_new((size_t)STATES * shape.n_dims, sizeof *states);
-    OPTIONS(thr_head_query_options, o);
+    thr_head_query_options o = DEFAULTS(thr_head_query_options);
     test_gaussian(&rng, states, (size_t)STATES * shape.n_dims);
     o.screen = THR_HEAD_SCREEN_PLANES;
     o.n_shortlist = 1000;
     check(head, states, 10, &o, &sum);
     assert_case(sum.certified > STATES * 9 / 10, "seed %llu: %zu of %d states", (unsigned long long)test_seed(),
                 sum.certified, (int)STATES);
-    thr_head_free(head);
 }
 
 RANDOM_TEST(screens_certify_what_they_know) {
     rng += 2;
     const head_case shape = {500, 30, THR_DTYPE_F32, true, false, 8, 2, 4, 2};
     head_drawn h = head_draw(&shape, &rng, false);
-    thr_head *head = head_make(*state, &h);
+    OWNED(thr_head, head) = head_make(*state, &h);
     float *states = test_new((size_t)STATES * shape.n_dims, sizeof *states);
     test_gaussian(&rng, states, (size_t)STATES * shape.n_dims);
     for (int screen = THR_HEAD_SCREEN_FULL; screen <= THR_HEAD_SCREEN_PLANES; screen++) {
         counts sum = {0, 0, 0};
-        OPTIONS(thr_head_query_options, o);
+        thr_head_query_options o = DEFAULTS(thr_head_query_options);
         o.screen = (thr_head_screen)screen;
         o.n_frequent = 400;
         o.n_shortlist = 500;
@@ -150,7 +148,6 @@ RANDOM_TEST(screens_certify_what_they_know) {
         assert_int_equal(sum.certified,
                          screen == THR_HEAD_SCREEN_FULL || screen == THR_HEAD_SCREEN_PLANES ? (size_t)STATES : 0);
     }
-    thr_head_free(head);
 }
 
 RANDOM_TEST(certificates_do_not_depend_on_threads_or_kernels) {
@@ -165,7 +162,7 @@ RANDOM_TEST(certificates_do_not_depend_on_threads_or_kernels) {
     for (int i = 0; i < 2; i++) {
         thr_head *head = head_make(contexts[i], &h);
         uint32_t words[STATES * 4];
-        OPTIONS(thr_head_query_options, o);
+        thr_head_query_options o = DEFAULTS(thr_head_query_options);
         o.screen = THR_HEAD_SCREEN_PLANES;
         o.n_shortlist = 60;
         o.certified = certified[i];

@@ -32,7 +32,7 @@ static thr_head_screen choose(thr_head *head, size_t n_states, uint32_t n_shortl
 
 RANDOM_TEST(the_faster_way_is_taken_and_kept) {
     head_drawn h = head_draw(&SHAPE, &rng, false);
-    thr_head *head = head_make(*state, &h);
+    OWNED(thr_head, head) = head_make(*state, &h);
     thr_head_screen screen;
     slow_query full_wins = {0, 0.05, 0, 0}, planes_win = {0.05, 0, 0, 0}, fails = {0, 0, 0, 3};
     assert_int_equal(thr_head_choose_screen(head, 12, 100, ask_slowly, &fails, &screen, NULL), THR_ENOMEM);
@@ -47,7 +47,6 @@ RANDOM_TEST(the_faster_way_is_taken_and_kept) {
     assert_int_equal(choose(head, 5, 100, &planes_win), THR_HEAD_SCREEN_FULL);
     assert_int_equal(choose(head, 1, UINT32_MAX, &planes_win), THR_HEAD_SCREEN_PLANES);
     assert_int_equal(choose(head, SIZE_MAX, 1, &planes_win), THR_HEAD_SCREEN_PLANES);
-    thr_head_free(head);
 }
 
 typedef struct answer {
@@ -58,7 +57,7 @@ typedef struct answer {
 
 static answer ask(thr_head *head, const float *states, thr_head_screen screen, thr_head_normaliser normaliser) {
     answer a;
-    OPTIONS(thr_head_query_options, o);
+    thr_head_query_options o = DEFAULTS(thr_head_query_options);
     thr_head_times times = {-1, -1, -1, -1};
     memset(&a, 0, sizeof a);
     o.screen = screen;

@@ -75,7 +75,7 @@ static bool is_same(const answer *a, const answer *b) {
 /* Options of all kinds, in 16 rounds and more. */
 static thr_head_query_options draw_options(const head_case *shape, int round, const uint32_t *always, uint64_t *rng) {
     const uint32_t n = shape->n_words;
-    OPTIONS(thr_head_query_options, o);
+    thr_head_query_options o = DEFAULTS(thr_head_query_options);
     o.screen = (thr_head_screen)(round % 4);
     if ((o.screen == THR_HEAD_SCREEN_WTA && shape->n_bands == 0) ||
         (o.screen == THR_HEAD_SCREEN_PLANES && shape->n_planes == 0))
@@ -177,7 +177,7 @@ RANDOM_TEST(certificates_are_the_same) {
     test_gaussian(&rng, states, (size_t)STATES * shape.n_dims);
     for (int i = 0; i < 2; i++) {
         thr_head *head = head_make(contexts[i], &h);
-        OPTIONS(thr_head_query_options, o);
+        thr_head_query_options o = DEFAULTS(thr_head_query_options);
         thr_head_screen used;
         o.screen = THR_HEAD_SCREEN_PLANES;
         o.n_shortlist = 60;
@@ -206,7 +206,7 @@ RANDOM_TEST(keys_in_the_stash_are_found) {
     head_drawn h = head_draw(&CASES[3], &rng, false);
     float *states = test_new((size_t)STATES * CASES[3].n_dims, sizeof *states);
     answer answers[2];
-    OPTIONS(thr_head_query_options, o);
+    thr_head_query_options o = DEFAULTS(thr_head_query_options);
     o.screen = THR_HEAD_SCREEN_WTA;
     o.n_frequent = 0;
     o.threshold = 1;
@@ -233,12 +233,12 @@ RANDOM_TEST(keys_in_the_stash_are_found) {
 RANDOM_TEST(memory_is_counted_and_kept) {
     rng += 3;
     const head_case *shape = &CASES[4];
-    thr_context *context = make_context("cuda");
+    OWNED(thr_context, context) = make_context("cuda");
     head_drawn h = head_draw(shape, &rng, false);
-    thr_head *head = head_make(context, &h);
+    OWNED(thr_head, head) = head_make(context, &h);
     const thr_head_info info = thr_head_get_info(head);
     float *states = test_new((size_t)STATES * shape->n_dims, sizeof *states);
-    OPTIONS(thr_head_query_options, o);
+    thr_head_query_options o = DEFAULTS(thr_head_query_options);
     test_gaussian(&rng, states, (size_t)STATES * shape->n_dims);
     for (int screen = 0; screen < 4; screen++) {
         o.screen = (thr_head_screen)screen;
@@ -253,8 +253,6 @@ RANDOM_TEST(memory_is_counted_and_kept) {
         assert_int_equal(emulator.allocated(), size.head_bytes + size.code_bytes + size.workspace_bytes);
         assert_true(is_same(&a, &again));
     }
-    thr_head_free(head);
-    thr_context_free(context);
 }
 
 /* ------------------------------------------------------------------------------------------------ failures */
@@ -270,7 +268,7 @@ static struct {
 } given;
 
 static thr_head_query_options given_options(void) {
-    OPTIONS(thr_head_query_options, o);
+    thr_head_query_options o = DEFAULTS(thr_head_query_options);
     o.screen = THR_HEAD_SCREEN_WTA;
     o.normaliser = THR_HEAD_NORMALISER_EXACT;
     o.n_frequent = 40;
@@ -311,10 +309,10 @@ TEST(errors_are_those_of_the_cpu) {
     const uint32_t n_dims = GIVEN.n_dims, beyond = GIVEN.n_words;
     float *bad = test_new((size_t)FEW * n_dims, sizeof *bad);
     for (int i = 0; i < 2; i++) {
-        thr_context *context = make_context(devices[i]);
-        thr_head *head = head_make(context, &given.drawn);
+        OWNED(thr_context, context) = make_context(devices[i]);
+        OWNED(thr_head, head) = head_make(context, &given.drawn);
         answer a = answer_make(FEW, 6);
-        OPTIONS(thr_head_query_options, o);
+        thr_head_query_options o = DEFAULTS(thr_head_query_options);
         /* What a damaged file may hold: before the first query, which copies it. */
         const uint16_t nan16 = 0x7e00;
         for (size_t d = 0; d < (size_t)GIVEN.n_words * n_dims; d++)
@@ -330,8 +328,6 @@ TEST(errors_are_those_of_the_cpu) {
         a = answer_make(FEW, 110);
         expect_error(try_ask(head, given.states, 110, &o, &a, &err), THR_ERANGE,
                      "state 0 has logits that are NaN: verify the head's file");
-        thr_head_free(head);
-        thr_context_free(context);
     }
 }
 
@@ -339,8 +335,8 @@ TEST(a_sampled_normaliser_is_the_cpus) {
     static const char *const devices[] = {"cpu", "auto", "cuda"};
     answer answers[3];
     for (int i = 0; i < 3; i++) {
-        thr_context *context = make_context(devices[i]);
-        thr_head *head = head_make(context, &given.drawn);
+        OWNED(thr_context, context) = make_context(devices[i]);
+        OWNED(thr_head, head) = head_make(context, &given.drawn);
         thr_head_query_options o = given_options();
         o.normaliser = THR_HEAD_NORMALISER_SAMPLED;
         head->on_device.seconds = 1e9; /* a GPU is worth it */
@@ -350,37 +346,31 @@ TEST(a_sampled_normaliser_is_the_cpus) {
             expect_error(status, THR_EUNSUPPORTED, "GPUs do not sample a normaliser");
         else
             expect_ok(status);
-        thr_head_free(head);
-        thr_context_free(context);
     }
     assert_true(is_same(&answers[0], &answers[1]));
 }
 
 TEST(auto_takes_a_gpu_once_queries_are_worth_it) {
     for (int worth = 0; worth < 2; worth++) {
-        thr_context *context = make_context("auto");
-        thr_head *head = head_make(context, &given.drawn);
+        OWNED(thr_context, context) = make_context("auto");
+        OWNED(thr_head, head) = head_make(context, &given.drawn);
         const uint64_t before = emulator.launches();
         context->gpus->wake_up = worth ? -1 : 10;
         assert_right(head);
         assert_int_equal(emulator.launches() > before, worth);
         assert_int_equal(strncmp(thr_context_device(context), "cuda:0", 6) == 0, worth);
-        thr_head_free(head);
-        thr_context_free(context);
     }
 }
 
 TEST(auto_adds_up_what_queries_have_taken) {
-    thr_context *context = make_context("auto");
-    thr_head *head = head_make(context, &given.drawn);
+    OWNED(thr_context, context) = make_context("auto");
+    OWNED(thr_head, head) = head_make(context, &given.drawn);
     const uint64_t before = emulator.launches();
     int n = 0;
     context->gpus->wake_up = 1e-4;
     for (; emulator.launches() == before && n < 1000; n++)
         assert_right(head);
     assert_true(n > 1 && n < 1000);
-    thr_head_free(head);
-    thr_context_free(context);
 }
 
 /* Every allocation, copy and launch in turn, until none is left to fail. */
@@ -418,8 +408,8 @@ TEST(every_failure_is_reported_or_recovered) {
 }
 
 TEST(a_missing_gpu_is_an_error_where_one_is_required) {
-    thr_context *context = make_context("auto");
-    thr_head *head = head_make(context, &given.drawn);
+    OWNED(thr_context, context) = make_context("auto");
+    OWNED(thr_head, head) = head_make(context, &given.drawn);
     context->gpus->wake_up = -1;
     emulator.let_fail("no device");
     assert_right(head);
@@ -428,8 +418,6 @@ TEST(a_missing_gpu_is_an_error_where_one_is_required) {
     const uint64_t before = emulator.launches();
     assert_right(head); /* and it stays there */
     assert_int_equal(emulator.launches(), before);
-    thr_head_free(head);
-    thr_context_free(context);
 }
 
 typedef struct asker {
@@ -449,16 +437,14 @@ static void *ask_thread(void *arg) {
 
 TEST(queries_from_several_threads_take_turns) {
     enum { THREADS = 3 };
-    thr_context *context = make_context("cuda");
-    thr_head *head = head_make(context, &given.drawn);
+    OWNED(thr_context, context) = make_context("cuda");
+    OWNED(thr_head, head) = head_make(context, &given.drawn);
     asker askers[THREADS];
     for (int i = 0; i < THREADS; i++)
         askers[i] = (asker){head, false};
     test_at_once(THREADS, ask_thread, askers, sizeof *askers);
     for (int i = 0; i < THREADS; i++)
         assert_true(askers[i].same);
-    thr_head_free(head);
-    thr_context_free(context);
 }
 
 TEST_NEEDS(test_emulator_take(&emulator, 2))

@@ -15,9 +15,8 @@ static const head_case BYTES = {30, 6, THR_DTYPE_I8, false, false, 2, 1, 3, 1};
 static void save(thr_context *context, const head_case *shape, uint64_t seed) {
     uint64_t rng = seed;
     head_drawn h = head_draw(shape, &rng, true);
-    thr_head *head = head_make(context, &h);
+    OWNED(thr_head, head) = head_make(context, &h);
     expect_ok(thr_head_save(head, PATH, true, &err));
-    thr_head_free(head);
 }
 
 static thr_status open_and_verify(thr_context *context, bool *opened, thr_error *error) {
@@ -32,7 +31,7 @@ static thr_status open_and_verify(thr_context *context, bool *opened, thr_error 
 
 /* Whatever an opened file holds, nothing outside of it is read (ASan sees it), and an answer is one or an error. */
 static void use(thr_context *context) {
-    thr_head *head = NULL;
+    OWNED(thr_head, head) = NULL;
     uint32_t words[10];
     float logits[10], log_probs[10], states[64];
     if (thr_head_open(context, PATH, &head, &err) != THR_OK)
@@ -41,7 +40,7 @@ static void use(thr_context *context) {
     uint64_t rng = 4;
     test_gaussian(&rng, states, 64);
     for (int screen = 0; screen < 4; screen++) {
-        OPTIONS(thr_head_query_options, o);
+        thr_head_query_options o = DEFAULTS(thr_head_query_options);
         o.screen = (thr_head_screen)screen;
         o.n_frequent = 5;
         o.normaliser = THR_HEAD_NORMALISER_EXACT;
@@ -52,7 +51,6 @@ static void use(thr_context *context) {
         for (int i = 0; i < 10 && status == THR_OK; i++)
             assert_true(words[i] < info.n_words);
     }
-    thr_head_free(head);
 }
 
 /* The opened head has what the saved one has, and a file. */
@@ -71,10 +69,10 @@ RANDOM_TEST(an_opened_head_answers_as_the_one_that_was_saved) {
     static const head_case *const SHAPES[] = {&SMALL, &BARE, &UPPER, &BYTES};
     for (size_t s = 0; s < 4; s++) {
         rng = test_seed() + s;
-        thr_head *opened = NULL;
+        OWNED(thr_head, opened) = NULL;
         float states[30];
         head_drawn h = head_draw(SHAPES[s], &rng, false);
-        thr_head *head = head_make(*state, &h);
+        OWNED(thr_head, head) = head_make(*state, &h);
         expect_ok(thr_head_save(head, PATH, true, &err));
         expect_ok(thr_head_open(*state, PATH, &opened, &err));
         check_info(thr_head_get_info(head), thr_head_get_info(opened), SHAPES[s]);
@@ -83,7 +81,7 @@ RANDOM_TEST(an_opened_head_answers_as_the_one_that_was_saved) {
         for (int screen = 0; screen < (SHAPES[s]->n_bands > 0 ? 4 : 2); screen++) {
             uint32_t x[12], y[12];
             float p[12], q[12];
-            OPTIONS(thr_head_query_options, o);
+            thr_head_query_options o = DEFAULTS(thr_head_query_options);
             o.screen = (thr_head_screen)screen;
             o.n_frequent = 7;
             o.n_shortlist = 6;
@@ -95,8 +93,6 @@ RANDOM_TEST(an_opened_head_answers_as_the_one_that_was_saved) {
         }
         expect_ok(thr_head_verify(head, &err));
         expect_ok(thr_head_verify(opened, &err));
-        thr_head_free(head);
-        thr_head_free(opened);
     }
 }
 
@@ -210,7 +206,7 @@ TEST(bits_that_are_unknown_are_damage) {
 TEST(a_changed_file_is_not_searched) {
     static const float states[9] = {1};
     const thr_matrix rows = thr_matrix_f32(states, 1, 9);
-    thr_head *head = NULL;
+    OWNED(thr_head, head) = NULL;
     uint32_t word;
     save(*state, &SMALL, 9);
     expect_ok(thr_head_open(*state, PATH, &head, &err));
@@ -221,32 +217,29 @@ TEST(a_changed_file_is_not_searched) {
     expect_error(thr_head_verify(head, &err), THR_ECHANGED, PATH);
     assert_int_equal(truncate(PATH, 0), 0);
     expect_error(thr_head_save(head, "unit-head-copy.head", true, &err), THR_ECHANGED, PATH);
-    thr_head_free(head);
 }
 
 RANDOM_TEST(what_is_there_is_not_written_over) {
     rng = 3;
     bool opened;
     head_drawn h = head_draw(&BARE, &rng, false);
-    thr_head *head = head_make(*state, &h);
+    OWNED(thr_head, head) = head_make(*state, &h);
     save(*state, &SMALL, 9);
     expect_error(thr_head_save(head, PATH, false, &err), THR_EEXIST, "exists already");
     expect_error(thr_head_save(head, "no-such-directory/x.head", false, &err), THR_ENOTFOUND, "x.head");
     expect_ok(thr_head_save(head, PATH, true, &err));
     expect_ok(open_and_verify(*state, &opened, &err));
-    thr_head_free(head);
 }
 
 TEST(a_file_does_not_depend_on_threads) {
     size_t size, again_size;
     save(*state, &SMALL, 9);
     uint8_t *bytes = test_bytes_of(PATH, &size);
-    thr_context *one = test_context(1, THR_ISA_SCALAR, NULL);
+    OWNED(thr_context, one) = test_context(1, THR_ISA_SCALAR, NULL);
     save(one, &SMALL, 9);
     uint8_t *again = test_bytes_of(PATH, &again_size);
     assert_int_equal(size, again_size);
     assert_memory_equal(bytes, again, size);
-    thr_context_free(one);
 }
 
 /* ------------------------------------------------------------------------------------------------ sources */
@@ -277,7 +270,7 @@ static void write_named_tensors(thr_context *context, bool only_numbers) {
 }
 
 static thr_head_build_options without_bands(void) {
-    OPTIONS(thr_head_build_options, build);
+    thr_head_build_options build = DEFAULTS(thr_head_build_options);
     build.n_bands = 0;
     return build;
 }
@@ -328,7 +321,7 @@ TEST(bfloat16_is_kept) {
     const thr_tensor all[] = {{.name = "proj.weight", THR_DTYPE_BF16, 2, {3, 2}, weights, sizeof weights},
                               {.name = "proj.bias", THR_DTYPE_BF16, 1, {3}, bias, sizeof bias}};
     thr_head *head = NULL;
-    OPTIONS(thr_head_build_options, build);
+    thr_head_build_options build = DEFAULTS(thr_head_build_options);
     build.n_bands = 0;
     write_tensors(*state, TENSORS, all, 2);
     expect_ok(thr_head_create_file(*state, TENSORS, NULL, &build, &head, &err));
@@ -347,8 +340,8 @@ TEST(bfloat16_is_kept) {
 TEST(bytes_have_a_scale_a_word) {
     static const float floats[] = {127, -0.5F, 1.5F, -254, 3, 5, 0, 0, 0, 0x1p-40F, 0x1p-48F, -0x1p-41F};
     static const int8_t wanted[] = {127, 0, 2, -127, 2, 2, 0, 0, 0, 127, 0, -64};
-    thr_head *head = NULL;
-    OPTIONS(thr_head_build_options, build);
+    OWNED(thr_head, head) = NULL;
+    thr_head_build_options build = DEFAULTS(thr_head_build_options);
     uint32_t words[4];
     float logits[4], row[3];
     const float asked[3] = {1, 1, 1};
@@ -364,7 +357,6 @@ TEST(bytes_have_a_scale_a_word) {
     expect_ok(thr_head_query(head, &states, 4, NULL, &(thr_head_answers){words, logits, NULL}, &err));
     assert_true(words[0] == 0 && logits[0] == 129 && words[1] == 3 && words[2] == 2 && logits[2] == 0);
     assert_true(words[3] == 1 && logits[3] == -246);
-    thr_head_free(head);
 }
 
 TEST(rows_are_read_from_other_files) {
@@ -374,7 +366,7 @@ TEST(rows_are_read_from_other_files) {
         float rows[6];
     } file = {3, 2, {1, 2, 3, 4, 5, 6}};
     thr_head *head = NULL;
-    OPTIONS(thr_head_build_options, build);
+    thr_head_build_options build = DEFAULTS(thr_head_build_options);
     FILE *out = fopen(ROWS, "wb");
     assert_non_null(out);
     assert_int_equal(fwrite(&file, sizeof file, 1, out), 1);

@@ -13,7 +13,7 @@ static void write_file(const gguf_bytes *b) {
 }
 
 static thr_status make(thr_context *context, const char *tensor, thr_dtype dtype, thr_head **head, thr_error *error) {
-    OPTIONS(thr_head_build_options, options);
+    thr_head_build_options options = DEFAULTS(thr_head_build_options);
     options.dtype = dtype;
     *head = NULL;
     return thr_head_create_file(context, PATH, tensor, &options, head, error);
@@ -84,7 +84,7 @@ TEST(types_are_kept_or_widened) {
     gguf_bytes *b = test_new(1, sizeof *b);
     for (size_t k = 0; k < 3; k++) {
         float weights[WORDS * DIMS];
-        thr_head *head = NULL;
+        OWNED(thr_head, head) = NULL;
         gguf_begin(b, 2, 1, 0);
         gguf_put_tensor(b, "token_embd.weight", KINDS[k].type, 2, DIMS, WORDS, 0);
         gguf_align(b, 32);
@@ -102,7 +102,6 @@ TEST(types_are_kept_or_widened) {
         expect_ok(make(*state, NULL, THR_DTYPE_NONE, &head, &err));
         assert_int_equal(thr_head_get_info(head).dtype, KINDS[k].dtype);
         assert_has(head, weights, NULL);
-        thr_head_free(head);
     }
 }
 
@@ -153,7 +152,7 @@ static void write_part(gguf_bytes *b, int i, const char *name, float number) {
 
 TEST(the_output_layer_is_taken_from_another_part) {
     gguf_bytes *b = test_new(1, sizeof *b);
-    OPTIONS(thr_head_build_options, options);
+    thr_head_build_options options = DEFAULTS(thr_head_build_options);
     thr_head_taken taken;
     thr_head *head = NULL;
     options.taken = &taken;

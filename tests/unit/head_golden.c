@@ -14,6 +14,8 @@
 
 #include <inttypes.h>
 
+TEST_OWNABLE(thr_head)
+
 static const char GOLDEN[] = THR_SOURCE_DIR "/tests/golden/heads";
 
 enum { K = 4, WORDS = 70, DIMS = 19, STATES = 5, TEXT = 1 << 14, PATH_ROOM = 1200 };
@@ -41,8 +43,8 @@ static void draw(float *out, size_t n, uint64_t seed) {
 static void write_kind(thr_context *context, size_t kind, const char *path) {
     static float weights[WORDS * DIMS], bias[WORDS];
     uint32_t frequent[WORDS / 2];
-    thr_head *head = NULL;
-    OPTIONS(thr_head_build_options, options);
+    OWNED(thr_head, head) = NULL;
+    thr_head_build_options options = DEFAULTS(thr_head_build_options);
     draw(weights, WORDS * DIMS, 1);
     draw(bias, WORDS, 2);
     for (uint32_t i = 0; i < WORDS / 2; i++)
@@ -58,7 +60,6 @@ static void write_kind(thr_context *context, size_t kind, const char *path) {
     options.n_places = 5;
     expect_ok(thr_head_create(context, ROWS(weights, WORDS, DIMS), &options, &head, &err));
     expect_ok(thr_head_save(head, path, true, &err));
-    thr_head_free(head);
 }
 
 /* ------------------------------------------------------------------------------------------------ answers */
@@ -78,7 +79,7 @@ static uint32_t bits_of(float x) {
 static void print_answers(thr_context *context, size_t kind, char *text) {
     static float states[STATES * DIMS];
     char path[PATH_ROOM];
-    thr_head *head = NULL;
+    OWNED(thr_head, head) = NULL;
     size_t at = 0;
     draw(states, STATES * DIMS, 3);
     expect_ok(thr_head_open(context, golden_path(path, KINDS[kind].name, ""), &head, &err));
@@ -86,7 +87,7 @@ static void print_answers(thr_context *context, size_t kind, char *text) {
     for (int screen = THR_HEAD_SCREEN_FULL; screen <= THR_HEAD_SCREEN_PLANES; screen++) {
         uint32_t words[STATES * K], n_candidates[STATES];
         float logits[STATES * K], log_probs[STATES * K];
-        OPTIONS(thr_head_query_options, options);
+        thr_head_query_options options = DEFAULTS(thr_head_query_options);
         if ((screen == THR_HEAD_SCREEN_WTA && KINDS[kind].n_bands == 0) ||
             (screen == THR_HEAD_SCREEN_PLANES && KINDS[kind].n_planes == 0))
             continue;
@@ -105,7 +106,6 @@ static void print_answers(thr_context *context, size_t kind, char *text) {
         }
     }
     assert_true(at < TEXT);
-    thr_head_free(head);
 }
 
 static void answer_as_then(thr_context *context, const char *level) {
@@ -157,7 +157,7 @@ TEST(damaged_files_are_refused) {
     for (size_t i = 0; i < COUNT_OF(BAD); i++) {
         char path[PATH_ROOM];
         size_t size;
-        thr_head *head = NULL;
+        OWNED(thr_head, head) = NULL;
         uint8_t *bytes = test_bytes_of(golden_path(path, KINDS[0].name, ""), &size);
         if (!BAD[i].cut)
             bytes[BAD[i].at] = BAD[i].byte;
@@ -166,7 +166,6 @@ TEST(damaged_files_are_refused) {
         if (BAD[i].opened == THR_OK)
             assert_int_equal(thr_head_verify(head, &err), BAD[i].verified);
         assert_non_null(strstr(err.text, PATH));
-        thr_head_free(head);
     }
     (void)unlink(PATH);
 }

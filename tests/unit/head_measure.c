@@ -51,13 +51,13 @@ RANDOM_TEST(a_loss_is_that_of_the_answers) {
     float states[STATES * DIMS];
     double errors[4];
     head_drawn h = head_draw(&SHAPE, &rng, false);
-    thr_head *truth = keep_as(*state, &h, THR_DTYPE_F32);
+    OWNED(thr_head, truth) = keep_as(*state, &h, THR_DTYPE_F32);
     test_gaussian(&rng, states, STATES * DIMS);
     const thr_matrix rows = thr_matrix_f32(states, STATES, DIMS);
     for (int kind = 0; kind < 4; kind++) {
-        thr_head *head = keep_as(*state, &h, KINDS[kind]);
+        OWNED(thr_head, head) = keep_as(*state, &h, KINDS[kind]);
         for (int screen = 0; screen < 2; screen++) {
-            OPTIONS(thr_head_query_options, o);
+            thr_head_query_options o = DEFAULTS(thr_head_query_options);
             thr_head_recall loss;
             o.screen = screen == 0 ? THR_HEAD_SCREEN_FULL : THR_HEAD_SCREEN_PLANES;
             o.n_shortlist = 12;
@@ -73,10 +73,8 @@ RANDOM_TEST(a_loss_is_that_of_the_answers) {
             else
                 assert_true(loss.recall < 1 && loss.candidates >= 12 && loss.candidates <= 12 + WORDS / 64);
         }
-        thr_head_free(head);
     }
     assert_true(errors[0] == 0 && errors[1] > 0 && errors[2] > errors[1] && errors[3] > errors[1] && errors[3] < 0.1);
-    thr_head_free(truth);
 }
 
 RANDOM_TEST(what_cannot_be_compared_is_refused) {

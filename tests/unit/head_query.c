@@ -123,7 +123,7 @@ static thr_head_query_options draw_options(const head_case *shape, int round, ui
     static const thr_head_screen screens[] = {THR_HEAD_SCREEN_FULL, THR_HEAD_SCREEN_FREQUENT, THR_HEAD_SCREEN_ALIGN,
                                               THR_HEAD_SCREEN_WTA, THR_HEAD_SCREEN_PLANES};
     const uint32_t n = shape->n_words;
-    OPTIONS(thr_head_query_options, o);
+    thr_head_query_options o = DEFAULTS(thr_head_query_options);
     o.screen = screens[round % (shape->n_bands > 0 ? 5 : 3)];
     o.normaliser = (thr_head_normaliser)(round / 4 % 3);
     o.combine = (thr_head_combine)(round / 8 % 2);
@@ -137,11 +137,11 @@ static thr_head_query_options draw_options(const head_case *shape, int round, ui
 
 RANDOM_TEST(answers_are_the_naive_ones) {
     for (size_t i = 0; i < N_CASES; i++) {
-        thr_context *context = test_context((uint32_t)i % 3 + 1, THR_ISA_BEST, NULL);
+        OWNED(thr_context, context) = test_context((uint32_t)i % 3 + 1, THR_ISA_BEST, NULL);
         const uint32_t n = CASES[i].n_words;
         for (int ties = 0; ties < 2; ties++) {
             head_drawn h = head_draw(&CASES[i], &rng, ties != 0);
-            thr_head *head = head_make(context, &h);
+            OWNED(thr_head, head) = head_make(context, &h);
             float *states = test_new((size_t)STATES * CASES[i].n_dims, sizeof *states);
             const uint32_t always[] = {n - 1, n / 2, 0, n / 2};
             head_draw_rows(&rng, states, STATES, CASES[i].n_dims, ties != 0);
@@ -165,9 +165,7 @@ RANDOM_TEST(answers_are_the_naive_ones) {
                 (void)snprintf(what, sizeof what, "case %zu, ties %d, round %d", i, ties, round);
                 check(head, &h, states, k, &o, what);
             }
-            thr_head_free(head);
         }
-        thr_context_free(context);
     }
 }
 
@@ -181,7 +179,7 @@ RANDOM_TEST(answers_do_not_depend_on_threads_or_kernels) {
         float *states = test_new((size_t)STATES * CASES[i].n_dims, sizeof *states);
         test_gaussian(&rng, states, (size_t)STATES * CASES[i].n_dims);
         for (int round = 0; round < 12; round++) {
-            OPTIONS(thr_head_query_options, o);
+            thr_head_query_options o = DEFAULTS(thr_head_query_options);
             o.screen = (thr_head_screen)(round % 4);
             o.normaliser = (thr_head_normaliser)(round / 4);
             o.n_shortlist = 30;
@@ -212,7 +210,7 @@ RANDOM_TEST(words_without_a_logit_hide_no_others) {
     float *states = test_new((size_t)STATES * n_dims, sizeof *states);
     uint32_t words[STATES * K];
     float logits[STATES * K];
-    OPTIONS(thr_head_query_options, o);
+    thr_head_query_options o = DEFAULTS(thr_head_query_options);
     test_gaussian(&rng, states, (size_t)STATES * n_dims);
     for (uint32_t w = 0; w < n; w++)
         if (w % 3 != 0)
@@ -247,7 +245,7 @@ static size_t count_common(const answer *a, const answer *b, size_t *found) {
 RANDOM_TEST(recall_is_counted_against_all_words) {
     rng += 2;
     head_drawn h = head_draw(&CASES[4], &rng, false);
-    thr_head *head = head_make(*state, &h);
+    OWNED(thr_head, head) = head_make(*state, &h);
     float *states = test_new((size_t)STATES * h.shape.n_dims, sizeof *states);
     thr_head_query_options full, o;
     thr_head_recall recall;
@@ -275,7 +273,6 @@ RANDOM_TEST(recall_is_counted_against_all_words) {
     assert_true(fabs(recall.worst - (double)worst / 5) < 1e-9 && recall.candidates == 700);
     expect_error(thr_head_measure(head, NULL, ROWS(states, 0, h.shape.n_dims), 5, &o, &recall, &err), THR_EDIM,
                  "no states to measure");
-    thr_head_free(head);
 }
 
 /* A shortlist of a twentieth of the words has the best; one of all words has all. */
@@ -286,9 +283,9 @@ RANDOM_TEST(a_shortlist_by_planes_keeps_the_best) {
     for (uint32_t w = 0; w < shape.n_words; w++) /* what all rows share moves all logits alike */
         for (uint32_t d = 0; d < shape.n_dims; d++)
             h.weights[(size_t)w * shape.n_dims + d] += 3;
-    thr_head *head = head_make(*state, &h);
+    OWNED(thr_head, head) = head_make(*state, &h);
     float *states = test_new((size_t)STATES * shape.n_dims, sizeof *states);
-    OPTIONS(thr_head_query_options, o);
+    thr_head_query_options o = DEFAULTS(thr_head_query_options);
     thr_head_recall recall;
     const thr_matrix rows = thr_matrix_f32(states, STATES, shape.n_dims);
     test_gaussian(&rng, states, (size_t)STATES * shape.n_dims);
@@ -303,7 +300,6 @@ RANDOM_TEST(a_shortlist_by_planes_keeps_the_best) {
     o.n_shortlist = THR_HEAD_AUTO;
     expect_ok(thr_head_measure(head, NULL, &rows, 10, &o, &recall, &err));
     assert_true(recall.candidates >= 260 && recall.candidates <= 260 + 3000 / 64);
-    thr_head_free(head);
 }
 
 typedef struct asker {
@@ -315,7 +311,7 @@ typedef struct asker {
 
 static void *ask_thread(void *arg) {
     asker *a = arg;
-    OPTIONS(thr_head_query_options, o);
+    thr_head_query_options o = DEFAULTS(thr_head_query_options);
     o.screen = a->screen;
     o.n_shortlist = 40;
     for (int round = 0; round < 5; round++) {
@@ -328,7 +324,7 @@ RANDOM_TEST(many_may_ask_at_once) {
     enum { ASKERS = 4 };
     rng += 4;
     head_drawn h = head_draw(&CASES[4], &rng, false);
-    thr_head *head = head_make(*state, &h);
+    OWNED(thr_head, head) = head_make(*state, &h);
     float *states = test_new((size_t)STATES * h.shape.n_dims, sizeof *states);
     asker askers[ASKERS];
     test_gaussian(&rng, states, (size_t)STATES * h.shape.n_dims);
@@ -341,15 +337,14 @@ RANDOM_TEST(many_may_ask_at_once) {
         assert_memory_equal(askers[i].got.words, alone.got.words, STATES * 6 * sizeof(uint32_t));
         assert_memory_equal(askers[i].got.log_probs, alone.got.log_probs, STATES * 6 * sizeof(float));
     }
-    thr_head_free(head);
 }
 
 TEST(words_by_hand) {
     /* Logits of (1, 2): 3.5, 2, 3, 3.5; e^3.5 twice, e^3, e^2: ln of the sum 4.5027... */
     static const float weights[] = {1, 1, 2, 0, -1, 2, 1, 1}, bias[] = {0.5F, 0, 0, 0.5F}, states[] = {1, 2};
-    OPTIONS(thr_head_build_options, build);
+    thr_head_build_options build = DEFAULTS(thr_head_build_options);
     thr_head_query_options o;
-    thr_head *head;
+    OWNED(thr_head, head) = NULL;
     uint32_t words[4];
     float logits[4], log_probs[4];
     build.bias = bias;
@@ -377,7 +372,6 @@ TEST(words_by_hand) {
     assert_true(fabs((double)log_probs[1] - (3 - log(exp(3.5) + exp(3)))) < 1e-6);
     const thr_matrix none = thr_matrix_f32(states, 0, 2);
     expect_ok(thr_head_query(head, &none, 2, &o, &(thr_head_answers){words, NULL, log_probs}, &err));
-    thr_head_free(head);
 }
 
 TEST_IN_CONTEXT(2, NULL)

@@ -82,7 +82,7 @@ RANDOM_TEST(build_options_out_of_range_are_refused) {
 RANDOM_TEST(query_options_out_of_range_are_refused) {
     static const uint32_t always[] = {3, 300};
     head_drawn h = head_draw(&SHAPE, &rng, false);
-    thr_head *head = head_make(*state, &h);
+    OWNED(thr_head, head) = head_make(*state, &h);
     uint32_t *words = test_new(301 * 2, sizeof *words);
     const float states[24] = {1, [13] = 2};
     const thr_matrix rows = thr_matrix_f32(states, 2, 12);
@@ -96,7 +96,6 @@ RANDOM_TEST(query_options_out_of_range_are_refused) {
     refuse_query(o.n_always = 2, "2 always-in words, but the list of them is NULL");
     refuse_query(o.n_shortlist = 0, "a shortlist of 0 words of a head that has 300");
     refuse_query(o.n_shortlist = 301, "a shortlist of 301 words of a head that has 300");
-    thr_head_free(head);
 }
 
 static void refuse_states(thr_head *head, const float *states, uint32_t n_dims, uint32_t *words, thr_status status,
@@ -107,7 +106,7 @@ static void refuse_states(thr_head *head, const float *states, uint32_t n_dims, 
 
 RANDOM_TEST(counts_and_states_that_do_not_fit_the_head_are_refused) {
     head_drawn h = head_draw(&SHAPE, &rng, false);
-    thr_head *head = head_make(*state, &h);
+    OWNED(thr_head, head) = head_make(*state, &h);
     uint32_t *words = test_new(301 * 2, sizeof *words);
     float states[24] = {1, [13] = 2};
     const thr_matrix rows = thr_matrix_f32(states, 2, 12);
@@ -124,7 +123,6 @@ RANDOM_TEST(counts_and_states_that_do_not_fit_the_head_are_refused) {
     refuse_states(head, states, 11, words, THR_EDIM, "states of 11 dimensions for a head of 12");
     refuse_states(head, states, 12, NULL, THR_EINVAL, "the words of a query are NULL");
     expect_ok(thr_head_query(head, &rows, 300, NULL, &answers, &err));
-    thr_head_free(head);
     thr_head_free(NULL);
 }
 
@@ -133,17 +131,16 @@ RANDOM_TEST(a_screen_that_the_head_was_built_without_is_refused) {
     const float states[24] = {1, [13] = 2};
     const thr_matrix rows = thr_matrix_f32(states, 2, 12);
     const thr_head_answers answers = {words, NULL, NULL};
-    OPTIONS(thr_head_query_options, o);
+    thr_head_query_options o = DEFAULTS(thr_head_query_options);
     head_drawn h = head_draw(&SHAPE, &rng, false);
     h.options.n_bands = h.options.n_planes = 0;
-    thr_head *head = head_make(*state, &h);
+    OWNED(thr_head, head) = head_make(*state, &h);
     o.screen = THR_HEAD_SCREEN_WTA;
     expect_error(thr_head_query(head, &rows, 1, &o, &answers, &err), THR_EUNSUPPORTED,
                  "the head has no hashes: build it with bands, or choose another screen");
     o.screen = THR_HEAD_SCREEN_PLANES;
     expect_error(thr_head_query(head, &rows, 1, &o, &answers, &err), THR_EUNSUPPORTED,
                  "the head has no codes: build it with planes, or choose another screen");
-    thr_head_free(head);
 }
 
 RANDOM_TEST(lists_that_do_not_fit_the_groups_are_refused) {
@@ -154,9 +151,9 @@ RANDOM_TEST(lists_that_do_not_fit_the_groups_are_refused) {
     uint64_t starts[] = {0, 1, 2};
     uint32_t listed[] = {1, 2};
     thr_head_word_lists lists = {2, starts, listed};
-    OPTIONS(thr_head_query_options, o);
+    thr_head_query_options o = DEFAULTS(thr_head_query_options);
     head_drawn h = head_draw(&SHAPE, &rng, false);
-    thr_head *head = head_make(*state, &h);
+    OWNED(thr_head, head) = head_make(*state, &h);
     o.screen = THR_HEAD_SCREEN_ALIGN;
     expect_error(thr_head_query(head, &rows, 1, &o, &answers, &err), THR_EINVAL,
                  "the screen align has 0 lists of words for 3 groups of states: give lists, one for each group");
@@ -172,16 +169,15 @@ RANDOM_TEST(lists_that_do_not_fit_the_groups_are_refused) {
     starts[1] = 1;
     lists.words = NULL;
     expect_error(thr_head_query(head, &rows, 1, &o, &answers, &err), THR_EINVAL, "list 0 has no words where");
-    thr_head_free(head);
 }
 
 /* A screen that lets no word by gives the most frequent ones, in number k. */
 RANDOM_TEST(an_empty_screen_gives_frequent_words) {
     head_drawn h = head_draw(&SHAPE, &rng, false);
-    thr_head *head = head_make(*state, &h);
+    OWNED(thr_head, head) = head_make(*state, &h);
     uint32_t words[3], n_candidates;
     float states[12] = {1};
-    OPTIONS(thr_head_query_options, o);
+    thr_head_query_options o = DEFAULTS(thr_head_query_options);
     o.screen = THR_HEAD_SCREEN_WTA;
     o.n_frequent = 0;
     o.threshold = 1000;
@@ -190,7 +186,6 @@ RANDOM_TEST(an_empty_screen_gives_frequent_words) {
     assert_int_equal(n_candidates, 3);
     for (int i = 0; i < 3; i++)
         assert_true(words[i] == h.order[0] || words[i] == h.order[1] || words[i] == h.order[2]);
-    thr_head_free(head);
 }
 
 /* ------------------------------------------------------------------------------------------------ memory */
@@ -199,7 +194,7 @@ static thr_status ask(thr_head *head, const thr_matrix *rows, int round, thr_err
     uint32_t words[12 * 7], n_candidates[12];
     float logits[12 * 7], log_probs[12 * 7];
     uint8_t certified[12];
-    OPTIONS(thr_head_query_options, o);
+    thr_head_query_options o = DEFAULTS(thr_head_query_options);
     o.screen = (thr_head_screen)(round % 4);
     o.certified = round >= 8 ? certified : NULL;
     o.normaliser = (thr_head_normaliser)(round / 4 % 3);

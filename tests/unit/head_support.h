@@ -9,6 +9,8 @@
 #include "head/weight_formats.h"
 #include "select/candidates.h"
 
+TEST_OWNABLE(thr_head)
+
 typedef struct head_case {
     uint32_t n_words, n_dims;
     thr_dtype dtype;

@@ -45,7 +45,7 @@ TEST(both_halves_of_a_ground_truth_are_read) {
             assert_memory_equal(got.data, distances.data, 60);
         }
     }
-    thr_reader *reader = NULL;
+    OWNED(thr_reader, reader) = NULL;
     expect_ok(thr_io_reader_open_memory(io_context, "t.ibin:distances", &(thr_image){file.data, file.size, true, 0},
                                         &reader, &err));
     assert_int_equal(thr_reader_get_shape(reader).dtype, THR_DTYPE_F32);
@@ -55,7 +55,6 @@ TEST(both_halves_of_a_ground_truth_are_read) {
     expect_ok(thr_reader_next(reader, 9, &rows, &err));
     assert_int_equal(rows.n_rows, 2);
     assert_memory_equal(rows.data, distances.data + 3 * 12, 24);
-    thr_reader_free(reader);
 }
 
 TEST(distances_that_are_not_there_are_named) {

@@ -94,7 +94,7 @@ TEST(a_long_list_of_columns_is_cut) {
 }
 
 TEST(a_column_is_a_text) {
-    thr_reader *reader = NULL;
+    OWNED(thr_reader, reader) = NULL;
     thr_matrix rows;
     thr_image image = {.data = "a\tb\n", .size = 4, .sized = true};
     expect_ok(thr_io_reader_open_memory(io_context, "a.tsv:2", &image, &reader, &err));
@@ -113,5 +113,4 @@ TEST(a_column_is_a_text) {
         expect_ok(thr_reader_next_line(reader, &line, &length, &err));
         assert_null(line);
     }
-    thr_reader_free(reader);
 }

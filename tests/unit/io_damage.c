@@ -163,13 +163,12 @@ TEST(every_allocation_of_memory_readers_may_fail) {
     for (int kind = 0; kind < 2; kind++) {
         test_oom oom = test_oom_start(&io_memory);
         while (test_oom_next(&oom)) {
-            thr_reader *reader = NULL;
+            OWNED(thr_reader, reader) = NULL;
             test_oom_arm(&oom);
             const thr_status status = kind == 0
                                           ? thr_reader_from_matrix(io_context, ROWS(data, 2, 1), &reader, &err)
                                           : thr_reader_from_function(io_context, 2, 1, zeros, NULL, &reader, &err);
             assert_int_equal(test_oom_check(&oom, status, &err, NULL), reader != NULL);
-            thr_reader_free(reader);
         }
     }
 }

@@ -5,6 +5,10 @@
 #include "gguf_support.h"
 #include "tensors/gguf.h"
 
+static void test_free_thr_gguf(thr_gguf **handle) {
+    thr_tensors_gguf_free(*handle);
+}
+
 enum { STRING = 8, ARRAY = 9, U16 = 2, U32 = 4, U64 = 10 };
 
 static thr_gguf *open_bytes(thr_context *context, const gguf_bytes *b) {
@@ -80,7 +84,7 @@ TEST(tensors_are_found_where_they_lie) {
     gguf_bytes *b = test_new(1, sizeof *b);
     for (uint32_t version = 2; version <= 3; version++) {
         const size_t start = write_kinds(b, version);
-        thr_gguf *file = open_bytes(*state, b);
+        OWNED(thr_gguf, file) = open_bytes(*state, b);
         float row[32];
         assert_true(thr_tensors_gguf_count(file) == 5 && thr_tensors_gguf_parts(file) == 3);
         const thr_gguf_tensor *floats = thr_tensors_gguf_find(file, "floats"),
@@ -109,7 +113,6 @@ TEST(tensors_are_found_where_they_lie) {
             for (int j = 0; j < 32; j++)
                 assert_true(row[j] == (float)(j - 16) * (r == 0 ? 0.5F : (float)(1 << (r - 1))));
         }
-        thr_tensors_gguf_free(file);
     }
     thr_tensors_gguf_free(NULL);
 }
@@ -135,11 +138,10 @@ RANDOM_TEST(six_bits_are_put_together) {
         block[209] = k == 0 ? 0x34 : 0xc0;
         gguf_put_bytes(b, block, sizeof block);
     }
-    thr_gguf *file = open_bytes(*state, b);
+    OWNED(thr_gguf, file) = open_bytes(*state, b);
     thr_tensors_gguf_row(thr_tensors_gguf_find(file, "six"), 0, row);
     for (int i = 0; i < 512; i++)
         assert_true(row[i] == wanted[i]);
-    thr_tensors_gguf_free(file);
 }
 
 TEST(types_have_names) {

@@ -82,7 +82,7 @@ static const char *name_of(const char *path, const char *data) {
 TEST(every_type_reads_back_in_every_piece_size) {
     const char *path = make_file();
     for (size_t i = 0; i < COUNT_OF(kinds); i++) {
-        thr_reader *reader = NULL;
+        OWNED(thr_reader, reader) = NULL;
         expect_ok(thr_reader_open(io_context, name_of(path, kinds[i].name), &reader, &err));
         thr_reader_shape shape = thr_reader_get_shape(reader);
         assert_int_equal(shape.n_rows, N_ROWS);
@@ -110,7 +110,6 @@ TEST(every_type_reads_back_in_every_piece_size) {
         expect_ok(thr_reader_next(reader, 9, &rows, &err));
         assert_int_equal(rows.n_rows, 2);
         assert_int_equal(thr_reader_seek(reader, N_ROWS + 1, &err), THR_EINVAL);
-        thr_reader_free(reader);
     }
 }
 

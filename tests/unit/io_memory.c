@@ -8,7 +8,7 @@ TEST(a_matrix_reads_back_in_every_piece_size) {
         data[i] = (float)i;
     thr_matrix rows = {.data = data, .n_rows = 7, .n_dims = 3, .dtype = THR_DTYPE_F32, .stride = 5 * sizeof(float)};
     for (uint64_t piece = 1; piece <= 8; piece++) {
-        thr_reader *reader = NULL;
+        OWNED(thr_reader, reader) = NULL;
         bytes got = {0};
         uint64_t n = 0;
         expect_ok(thr_reader_from_matrix(io_context, &rows, &reader, &err));
@@ -24,7 +24,6 @@ TEST(a_matrix_reads_back_in_every_piece_size) {
         assert_ptr_equal(rest.data, data + 4 * 5); /* not copied */
         assert_int_equal(rest.n_rows, 3);
         assert_int_equal(thr_reader_seek(reader, 8, &err), THR_EINVAL);
-        thr_reader_free(reader);
     }
 }
 
@@ -69,7 +68,7 @@ TEST(a_function_supplies_rows) {
     static const uint64_t mosts[] = {UINT64_MAX, 1000, 7};
     for (size_t i = 0; i < 3; i++) {
         uint64_t most = mosts[i], n = 0;
-        thr_reader *reader = NULL;
+        OWNED(thr_reader, reader) = NULL;
         bytes got = {0};
         expect_ok(thr_reader_from_function(io_context, N_ROWS, FN_DIMS, make_rows, &most, &reader, &err));
         assert_string_equal(thr_reader_name(reader), "vectors");
@@ -84,7 +83,6 @@ TEST(a_function_supplies_rows) {
         expect_ok(thr_reader_seek(reader, N_ROWS, &err));
         expect_ok(thr_reader_next(reader, 2, &rows, &err));
         assert_int_equal(rows.n_rows, 0);
-        thr_reader_free(reader);
     }
 }
 
@@ -123,7 +121,7 @@ static uint64_t ten_rows_in_order(void *user, uint64_t first, uint64_t max_rows,
 
 TEST(a_function_of_unknown_length_is_a_stream) {
     for (uint64_t piece = 1; piece < 12; piece++) {
-        thr_reader *reader = NULL;
+        OWNED(thr_reader, reader) = NULL;
         bytes got = {0};
         uint64_t n = 0, asked = 0;
         expect_ok(
@@ -135,7 +133,6 @@ TEST(a_function_of_unknown_length_is_a_stream) {
         assert_int_equal(n, 10);
         for (size_t i = 0; i < 10 * FN_DIMS; i++)
             assert_true(((float *)(void *)got.data)[i] == (float)i);
-        thr_reader_free(reader);
     }
 }
 

@@ -7,6 +7,8 @@
 
 #include "tensors/safetensors.h"
 
+TEST_OWNABLE(thr_tensors)
+
 /* ------------------------------------------------------------------------------------------------ files by hand */
 
 /* A file of this header, padded by hand or not at all, and n_data bytes. */
@@ -233,7 +235,7 @@ TEST(what_is_written_is_read_back_and_aligned) {
     thr_tensor tensors[N_SAMPLE];
     const thr_tensors_image image = sample(tensors);
     const char *path = in_dir("round.safetensors");
-    thr_tensors *t = NULL;
+    OWNED(thr_tensors, t) = NULL;
     expect_ok(thr_tensors_write(io_context, path, &image, &err));
     expect_ok(thr_tensors_open(io_context, path, &t, &err));
     assert_int_equal(thr_tensors_count(t), N_SAMPLE);
@@ -251,17 +253,15 @@ TEST(what_is_written_is_read_back_and_aligned) {
     }
     assert_string_equal(thr_tensors_metadata(t, "format"), "thr \"1\"\n");
     assert_string_equal(thr_tensors_metadata(t, "vocabulary"), "caf\xc3\xa9\\");
-    thr_tensors_free(t);
 }
 
 TEST(an_image_of_nothing_is_a_file) {
     const thr_tensors_image none = {0};
     const char *path = in_dir("none.safetensors");
-    thr_tensors *t = NULL;
+    OWNED(thr_tensors, t) = NULL;
     expect_ok(thr_tensors_write(io_context, path, &none, &err));
     expect_ok(thr_tensors_open(io_context, path, &t, &err));
     assert_int_equal(thr_tensors_count(t), 0);
-    thr_tensors_free(t);
 }
 
 static void check_unwritable(const thr_tensors_image *image, const char *wanted_text) {
@@ -319,7 +319,7 @@ RANDOM_TEST(many_tensors_are_found_by_name) {
     }
     const thr_tensors_image image = {.tensors = tensors, .n_tensors = N};
     const char *path = in_dir("many.safetensors");
-    thr_tensors *t = NULL;
+    OWNED(thr_tensors, t) = NULL;
     expect_ok(thr_tensors_write(io_context, path, &image, &err));
     expect_ok(thr_tensors_open(io_context, path, &t, &err));
     for (size_t i = 0; i < N; i++) {
@@ -327,7 +327,6 @@ RANDOM_TEST(many_tensors_are_found_by_name) {
         assert_ptr_equal(found, thr_tensors_at(t, i));
         assert_memory_equal(found->data, tensors[i].data, tensors[i].n_bytes);
     }
-    thr_tensors_free(t);
 }
 
 /* ------------------------------------------------------------------------------------------------ damage */
@@ -401,14 +400,13 @@ TEST(every_allocation_may_fail) {
     for (int reading = 0; reading < 2; reading++) {
         test_oom oom = test_oom_start(&io_memory);
         while (test_oom_next(&oom)) {
-            thr_tensors *t = NULL;
+            OWNED(thr_tensors, t) = NULL;
             test_oom_arm(&oom);
             const thr_status status = reading ? thr_tensors_open(io_context, path, &t, &err)
                                               : thr_tensors_write(io_context, path, &image, &err);
             const bool succeeded = test_oom_check(&oom, status, &err, NULL);
             assert_int_equal(t != NULL, succeeded && reading != 0);
             assert_true(reading || (access(path, F_OK) == 0) == (status == THR_OK));
-            thr_tensors_free(t);
         }
     }
 }

@@ -257,7 +257,7 @@ RANDOM_TEST(threads_give_the_same_arrays) {
     rng += 3;
     thr_context_options options = {0};
     options.n_threads = 4;
-    thr_context *context = NULL;
+    OWNED(thr_context, context) = NULL;
     assert_int_equal(thr_context_create(&options, &context, NULL), THR_OK);
     for (size_t i = 0; i < 10; i++) {
         bytes text = {0};
@@ -269,7 +269,6 @@ RANDOM_TEST(threads_give_the_same_arrays) {
         check_against(&s, &text);
         thr_svmlight_free(&s);
     }
-    thr_context_free(context);
 }
 
 TEST(a_line_of_megabytes_is_a_line) {

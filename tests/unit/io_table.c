@@ -12,6 +12,10 @@
 #endif
 #if THR_WITH_GZ
 #include <zlib.h>
+
+static void test_free_thr_table(thr_table **handle) {
+    thr_io_table_free(*handle);
+}
 #endif
 
 /* All rows as text: fields in brackets, a newline after every row; then the number of rows left out, if any. */
@@ -49,10 +53,9 @@ static thr_table *open_memory(const char *name, const void *data, size_t size, b
 static void check_table(const char *name, const char *text, size_t size, const char *expected) {
     for (size_t buffer = 0; buffer < 12; buffer++) {
         bytes got = {0};
-        thr_table *table = open_memory(name, text, size, buffer == 0, buffer);
+        OWNED(thr_table, table) = open_memory(name, text, size, buffer == 0, buffer);
         show_table(table, &got);
         assert_string_equal((char *)got.data, expected);
-        thr_io_table_free(table);
     }
 }
 
@@ -110,7 +113,7 @@ TEST(quoted_fields_of_csv_hold_anything) {
 TEST(rows_with_nul_bytes_are_counted_and_left_out) {
     check_table("a.tsv", "a\tb\nc\0\td\n\0\ne\n", 13, "[a][b]\n[e]\n2 refused\n");
     check_table("a.csv", "a\n\"b\0\n\",c\nd", 11, "[a]\n[d]\n1 refused\n");
-    thr_table *table = open_memory("a.tsv", "\0\na\n\0\nb\n", 8, true, 0);
+    OWNED(thr_table, table) = open_memory("a.tsv", "\0\na\n\0\nb\n", 8, true, 0);
     const thr_field *fields = NULL;
     size_t n = 0;
     assert_int_equal(thr_io_table_row(table), 0);
@@ -124,7 +127,6 @@ TEST(rows_with_nul_bytes_are_counted_and_left_out) {
         expect_ok(thr_io_table_next(table, &fields, &n, &err));
         assert_int_equal(n, 0);
     }
-    thr_io_table_free(table);
 }
 
 /* A row of n bytes, all of them c but for the first ones, between two short rows. */
@@ -138,7 +140,7 @@ static void check_long(const char *name, const char *first, size_t n, const char
     put_text(&file, end);
     put_text(&file, "last\n");
     for (size_t buffer = 0; buffer <= 64; buffer += 64) {
-        thr_table *table = open_memory(name, file.data, file.size, buffer == 0, buffer);
+        OWNED(thr_table, table) = open_memory(name, file.data, file.size, buffer == 0, buffer);
         got.size = 0;
         show_table(table, &got);
         if (given)
@@ -146,7 +148,6 @@ static void check_long(const char *name, const char *first, size_t n, const char
         else
             assert_string_equal((char *)got.data, "[first]\n[last]\n1 refused\n");
         assert_int_equal(thr_io_table_row(table), 3);
-        thr_io_table_free(table);
     }
 }
 
@@ -163,7 +164,7 @@ TEST(rows_past_the_limit_are_counted_and_left_out) {
 
 TEST(a_file_that_ends_within_quotes_is_refused_with_their_line) {
     static const char text[] = "a,b\nc,\"d\ne\nf";
-    thr_table *table = open_memory("a.csv", text, sizeof text - 1, true, 0);
+    OWNED(thr_table, table) = open_memory("a.csv", text, sizeof text - 1, true, 0);
     const thr_field *fields = NULL;
     size_t n = 0;
     expect_ok(thr_io_table_next(table, &fields, &n, &err));
@@ -171,7 +172,6 @@ TEST(a_file_that_ends_within_quotes_is_refused_with_their_line) {
                  "a.csv: ends within quotes that open in row 2, at byte 4");
     assert_int_equal(n, 0);
     expect_error(thr_io_table_next(table, &fields, &n, &err), THR_ECORRUPT, "open it again");
-    thr_io_table_free(table);
 }
 
 TEST(other_endings_and_parts_are_refused_and_empty_files_have_no_rows) {
@@ -323,12 +323,11 @@ RANDOM_TEST(random_text_reads_as_a_naive_reader_has_it) {
             text[i] = alphabet[thr_rng_below(&rng, sizeof alphabet)];
         bytes expected = {0}, got = {0};
         if (model(text, size, csv, &expected)) {
-            thr_table *table = open_memory(csv ? "a.csv" : "a.tsv", text, size, false, 1 + (size_t)run % 9);
+            OWNED(thr_table, table) = open_memory(csv ? "a.csv" : "a.tsv", text, size, false, 1 + (size_t)run % 9);
             show_table(table, &got);
             if (strcmp((char *)got.data, (char *)expected.data) != 0)
                 fail_msg("seed %llu: \"%s\" is not \"%s\"", (unsigned long long)seed, (char *)got.data,
                          (char *)expected.data);
-            thr_io_table_free(table);
         }
     }
 }
@@ -340,7 +339,7 @@ TEST(every_allocation_may_fail) {
     put_text(&file, "\nlast\n");
     test_oom oom = test_oom_start(&io_memory);
     while (test_oom_next(&oom)) {
-        thr_table *table = NULL;
+        OWNED(thr_table, table) = NULL;
         size_t n = 1;
         thr_image image = {.data = file.data, .size = file.size, .sized = true, .buffer_bytes = 100};
         test_oom_arm(&oom);
@@ -350,6 +349,5 @@ TEST(every_allocation_may_fail) {
             status = thr_io_table_next(table, &fields, &n, &err);
         }
         (void)test_oom_check(&oom, status, &err, NULL);
-        thr_io_table_free(table);
     }
 }

@@ -47,7 +47,7 @@ TEST(line_ends_are_cut_off) {
 }
 
 TEST(a_text_has_no_rows) {
-    thr_reader *reader = NULL;
+    OWNED(thr_reader, reader) = NULL;
     thr_matrix rows;
     expect_ok(thr_io_reader_open_memory(io_context, "a.txt", &(thr_image){"a\n", 2, true, 0}, &reader, &err));
     thr_reader_shape shape = thr_reader_get_shape(reader);
@@ -65,7 +65,6 @@ TEST(a_text_has_no_rows) {
         expect_ok(thr_reader_next_line(reader, &line, &length, &err));
         assert_null(line);
     }
-    thr_reader_free(reader);
 }
 
 TEST(an_empty_text_has_no_lines) {

@@ -25,7 +25,7 @@ TEST(every_kind_reads_back_in_every_piece_size) {
 TEST(views_step_over_the_dimension_without_copying) {
     bytes file = {0};
     put_vecs(&file, 4, 3, 2);
-    thr_reader *reader = NULL;
+    OWNED(thr_reader, reader) = NULL;
     expect_ok(
         thr_io_reader_open_memory(io_context, "a.fvecs", &(thr_image){file.data, file.size, true, 0}, &reader, &err));
     thr_matrix rows;
@@ -34,7 +34,6 @@ TEST(views_step_over_the_dimension_without_copying) {
     assert_int_equal(rows.stride, 12);
     expect_ok(thr_reader_next(reader, 100, &rows, &err));
     assert_int_equal(rows.n_rows, 0);
-    thr_reader_free(reader);
 }
 
 /* Many rows, so that the buffer is filled several times and seeks leave it. */
@@ -58,7 +57,7 @@ TEST(seeking_finds_every_row_in_any_order) {
             put_u32(&file, r * N_DIMS + d);
     }
     const char *path = write_file("big.ivecs", &file);
-    thr_reader *reader = NULL;
+    OWNED(thr_reader, reader) = NULL;
     expect_ok(thr_reader_open(io_context, path, &reader, &err));
     assert_int_equal(thr_reader_get_shape(reader).n_rows, N_ROWS);
     uint64_t row = 0;
@@ -80,7 +79,6 @@ TEST(seeking_finds_every_row_in_any_order) {
     expect_ok(thr_reader_next(reader, 1, &rows, &err));
     assert_int_equal(rows.n_rows, 0);
     expect_error(thr_reader_seek(reader, N_ROWS + 1, &err), THR_EINVAL, "3001");
-    thr_reader_free(reader);
 }
 
 TEST(a_row_of_other_dimensions_is_named) {
@@ -88,7 +86,7 @@ TEST(a_row_of_other_dimensions_is_named) {
     put_vecs(&file, 4, 6, 3);
     file.data[4 * 16] = 4; /* row 4 */
     for (int sized = 0; sized < 2; sized++) {
-        thr_reader *reader = NULL;
+        OWNED(thr_reader, reader) = NULL;
         thr_matrix rows;
         expect_ok(thr_io_reader_open_memory(io_context, "a.fvecs", &(thr_image){file.data, file.size, sized != 0, 0},
                                             &reader, &err));
@@ -103,7 +101,6 @@ TEST(a_row_of_other_dimensions_is_named) {
         } else {
             assert_int_equal(thr_reader_seek(reader, 5, &err), THR_EUNSUPPORTED);
         }
-        thr_reader_free(reader);
     }
 }
 
@@ -142,7 +139,7 @@ TEST(a_file_cut_while_it_is_read_is_noticed) {
     bytes file = {0};
     put_vecs(&file, 4, 6000, 300); /* longer than the buffer */
     const char *path = write_file("shrinks.fvecs", &file);
-    thr_reader *reader = NULL;
+    OWNED(thr_reader, reader) = NULL;
     thr_matrix rows;
     expect_ok(thr_reader_open(io_context, path, &reader, &err));
     expect_ok(thr_reader_next(reader, 1, &rows, &err));
@@ -150,13 +147,12 @@ TEST(a_file_cut_while_it_is_read_is_noticed) {
     uint64_t n = 0;
     bytes got = {0};
     expect_error(read_rows(reader, 1000, &got, &n, &err), THR_ECORRUPT, "row 5000 at byte 6020000");
-    thr_reader_free(reader);
 }
 
 TEST(asking_for_no_rows_or_for_lines_is_refused) {
     bytes file = {0};
     put_vecs(&file, 4, 1, 1);
-    thr_reader *reader = NULL;
+    OWNED(thr_reader, reader) = NULL;
     thr_matrix rows;
     const char *line = "";
     size_t length = 1;
@@ -167,7 +163,6 @@ TEST(asking_for_no_rows_or_for_lines_is_refused) {
     assert_null(line);
     expect_ok(thr_reader_next(reader, UINT64_MAX, &rows, &err));
     assert_int_equal(rows.n_rows, 1);
-    thr_reader_free(reader);
 }
 
 TEST(nan_and_infinity_pass_through) {

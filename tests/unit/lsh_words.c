@@ -154,7 +154,7 @@ RANDOM_TEST(every_allocation_may_fail) {
     test_memory tracked = {0};
     test_oom oom = test_oom_start(&tracked);
     while (test_oom_next(&oom)) {
-        thr_context *context = test_context(1, THR_ISA_BEST, &tracked);
+        OWNED(thr_context, context) = test_context(1, THR_ISA_BEST, &tracked);
         thr_lsh_memory memory;
         thr_lsh lsh;
         thr_lsh_counter counter = {NULL, NULL, 0};
@@ -165,7 +165,6 @@ RANDOM_TEST(every_allocation_may_fail) {
         (void)test_oom_check(&oom, status, &err, NULL);
         thr_lsh_free(context, &memory);
         thr_lsh_counter_free(context, &counter);
-        thr_context_free(context);
     }
     assert_true(oom.n_failed > 4);
 }

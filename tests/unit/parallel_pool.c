@@ -57,18 +57,17 @@ static void check_loop(const loop *l) {
 TEST(every_piece_runs_once_on_distinct_workers) {
     const size_t sizes[] = {0, 1, 2, 3, 7, 8, 9, 64, 1000, MOST_PIECES};
     for (uint32_t n_threads = 1; n_threads <= MOST_THREADS; n_threads++) {
-        thr_context *context = test_context(n_threads, THR_ISA_SCALAR, NULL);
+        OWNED(thr_context, context) = test_context(n_threads, THR_ISA_SCALAR, NULL);
         for (size_t s = 0; s < COUNT_OF(sizes); s++) {
             loop *l = make_loop(context, sizes[s]);
             thr_parallel_for(context, sizes[s], count_piece, l);
             check_loop(l);
         }
-        thr_context_free(context);
     }
 }
 
 TEST(many_short_loops_in_a_row_lose_nothing) {
-    thr_context *context = test_context(4, THR_ISA_SCALAR, NULL);
+    OWNED(thr_context, context) = test_context(4, THR_ISA_SCALAR, NULL);
     loop *l = make_loop(context, 5);
     for (unsigned round = 1; round <= 3000; round++) {
         thr_parallel_for(context, 5, count_piece, l);
@@ -76,7 +75,6 @@ TEST(many_short_loops_in_a_row_lose_nothing) {
             assert_case(l->times[i] == round, "round %u: piece %zu ran %u times", round, i, (unsigned)l->times[i]);
     }
     assert_int_equal(l->wrong, 0);
-    thr_context_free(context);
 }
 
 /* Each piece waits until all have begun, which needs a thread for each. */
@@ -94,12 +92,11 @@ static void meet_piece(void *arg, size_t piece, uint32_t worker) {
 
 TEST(all_threads_work_at_once) {
     for (uint32_t n_threads = 1; n_threads <= MOST_THREADS; n_threads++) {
-        thr_context *context = test_context(n_threads, THR_ISA_SCALAR, NULL);
+        OWNED(thr_context, context) = test_context(n_threads, THR_ISA_SCALAR, NULL);
         loop *l = make_loop(context, n_threads);
         thr_parallel_for(context, n_threads, meet_piece, l);
         check_loop(l);
         assert_int_equal(l->workers_used, (1u << n_threads) - 1);
-        thr_context_free(context);
     }
 }
 
@@ -126,11 +123,10 @@ static void outer_piece(void *arg, size_t piece, uint32_t worker) {
 
 TEST(a_loop_inside_a_piece_runs_on_its_own_thread_in_order) {
     for (uint32_t n_threads = 1; n_threads <= MOST_THREADS; n_threads += 3) {
-        thr_context *context = test_context(n_threads, THR_ISA_SCALAR, NULL);
+        OWNED(thr_context, context) = test_context(n_threads, THR_ISA_SCALAR, NULL);
         loop *l = make_loop(context, 100);
         thr_parallel_for(context, 100, outer_piece, l);
         check_loop(l);
-        thr_context_free(context);
     }
 }
 
@@ -146,7 +142,7 @@ static void *caller_main(void *arg) {
 
 TEST(callers_on_several_threads_each_get_all_their_pieces) {
     enum { CALLERS = 4 };
-    thr_context *context = test_context(3, THR_ISA_SCALAR, NULL);
+    OWNED(thr_context, context) = test_context(3, THR_ISA_SCALAR, NULL);
     pthread_t threads[CALLERS];
     loop *loops[CALLERS];
     for (size_t i = 0; i < CALLERS; i++) {
@@ -157,7 +153,6 @@ TEST(callers_on_several_threads_each_get_all_their_pieces) {
         assert_int_equal(pthread_join(threads[i], NULL), 0);
         assert_int_equal(loops[i]->wrong, 0);
     }
-    thr_context_free(context);
 }
 
 TEST(pools_come_and_go_without_leaving_memory) {
@@ -197,7 +192,7 @@ RANDOM_TEST(the_first_failed_piece_is_reported_on_any_number_of_threads) {
     enum { PIECES = 200, ROUNDS = 20 };
     failing *f = test_new(1, sizeof *f);
     for (uint32_t n_threads = 1; n_threads <= MOST_THREADS; n_threads++) {
-        thr_context *context = test_context(n_threads, THR_ISA_SCALAR, NULL);
+        OWNED(thr_context, context) = test_context(n_threads, THR_ISA_SCALAR, NULL);
         for (int round = 0; round < ROUNDS; round++) {
             char fails[PIECES], text[64];
             err = (thr_error){.text = "as it was"};
@@ -220,6 +215,5 @@ RANDOM_TEST(the_first_failed_piece_is_reported_on_any_number_of_threads) {
             assert_int_equal(err.status, status);
             assert_string_equal(err.text, text);
         }
-        thr_context_free(context);
     }
 }

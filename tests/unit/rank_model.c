@@ -4,6 +4,9 @@
 
 #include <thresher/rank.h>
 
+TEST_OWNABLE(thr_ranking)
+TEST_OWNABLE(thr_rank_model)
+
 static const double numbers[] = {0.1, -3, 1.0 / 3, 1e-300, -0x1.fffffffffffffp1023, 0};
 
 static thr_rank_model *model_of(thr_context *context) {
@@ -62,7 +65,7 @@ static const struct {
 TEST(texts_are_models_or_refused_with_a_reason) {
     thr_context *context = test_new_context(1);
     for (size_t i = 0; i < COUNT_OF(texts); i++) {
-        thr_rank_model *model = NULL;
+        OWNED(thr_rank_model, model) = NULL;
         test_write_text("model.txt", texts[i].text);
         const thr_status status = thr_rank_model_open(context, "model.txt", &model, &err);
         if (texts[i].part != NULL) {
@@ -73,7 +76,6 @@ TEST(texts_are_models_or_refused_with_a_reason) {
         expect_ok(status);
         assert_true(thr_rank_model_n_features(model) == 2 && thr_rank_model_weights(model)[0] == 1 &&
                     thr_rank_model_weights(model)[1] == -2);
-        thr_rank_model_free(model);
     }
     thr_rank_model *model = NULL;
     expect_error(thr_rank_model_open(context, "missing.txt", &model, &err), THR_ENOTFOUND, "missing.txt");
@@ -89,7 +91,7 @@ TEST(damaged_tensors_are_refused) {
     uint8_t *whole = test_bytes_of("whole.safetensors", &size);
     uint8_t *damaged = test_new(size, 1);
     for (size_t i = 0; i < 2 * size; i++) {
-        thr_rank_model *back = NULL;
+        OWNED(thr_rank_model, back) = NULL;
         memcpy(damaged, whole, size);
         if (i < size)
             damaged[i] ^= 4;
@@ -100,7 +102,6 @@ TEST(damaged_tensors_are_refused) {
         }
         assert_true(i < size - sizeof numbers); /* a blank of the header that became another */
         assert_memory_equal(thr_rank_model_weights(back), numbers, sizeof numbers);
-        thr_rank_model_free(back);
     }
 }
 
@@ -132,7 +133,7 @@ RANDOM_TEST(scores_are_sums_of_features) {
         weights[d] = (double)d - 3.5;
     for (size_t r = 0; r < ROWS; r++)
         queries[r] = r % 7; /* the rows of a query are not neighbours */
-    thr_ranking *ranking = NULL;
+    OWNED(thr_ranking, ranking) = NULL;
     thr_rank_model *model = NULL, *narrow = NULL;
     expect_ok(thr_ranking_from_matrix(context, ROWS(rows, ROWS, DIMS), labels, queries, &ranking, &err));
     expect_ok(thr_rank_model_from_weights(context, weights, DIMS + 1, &model, &err));
@@ -150,7 +151,6 @@ RANDOM_TEST(scores_are_sums_of_features) {
                  "rows of 11 features for a model of 10");
     thr_rank_model_free(model);
     thr_rank_model_free(narrow);
-    thr_ranking_free(ranking);
 }
 
 TEST(every_allocation_may_fail) {
@@ -195,12 +195,11 @@ static void predict(const thr_rank_model *model, thr_context *context, const flo
                     double *scores) {
     double labels[MOST_CANDIDATES + 1] = {0};
     uint64_t queries[MOST_CANDIDATES + 1] = {0};
-    thr_ranking *ranking = NULL;
+    OWNED(thr_ranking, ranking) = NULL;
     if (n == 0)
         return;
     expect_ok(thr_ranking_from_matrix(context, ROWS(features, n, FEATURES), labels, queries, &ranking, &err));
     expect_ok(thr_rank_model_predict(model, ranking, scores, &err));
-    thr_ranking_free(ranking);
 }
 
 RANDOM_TEST(candidates_come_in_the_order_of_scores_and_ids) {
@@ -211,7 +210,7 @@ RANDOM_TEST(candidates_come_in_the_order_of_scores_and_ids) {
         uint64_t ids[MOST_CANDIDATES + 1], before[MOST_CANDIDATES + 1];
         size_t order[MOST_CANDIDATES + 1], places[MOST_CANDIDATES + 1];
         const uint64_t n_values = n % 3 == 0 ? 1 : 3; /* many equal scores */
-        thr_rank_model *model = NULL;
+        OWNED(thr_rank_model, model) = NULL;
         for (size_t f = 0; f < FEATURES; f++)
             weights[f] = (double)thr_rng_below(&rng, 1000) / 300 - 1.5;
         for (size_t i = 0; i < n; i++) {
@@ -231,13 +230,12 @@ RANDOM_TEST(candidates_come_in_the_order_of_scores_and_ids) {
             if (n % 2 == 0)
                 assert_int_equal(places[i], order[i]);
         }
-        thr_rank_model_free(model);
     }
 }
 
 TEST(candidates_that_cannot_be_ordered_are_refused) {
     thr_context *context = test_new_context(1);
-    thr_rank_model *model = model_of(context);
+    OWNED(thr_rank_model, model) = model_of(context);
     float features[2 * COUNT_OF(numbers)] = {0};
     uint64_t ids[2] = {9, 4};
     double scores[2];
@@ -268,7 +266,6 @@ TEST(candidates_that_cannot_be_ordered_are_refused) {
     assert_int_equal(thr_rank_model_rerank(model, &rows, ids, scores, NULL, &err), THR_EINVAL);
     assert_string_equal(err.text, "features of candidates are dense rows of float32: convert them");
     assert_true(ids[0] == 9 && ids[1] == 4);
-    thr_rank_model_free(model);
 }
 
 TEST(weights_that_are_no_model_are_refused) {
@@ -289,7 +286,7 @@ TEST(scores_that_overflow_are_refused_with_their_row) {
     static const double labels[ROWS] = {0}, weights[] = {1e300};
     const thr_csr csr = {starts, columns, sparse_values, ROWS, 1};
     thr_ranking *rankings[2] = {NULL, NULL};
-    thr_rank_model *model = NULL;
+    OWNED(thr_rank_model, model) = NULL;
     double scores[ROWS];
     expect_ok(thr_rank_model_from_weights(context, weights, 1, &model, &err));
     expect_ok(thr_ranking_from_matrix(context, ROWS(sparse_values, ROWS, 1), labels, queries, &rankings[0], &err));
@@ -299,5 +296,4 @@ TEST(scores_that_overflow_are_refused_with_their_row) {
                      "row 3 (from 0) has a score of inf");
         thr_ranking_free(rankings[i]);
     }
-    thr_rank_model_free(model);
 }

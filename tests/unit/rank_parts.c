@@ -137,7 +137,7 @@ static void free_scene(scene *s) {
 /* Train the whole and the parts; every bit of model and report is the same, seconds apart. */
 static void compare(scene *s, thr_context *context, const thr_rank_options *options, const double *row_weights) {
     const thr_ranking_view *view = &s->made->view;
-    thr_ranking *ranking = open_rows(context, s->made, 0, view->n_rows);
+    OWNED(thr_ranking, ranking) = open_rows(context, s->made, 0, view->n_rows);
     thr_rank_options own = *options, of_parts = *options;
     thr_rank_model *model = NULL, *by_parts = NULL;
     thr_rank_report report, reported;
@@ -153,7 +153,6 @@ static void compare(scene *s, thr_context *context, const thr_rank_options *opti
     assert_true(report.n_steps == reported.n_steps && report.n_products == reported.n_products);
     thr_rank_model_free(model);
     thr_rank_model_free(by_parts);
-    thr_ranking_free(ranking);
 }
 
 /* Dense and sparse rows, all methods and scales, weights, and so many queries that a part of them is solved first. */

@@ -6,6 +6,8 @@
 
 #include "rank/solver/problem.h"
 
+TEST_OWNABLE(thr_rank_problem)
+
 enum { ROUNDS = 60 };
 
 /* |a - b| is small beside the largest number of either. */
@@ -154,7 +156,7 @@ RANDOM_TEST(long_queries_are_summed_right) {
     thr_context *context = test_new_context(1);
     for (unsigned kind = TEST_LABELS_FEW; kind <= TEST_LABELS_ALL; kind++) {
         test_ranking *ranking = test_ranking_make(&rng, 1, 4500, 2, (test_labels)kind, false);
-        thr_rank_problem *problem;
+        OWNED(thr_rank_problem, problem) = NULL;
         double w[2] = {0.3, 0.01}, v[2] = {1, -1}, got[2], wanted[2];
         expect_ok(thr_rank_problem_create(context, &ranking->view, NULL, &problem, &err));
         assert_true(ranking->view.n_rows > 2048);
@@ -166,7 +168,6 @@ RANDOM_TEST(long_queries_are_summed_right) {
         thr_rank_product(problem, v, got);
         test_pairs_product(ranking, NULL, w, v, wanted);
         assert_close(got, wanted, 2, 1e-10, "product");
-        thr_rank_problem_free(problem);
     }
 }
 

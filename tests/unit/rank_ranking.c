@@ -7,6 +7,8 @@
 
 #include <thresher/ranking.h>
 
+TEST_OWNABLE(thr_ranking)
+
 enum { MAX_ROWS = 60, WIDTH = 12 };
 
 /* Rows as they were given. */
@@ -123,12 +125,11 @@ RANDOM_TEST(rows_of_files_are_grouped_by_query) {
             thr_ranking_options options = {0};
             options.without_queries = true;
             options.cache = again > 0;
-            thr_ranking *ranking = NULL;
+            OWNED(thr_ranking, ranking) = NULL;
             expect_ok(thr_ranking_open(context, path, &options, &ranking, &err));
             check_view(ranking, &g, i % 5 != 0);
             size_t length;
             assert_null(thr_ranking_comment(ranking, g.n, &length));
-            thr_ranking_free(ranking);
         }
     }
     (void)unlink(cache);
@@ -149,13 +150,12 @@ RANDOM_TEST(rows_of_arrays_are_grouped_by_query) {
         given g;
         make_given(&g, &rng, 30, 1 + i % 9, i % 4 == 0);
         const uint64_t *queries = g.queries;
-        thr_ranking *ranking = NULL;
+        OWNED(thr_ranking, ranking) = NULL;
         if (i % 2 != 0)
             expect_ok(from_csr(context, &g, queries, &ranking, &err));
         else
             expect_ok(thr_ranking_from_matrix(context, ROWS(g.dense, g.n, WIDTH), g.labels, queries, &ranking, &err));
         check_view(ranking, &g, true);
-        thr_ranking_free(ranking);
     }
     thr_ranking_free(NULL);
 }

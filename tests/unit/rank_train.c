@@ -8,6 +8,8 @@
 
 #include "rank/solver/solver.h"
 
+TEST_OWNABLE(thr_rank_problem)
+
 enum { ROUNDS = 24, N_METHODS = 3 };
 
 static const char *const METHODS[N_METHODS] = {"line search", "trust region", "sweep"};
@@ -51,7 +53,7 @@ static void assert_least(const thr_rank_report *report, double least, const char
 static void check_method(const test_ranking *made, const thr_ranking *ranking, thr_context *context, unsigned method,
                          double c, const double *costs, double least) {
     thr_rank_options options = {0};
-    thr_rank_model *model = NULL;
+    OWNED(thr_rank_model, model) = NULL;
     thr_rank_report report;
     options.c = c;
     options.epsilon = 1e-8;
@@ -67,7 +69,6 @@ static void check_method(const test_ranking *made, const thr_ranking *ranking, t
     assert_int_equal(report.n_pairs, test_pairs_count(made));
     const uint64_t right = test_pairs_right(made, thr_rank_model_weights(model));
     assert_true(report.pairwise_accuracy == (double)right / (double)report.n_pairs);
-    thr_rank_model_free(model);
 }
 
 RANDOM_TEST(the_least_is_that_of_a_naive_solver) {
@@ -76,7 +77,7 @@ RANDOM_TEST(the_least_is_that_of_a_naive_solver) {
         const uint32_t n = 1 + (uint32_t)thr_rng_below(&rng, 7);
         const test_labels labels = round % 4 == 3 ? TEST_LABELS_MIXED : (test_labels)(round % 4);
         test_ranking *made = some_ranking(&rng, n, labels, round % 2 != 0);
-        thr_ranking *ranking = open_ranking(context, made);
+        OWNED(thr_ranking, ranking) = open_ranking(context, made);
         double *costs = test_new(made->view.n_queries, sizeof *costs), *w = test_new(n, sizeof *w);
         static const double cs[] = {0.001, 1, 30};
         for (uint64_t q = 0; q < made->view.n_queries; q++)
@@ -84,7 +85,6 @@ RANDOM_TEST(the_least_is_that_of_a_naive_solver) {
         const double least = test_pairs_solve(made, costs, w);
         for (unsigned method = 0; method < N_METHODS; method++)
             check_method(made, ranking, context, method, cs[round % 3], costs, least);
-        thr_ranking_free(ranking);
     }
 }
 
@@ -140,7 +140,7 @@ RANDOM_TEST(features_that_go_together_take_few_products) {
                 made->dense[N * r + d] += mix[d][k] * source[k];
         }
     }
-    thr_ranking *ranking = open_ranking(context, made);
+    OWNED(thr_ranking, ranking) = open_ranking(context, made);
     thr_rank_options options = {0};
     thr_rank_report report;
     options.c = 1000;
@@ -148,7 +148,6 @@ RANDOM_TEST(features_that_go_together_take_few_products) {
     thr_rank_model_free(train(context, ranking, &options, &report));
     assert_case(report.converged && report.n_products <= 10 * (uint64_t)report.n_steps, "%llu products in %u steps",
                 (unsigned long long)report.n_products, report.n_steps);
-    thr_ranking_free(ranking);
 }
 
 typedef struct told_steps {
@@ -165,7 +164,7 @@ static void note_step(void *user, const thr_rank_step *step) {
 RANDOM_TEST(every_step_is_reported) {
     thr_context *context = test_new_context(1);
     test_ranking *made = test_ranking_make(&rng, 20, 30, 8, TEST_LABELS_FEW, false);
-    thr_ranking *ranking = open_ranking(context, made);
+    OWNED(thr_ranking, ranking) = open_ranking(context, made);
     for (unsigned method = 0; method < N_METHODS; method++) {
         static told_steps told;
         thr_rank_options options = {0};
@@ -192,13 +191,12 @@ RANDOM_TEST(every_step_is_reported) {
             assert_true(i == 0 || until.objective == told.steps[i].objective);
         }
     }
-    thr_ranking_free(ranking);
 }
 
 RANDOM_TEST(a_model_to_start_with_saves_steps) {
     thr_context *context = test_new_context(1);
     test_ranking *made = test_ranking_make(&rng, 20, 30, 8, TEST_LABELS_FEW, false);
-    thr_ranking *ranking = open_ranking(context, made);
+    OWNED(thr_ranking, ranking) = open_ranking(context, made);
     thr_rank_options options = {0};
     thr_rank_report cold, warm;
     thr_rank_model *model = train(context, ranking, &options, &cold), *again = NULL;
@@ -209,24 +207,22 @@ RANDOM_TEST(a_model_to_start_with_saves_steps) {
     assert_memory_equal(&warm.first_gradient_norm, &cold.first_gradient_norm, sizeof(double));
     assert_memory_equal(thr_rank_model_weights(model), thr_rank_model_weights(again), 8 * sizeof(double));
 
-    thr_rank_model *narrow = NULL;
+    OWNED(thr_rank_model, narrow) = NULL;
     expect_ok(thr_rank_model_from_weights(context, thr_rank_model_weights(model), 7, &narrow, &err));
     options.start = narrow;
     thr_rank_model *none = model;
     expect_error(thr_rank_train(context, ranking, &options, &none, NULL, &err), THR_EDIM,
                  "the initial model has 7 features, the rows have 8");
     assert_null(none);
-    thr_rank_model_free(narrow);
     thr_rank_model_free(again);
     thr_rank_model_free(model);
-    thr_ranking_free(ranking);
 }
 
 /* Scales only change costs, and so do weights: a weight of 2 is a query that is there twice. */
 RANDOM_TEST(scales_and_weights_are_costs) {
     thr_context *context = test_new_context(1);
     test_ranking *made = some_ranking(&rng, 5, TEST_LABELS_ALL, false);
-    thr_ranking *ranking = open_ranking(context, made);
+    OWNED(thr_ranking, ranking) = open_ranking(context, made);
     const uint64_t n = made->view.n_queries;
     double *costs = test_new(n, sizeof *costs), *weights = test_new(n, sizeof *weights);
     for (unsigned scale = 0; scale < 3; scale++) {
@@ -243,12 +239,10 @@ RANDOM_TEST(scales_and_weights_are_costs) {
             weights[q] = (double)(q % 3);
             costs[q] = 3 * weights[q] / pairs[scale];
         }
-        thr_rank_model *model = train(context, ranking, &options, &report);
+        OWNED(thr_rank_model, model) = train(context, ranking, &options, &report);
         const double least = test_pairs_solve(made, costs, w);
         assert_least(&report, least, "a scale");
-        thr_rank_model_free(model);
     }
-    thr_ranking_free(ranking);
 }
 
 /* Each row of a ranking, repeated by its weight. */
@@ -308,7 +302,7 @@ RANDOM_TEST(rows_weigh_as_often_as_they_are_there) {
         } while (test_pairs_count(copies) == 0);
         double *costs = pair_costs(copies, scale);
         const double least = test_pairs_solve(copies, costs, w);
-        thr_ranking *ranking = open_ranking(context, made);
+        OWNED(thr_ranking, ranking) = open_ranking(context, made);
         thr_rank_options options = {0};
         thr_rank_report report;
         options.c = 2;
@@ -318,7 +312,6 @@ RANDOM_TEST(rows_weigh_as_often_as_they_are_there) {
         thr_rank_model_free(train(context, ranking, &options, &report));
         assert_least(&report, least, "rows with weights");
         assert_int_equal(report.n_pairs, test_pairs_count(made));
-        thr_ranking_free(ranking);
     }
 }
 
@@ -344,7 +337,7 @@ RANDOM_TEST(folds_judge_costs) {
     test_ranking *made = test_ranking_make(&rng, 40, 10, 6, TEST_LABELS_FEW, false);
     for (uint64_t r = 0; r < made->view.n_rows; r++)
         made->dense[6 * r] = (float)made->labels[r] + test_normal(&rng);
-    thr_ranking *ranking = open_ranking(context, made);
+    OWNED(thr_ranking, ranking) = open_ranking(context, made);
     const double cs[] = {1e-6, 0.01, 1};
     double first[3], again[3], other[3], one[1];
     expect_ok(thr_rank_cross_validate(context, ranking, NULL, &(thr_rank_folds){cs, first, 3, 7, 5}, &err));
@@ -365,7 +358,6 @@ RANDOM_TEST(folds_judge_costs) {
                  THR_EINVAL, "C 0.1 comes after 1: give values in ascending order");
     expect_error(thr_rank_cross_validate(context, ranking, NULL, &(thr_rank_folds){negative, first, 2, 7, 5}, &err),
                  THR_EINVAL, "C is -1: choose above 0");
-    thr_ranking_free(ranking);
 }
 
 /* The default options with one change to o, their copy: training is refused, and the error has this part. */
@@ -382,7 +374,7 @@ RANDOM_TEST(folds_judge_costs) {
 RANDOM_TEST(options_out_of_range_are_refused) {
     thr_context *context = test_new_context(1);
     test_ranking *made = test_ranking_make(&rng, 3, 6, 2, TEST_LABELS_ALL, false);
-    thr_ranking *ranking = open_ranking(context, made);
+    OWNED(thr_ranking, ranking) = open_ranking(context, made);
     const double negative[] = {1, -1, 1}, none[] = {0, 0, 0};
     double *weights = test_new(made->view.n_rows, sizeof *weights);
     refuse_training(o.c = -1, "C is -1: choose above 0");
@@ -396,7 +388,6 @@ RANDOM_TEST(options_out_of_range_are_refused) {
     refuse_training(o.row_weights = weights, "have weights of zero");
     weights[2] = (double)NAN;
     refuse_training(o.row_weights = weights, "row 2 of ");
-    thr_ranking_free(ranking);
 }
 
 RANDOM_TEST(features_that_nothing_can_be_learned_from_are_refused) {
@@ -411,10 +402,9 @@ RANDOM_TEST(features_that_nothing_can_be_learned_from_are_refused) {
     expect_error(thr_rank_train(context, huge, &options, &model, NULL, &err), THR_ERANGE, "too large");
     thr_ranking_free(huge);
     memset(made->dense, 0, made->view.n_rows * 2 * sizeof(float));
-    thr_ranking *blank = open_ranking(context, made);
+    OWNED(thr_ranking, blank) = open_ranking(context, made);
     expect_error(thr_rank_train(context, blank, NULL, &model, NULL, &err), THR_EINVAL, "0 is the best model");
     assert_null(model);
-    thr_ranking_free(blank);
 }
 
 typedef struct stopper {
@@ -431,7 +421,7 @@ static bool stop(void *user, const char *what, uint64_t done, uint64_t total) {
 RANDOM_TEST(who_is_stopped_has_the_best_so_far) {
     thr_context *context = test_new_context(1);
     test_ranking *made = test_ranking_make(&rng, 30, 40, 12, TEST_LABELS_MANY, false);
-    thr_rank_problem *problem;
+    OWNED(thr_rank_problem, problem) = NULL;
     thr_rank_solver solver;
     expect_ok(thr_rank_problem_create(context, &made->view, NULL, &problem, &err));
     stopper stops = {.stop_at = 1};
@@ -445,7 +435,6 @@ RANDOM_TEST(who_is_stopped_has_the_best_so_far) {
     assert_int_equal(solver.n_steps, 0);
     assert_false(converged);
     thr_rank_solver_end(&solver);
-    thr_rank_problem_free(problem);
 }
 
 RANDOM_TEST(every_allocation_may_fail) {

@@ -35,7 +35,7 @@ static void make_texts(texts *t) {
 /* All at once, in pieces, with lengths and without. */
 static void check_encode(thr_context *context, void *arg) {
     texts *t = arg;
-    thr_tower *tower = tower_open(context, model);
+    OWNED(thr_tower, tower) = tower_open(context, model);
     float *got = test_new(N_TEXTS * DIMS, sizeof *got);
     static const size_t pieces[] = {N_TEXTS, 1, 2, 127, 128, 129};
     for (size_t p = 0; p < COUNT_OF(pieces); p++) {
@@ -49,7 +49,6 @@ static void check_encode(thr_context *context, void *arg) {
                     "%u threads, %s, side %d, %zu at once: other bits", thr_context_threads(context),
                     thr_isa_name(thr_context_isa(context)), (int)t->side, pieces[p]);
     }
-    thr_tower_free(tower);
 }
 
 TEST(bits_do_not_depend_on_neighbours_threads_or_level) {
@@ -82,7 +81,7 @@ TEST(only_words_count) {
                                            "BER"}};
     float a[DIMS], b[DIMS];
     tower_make(model, 3, 8);
-    thr_tower *tower = tower_open(*state, model);
+    OWNED(thr_tower, tower) = tower_open(*state, model);
     for (size_t i = 0; i < COUNT_OF(same); i++) {
         encode_one(tower, same[i][0], strlen(same[i][0]), a);
         encode_one(tower, same[i][1], strlen(same[i][1]), b);
@@ -94,7 +93,6 @@ TEST(only_words_count) {
     encode_one(tower, "edit\0pdf", 8, a); /* NUL parts words */
     encode_one(tower, "edit pdf", 8, b);
     assert_memory_equal(a, b, sizeof a);
-    thr_tower_free(tower);
 }
 
 TEST(of_a_text_the_first_words_are_read) {
@@ -106,7 +104,7 @@ TEST(of_a_text_the_first_words_are_read) {
     options.run.n_epochs = 1;
     tower_write_pairs(NAME("pairs.tsv"), 0, TOWER_PAIRS);
     (void)tower_train(*state, NAME("pairs.tsv"), model, &options);
-    thr_tower *tower = tower_open(*state, model);
+    OWNED(thr_tower, tower) = tower_open(*state, model);
     (void)snprintf(text, 32, "edit pdf kalem ");
     for (size_t i = 15; i < LONG; i++)
         text[i] = "abc \xff"[i % 5];
@@ -117,7 +115,6 @@ TEST(of_a_text_the_first_words_are_read) {
     encode_one(tower, text, LONG, a);
     encode_one(tower, text, 64, b);
     assert_memory_equal(a, b, sizeof a);
-    thr_tower_free(tower);
 }
 
 /* So many words that few texts are encoded at once. */
@@ -137,13 +134,12 @@ TEST(long_texts_are_no_different_from_short_ones) {
         for (size_t w = 0; w < (i % 5 == 0 ? 1 : WORDS); w++)
             (void)snprintf(room + i * (ROOM + 1) + w * 8, 9, "w%06zu ", i * WORDS + w);
     }
-    thr_tower *tower = tower_open(*state, model);
+    OWNED(thr_tower, tower) = tower_open(*state, model);
     expect_ok(thr_tower_encode(tower, THR_SIDE_ITEM, at, NULL, N, all, &err));
     for (size_t i = 0; i < N; i++) {
         encode_one(tower, at[i], strlen(at[i]), one);
         assert_memory_equal(one, all + i * DIMS, sizeof one);
     }
-    thr_tower_free(tower);
 }
 
 TEST(planes_are_the_signs_that_add_up_to_the_embedding) {
@@ -152,7 +148,7 @@ TEST(planes_are_the_signs_that_add_up_to_the_embedding) {
     make_texts(t);
     for (uint32_t bits = 1; bits <= 8; bits++) {
         tower_make(model, bits, 9 - bits);
-        thr_tower *tower = tower_open(*state, model);
+        OWNED(thr_tower, tower) = tower_open(*state, model);
         for (thr_side side = THR_SIDE_QUERY; side <= THR_SIDE_ITEM; side++) {
             const uint32_t b = side == THR_SIDE_QUERY ? bits : 9 - bits, size = thr_tower_packed_size(tower, side);
             assert_int_equal(size, b * 2);
@@ -172,7 +168,6 @@ TEST(planes_are_the_signs_that_add_up_to_the_embedding) {
                 assert_int_equal(packed[i * 2 + 1] & ~1, 0); /* after the last dimension */
             assert_int_equal(packed[N_TEXTS * size], 0x5A);
         }
-        thr_tower_free(tower);
     }
 }
 
@@ -180,7 +175,7 @@ TEST(what_is_no_code_is_not_packed) {
     unsigned char packed[8 * 2];
     const float odd[DIMS] = {NAN, INFINITY, -INFINITY, 1e30f, -1e30f, 0, 9, -9, 0.3f};
     tower_make(model, THR_FLOAT_BITS, 3);
-    thr_tower *tower = tower_open(*state, model);
+    OWNED(thr_tower, tower) = tower_open(*state, model);
     assert_int_equal(thr_tower_packed_size(tower, THR_SIDE_QUERY), 0);
     expect_error(thr_tower_pack(tower, THR_SIDE_QUERY, odd, 1, packed, &err), THR_EUNSUPPORTED, "query side");
     expect_ok(thr_tower_pack(tower, THR_SIDE_ITEM, odd, 1, packed, &err)); /* whatever it gives */
@@ -189,7 +184,6 @@ TEST(what_is_no_code_is_not_packed) {
     const char *text = "a";
     expect_error(thr_tower_encode(tower, (thr_side)2, &text, NULL, 1, out, &err), THR_EINVAL, "side 2");
     expect_ok(thr_tower_encode(tower, THR_SIDE_ITEM, &text, NULL, 0, out, &err));
-    thr_tower_free(tower);
 }
 
 TEST(lines_are_read_as_rows) {
@@ -205,7 +199,7 @@ TEST(lines_are_read_as_rows) {
         (void)fprintf(file, "%s\n", t->at[i]);
     }
     assert_int_equal(fclose(file), 0);
-    thr_tower *tower = tower_open(*state, model);
+    OWNED(thr_tower, tower) = tower_open(*state, model);
     expect_ok(thr_tower_encode(tower, THR_SIDE_ITEM, t->at, NULL, N_TEXTS, wanted, &err));
     for (uint64_t piece = 1; piece < 500; piece += 83) {
         thr_reader *text = NULL, *reader = NULL;
@@ -224,28 +218,25 @@ TEST(lines_are_read_as_rows) {
         thr_reader_free(reader);
         thr_reader_free(text);
     }
-    thr_tower_free(tower);
 }
 
 TEST(numbers_are_no_texts) {
     static const float row[DIMS];
     thr_reader *numbers = NULL, *reader = NULL;
     tower_make(model, 3, 2);
-    thr_tower *tower = tower_open(*state, model);
+    OWNED(thr_tower, tower) = tower_open(*state, model);
     expect_ok(thr_reader_from_matrix(*state, ROWS(row, 1, DIMS), &numbers, &err));
     expect_error(thr_tower_reader(tower, THR_SIDE_ITEM, numbers, &reader, &err), THR_EINVAL, "holds numbers");
     assert_null(reader);
     thr_reader_free(numbers);
-    thr_tower_free(tower);
 }
 
 /* Reading beyond the end of its map would end the process. */
 TEST(a_model_that_was_cut_encodes_nothing) {
     static const char *const text = "edit pdf";
     float out[DIMS];
-    thr_tower *tower = tower_open(*state, model);
+    OWNED(thr_tower, tower) = tower_open(*state, model);
     expect_ok(thr_tower_encode(tower, THR_SIDE_ITEM, &text, NULL, 1, out, &err));
     assert_int_equal(truncate(model, 0), 0);
     expect_error(thr_tower_encode(tower, THR_SIDE_ITEM, &text, NULL, 1, out, &err), THR_ECHANGED, model);
-    thr_tower_free(tower);
 }

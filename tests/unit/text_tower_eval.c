@@ -63,7 +63,7 @@ static const thr_pairs_format format = {.query_column = 3, .item_column = 2},
 TEST(labels_separate_good_pairs_from_bad_ones) {
     thr_tower_quality quality;
     tower_make(model, 3, 2);
-    thr_tower *tower = tower_open(*state, model);
+    OWNED(thr_tower, tower) = tower_open(*state, model);
     judged j = write_judged(tower, 2500); /* more than are encoded at once */
     double *scores = test_new(j.n, sizeof *scores);
     uint64_t n_good = 0;
@@ -76,13 +76,12 @@ TEST(labels_separate_good_pairs_from_bad_ones) {
     assert_true(isnan(quality.loss));
     assert_case(fabs(quality.auc - naive_auc(scores, j.good, j.n)) < 1e-4, "AUC %.9g, not %.9g", quality.auc,
                 naive_auc(scores, j.good, j.n));
-    thr_tower_free(tower);
 }
 
 TEST(without_labels_items_of_other_pairs_are_bad) {
     static const size_t sizes[] = {2, 3, 10, 11, 12, 200};
     tower_make(model, 2, THR_FLOAT_BITS);
-    thr_tower *tower = tower_open(*state, model);
+    OWNED(thr_tower, tower) = tower_open(*state, model);
     for (size_t s = 0; s < COUNT_OF(sizes); s++) {
         thr_tower_quality quality;
         judged j = write_judged(tower, sizes[s]);
@@ -106,7 +105,6 @@ TEST(without_labels_items_of_other_pairs_are_bad) {
                     quality.auc, naive_auc(scores, good, all));
         assert_case(fabs(quality.loss - loss) < 1e-4, "%zu pairs: loss %.9g, not %.9g", n, quality.loss, loss);
     }
-    thr_tower_free(tower);
 }
 
 TEST(validation_is_an_evaluation) {
@@ -120,17 +118,16 @@ TEST(validation_is_an_evaluation) {
     tower_write_pairs(NAME("pairs.tsv"), 0, 2100);
     tower_write_pairs(pairs, 5000, 90);
     const thr_tower_report report = tower_train(*state, NAME("pairs.tsv"), model, &options);
-    thr_tower *tower = tower_open(*state, model);
+    OWNED(thr_tower, tower) = tower_open(*state, model);
     expect_ok(thr_tower_eval(tower, pairs, NULL, &quality, &err));
     assert_true(quality.auc == report.valid_quality);
     assert_true(quality.loss == report.valid_loss);
-    thr_tower_free(tower);
 }
 
 TEST(what_cannot_be_judged_is_refused) {
     thr_tower_quality quality;
     tower_make(model, 3, 2);
-    thr_tower *tower = tower_open(*state, model);
+    OWNED(thr_tower, tower) = tower_open(*state, model);
     expect_error(thr_tower_eval(tower, NAME("none.tsv"), NULL, &quality, &err), THR_ENOTFOUND, "none.tsv");
     expect_error(thr_tower_eval(tower, model, NULL, &quality, &err), THR_EINVAL, model);
     test_write_text(pairs, "edit\tedit pdf\n");
@@ -143,5 +140,4 @@ TEST(what_cannot_be_judged_is_refused) {
     test_write_text(pairs, "edit\t\n.\tchess\nedit\tpdf\nplay\tchess\n");
     expect_error(thr_tower_eval(tower, pairs, NULL, &quality, &err), THR_EFORMAT, "2 of 4");
     assert_int_equal(quality.n_refused, 2);
-    thr_tower_free(tower);
 }

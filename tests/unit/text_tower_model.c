@@ -131,7 +131,7 @@ static const side_shape shapes[] = {{.bits = THR_FLOAT_BITS},
                                     {.bits = 4, .reads_vectors = true}};
 
 RANDOM_TEST(a_side_computes_the_papers_equations) {
-    thr_context *context = test_context(2, THR_ISA_SCALAR, NULL);
+    OWNED(thr_context, context) = test_context(2, THR_ISA_SCALAR, NULL);
     for (size_t i = 0; i < COUNT_OF(shapes); i++) {
         sample s;
         thr_pass pass = {0};
@@ -148,7 +148,6 @@ RANDOM_TEST(a_side_computes_the_papers_equations) {
         }
         thr_text_pass_free(context, &pass);
     }
-    thr_context_free(context);
 }
 
 /* sum of goal * embedding, with planes as they are around the point. */
@@ -182,7 +181,7 @@ static void check_gradient(const sample *s, double (*points)[8][DIMS], const flo
 }
 
 RANDOM_TEST(gradients_are_those_of_differences) {
-    thr_context *context = test_context(2, THR_ISA_SCALAR, NULL);
+    OWNED(thr_context, context) = test_context(2, THR_ISA_SCALAR, NULL);
     for (size_t i = 0; i < COUNT_OF(shapes); i++) {
         if (shapes[i].bits == 8)
             continue; /* seven chained identities: differences of them are of no use */
@@ -213,11 +212,10 @@ RANDOM_TEST(gradients_are_those_of_differences) {
         thr_text_backward_free(context, &workspace);
         thr_text_pass_free(context, &pass);
     }
-    thr_context_free(context);
 }
 
 TEST(numbers_out_of_range_are_named) {
-    OPTIONS(thr_tower_train_options, options);
+    thr_tower_train_options options = DEFAULTS(thr_tower_train_options);
     thr_tower_config config = options.config;
     expect_ok(thr_text_model_check(&config, &err));
     config.query_bits = 9;

@@ -82,23 +82,21 @@ TEST(stopped_while_reading_nothing_is_left) {
     (void)state;
     small(&options);
     tower_write_pairs(pairs, 0, 3000); /* more than are read between reports */
-    thr_context *context = stoppable(&s, 1);
+    OWNED(thr_context, context) = stoppable(&s, 1);
     remove_files();
     expect_error(thr_tower_train(context, pairs, stopped, &options, NULL, &err), THR_ECANCELED, "reading pairs");
     assert_true(access(checkpoint, F_OK) != 0 && access(stopped, F_OK) != 0 && test_leftovers(".", stopped) == 0);
     options.run.resume = true;
     expect_error(thr_tower_train(context, pairs, stopped, &options, NULL, &err), THR_ENOTFOUND,
                  "no checkpoint to resume from");
-    thr_context_free(context);
 }
 
 /* Leaves a checkpoint of a training with these options that was stopped in its third epoch, and a model. */
 static void make_checkpoint(const thr_tower_train_options *options) {
     tower_stopper s = {.stop_at = 6};
-    thr_context *context = stoppable(&s, 2);
+    OWNED(thr_context, context) = stoppable(&s, 2);
     remove_files();
     assert_int_equal(thr_tower_train(context, pairs, stopped, options, NULL, &err), THR_ECANCELED);
-    thr_context_free(context);
 }
 
 /* Resumes with these options: refused, with these words. */

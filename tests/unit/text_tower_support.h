@@ -17,6 +17,8 @@
 
 #include <glob.h>
 
+TEST_OWNABLE(thr_tower)
+
 #define NAME(rest) "tower-" TOWER_TEST "-" rest
 enum { TOWER_TEXT_ROOM = 80, TOWER_PAIRS = 120 };
 

@@ -203,12 +203,11 @@ TEST(the_smallest_numbers_train_a_model_that_opens) {
     options.n_negatives = 1;
     tower_write_pairs(pairs, 0, TOWER_PAIRS);
     (void)tower_train(*state, pairs, model, &options);
-    thr_tower *tower = tower_open(*state, model);
+    OWNED(thr_tower, tower) = tower_open(*state, model);
     const thr_tower_info info = thr_tower_get_info(tower);
     const char *text = "edit";
     float code = 0;
     assert_true(info.n_grams == 1 && info.config.n_dims == 1 && info.config.max_words == 1);
     expect_ok(thr_tower_encode(tower, THR_SIDE_ITEM, &text, NULL, 1, &code, &err));
     assert_true(fabsf(code) == 1.5f || fabsf(code) == 0.5f);
-    thr_tower_free(tower);
 }

@@ -108,7 +108,7 @@ TEST(codes_find_the_vector_they_were_made_of) {
     options.config.query_bits = THR_FLOAT_BITS;
     options.run.n_epochs = 20;
     expect_ok(train_rows(*state, NULL, items, NAME("a"), &options, &err));
-    thr_tower *tower = tower_open(*state, NAME("a"));
+    OWNED(thr_tower, tower) = tower_open(*state, NAME("a"));
     const thr_tower_info info = thr_tower_get_info(tower);
     assert_int_equal(info.config.n_inputs, DIMS);
     assert_int_equal(info.n_parameters, 2 * (DIMS + DIMS * 16 + 16) + 16 * DIMS + DIMS + DIMS * 16 + 16);
@@ -134,7 +134,6 @@ TEST(codes_find_the_vector_they_were_made_of) {
         n_found += best == q;
     }
     assert_case(n_found > N * 9 / 10, "only %zu of %d vectors found", n_found, N);
-    thr_tower_free(tower);
 }
 
 /* The reader returns what thr_tower_encode_vectors does, whatever the lengths of the vectors. */
@@ -143,7 +142,7 @@ TEST(a_reader_encodes_rows) {
     thr_tower_train_options options;
     small(&options, true);
     expect_ok(train_rows(*state, NULL, items, NAME("a"), &options, &err));
-    thr_tower *tower = tower_open(*state, NAME("a"));
+    OWNED(thr_tower, tower) = tower_open(*state, NAME("a"));
     const thr_matrix view = thr_matrix_f32(items, N, DIMS);
     expect_ok(thr_tower_encode_vectors(tower, THR_SIDE_ITEM, &view, want, &err));
     for (size_t i = 0; i < (size_t)N * DIMS; i++)
@@ -166,7 +165,6 @@ TEST(a_reader_encodes_rows) {
     }
     thr_reader_free(reader);
     thr_reader_free(given);
-    thr_tower_free(tower);
 }
 
 /* An epoch reports the recall that a naive search finds with the model; files are validated unchanged. */
@@ -214,7 +212,7 @@ TEST(recall_is_that_of_a_naive_search_of_the_validation_file) {
     }
     (void)fclose(file);
     expect_ok(train_rows(*state, NULL, items, NAME("a"), &options, &err));
-    thr_tower *tower = tower_open(*state, NAME("a"));
+    OWNED(thr_tower, tower) = tower_open(*state, NAME("a"));
     const thr_matrix rows = thr_matrix_f32(others, N, DIMS);
     expect_ok(thr_tower_encode_vectors(tower, THR_SIDE_ITEM, &rows, codes, &err));
     expect_ok(thr_tower_encode_vectors(tower, THR_SIDE_QUERY, &rows, queries, &err));
@@ -225,7 +223,6 @@ TEST(recall_is_that_of_a_naive_search_of_the_validation_file) {
     const double want = (double)n_found / (10 * N);
     assert_case(fabs(last.recall - want) < 0.005, "recall %g, not %g", last.recall, want);
     expect_error(train_rows(*state, others, items, NAME("c"), &options, &err), THR_EUNSUPPORTED, "items alone");
-    thr_tower_free(tower);
 }
 
 TEST(bad_vectors_are_named) {

@@ -10,6 +10,10 @@
 #include "base/half.h"
 #include "translate/workspace.h"
 
+#include <thresher/translate.h>
+
+TEST_OWNABLE(thr_translator)
+
 enum { MODEL_TENSORS = 64, MODEL_NAME = 48, MODEL_UNITS = 40, MODEL_PLACES = 16 };
 
 typedef struct model_shape {

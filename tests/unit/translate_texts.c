@@ -37,7 +37,7 @@ TEST(words_are_translated_in_the_order_of_texts) {
     static const char *const texts[] = {"Chat", "", "le", "  \n ", "chien", ".", "chat"};
     static const char *const want[] = {"cat", "", "the", "", "dog", ".", "cat"};
     dictionary(*state);
-    thr_translator *t = open_it(*state, NULL);
+    OWNED(thr_translator, t) = open_it(*state, NULL);
     const thr_translations r = translate(t, texts, 7);
     for (size_t i = 0; i < 7; i++) {
         assert_int_equal(r.first_of[i + 1] - r.first_of[i], 1);
@@ -50,7 +50,6 @@ TEST(words_are_translated_in_the_order_of_texts) {
     }
     assert_string_equal(r.translations[5].words, "\xEF\xBF\xAD.");
     assert_true(r.n_source_words == 5 && r.n_words == 5 && r.n_unknown == 0 && r.n_steps > 0 && r.n_states >= 5);
-    thr_translator_free(t);
 }
 
 TEST(n_best_are_a_texts_translations_best_first) {
@@ -58,7 +57,7 @@ TEST(n_best_are_a_texts_translations_best_first) {
     dictionary(*state);
     thr_translator_options o = {0};
     o.n_best = 2;
-    thr_translator *t = open_it(*state, &o);
+    OWNED(thr_translator, t) = open_it(*state, &o);
     const thr_translations r = translate(t, texts, 4);
     static const uint64_t first_of[] = {0, 2, 4, 5, 7};
     static const char *const want[] = {"dog", "the", "cat", NULL, "", "cat", "dog"};
@@ -67,7 +66,6 @@ TEST(n_best_are_a_texts_translations_best_first) {
         if (want[i] != NULL)
             assert_string_equal(r.translations[i].text, want[i]);
     assert_true(r.translations[2].score > r.translations[3].score);
-    thr_translator_free(t);
 }
 
 TEST(unknown_words_are_left_out_or_said_or_replaced) {
@@ -157,7 +155,7 @@ RANDOM_TEST(one_beam_is_the_greedy_choice_of_a_model_in_double) {
     o.length_ratio = 1;
     o.length_extra = 3;
     draw_texts(&all, &rng);
-    thr_translator *t = open_it(*state, &o);
+    OWNED(thr_translator, t) = open_it(*state, &o);
     const thr_translations r = translate(t, all.at, TEXTS);
     size_t n_ended = 0, n_words = 0;
     for (size_t i = 0; i < TEXTS; i++) {
@@ -184,7 +182,6 @@ RANDOM_TEST(one_beam_is_the_greedy_choice_of_a_model_in_double) {
         n_words += made->n_words;
     }
     assert_true(n_ended > 3 && n_words > TEXTS); /* else the model proves nothing */
-    thr_translator_free(t);
 }
 
 /* Texts, words, scores to the bit. */
@@ -231,7 +228,7 @@ RANDOM_TEST(screens_that_let_all_words_by_answer_as_the_full_head) {
     thr_head_query_options q;
     thr_head_query_options_init(&q);
     draw_texts(&all, &rng);
-    thr_translator *t = open_it(*state, &o);
+    OWNED(thr_translator, t) = open_it(*state, &o);
     const thr_translations full = translate(t, all.at, TEXTS);
     o.query = &q;
     for (int screen = THR_HEAD_SCREEN_FREQUENT; screen <= THR_HEAD_SCREEN_PLANES; screen++) {
@@ -242,7 +239,7 @@ RANDOM_TEST(screens_that_let_all_words_by_answer_as_the_full_head) {
         q.normaliser = screen == THR_HEAD_SCREEN_WTA ? THR_HEAD_NORMALISER_EXACT : THR_HEAD_NORMALISER_CANDIDATES;
         if (screen == THR_HEAD_SCREEN_WTA)
             q.n_frequent = 40;
-        thr_translator *other = open_it(*state, &o);
+        OWNED(thr_translator, other) = open_it(*state, &o);
         const thr_head_info head = thr_translator_get_info(other).head;
         assert_int_equal(head.n_bands > 0, screen == THR_HEAD_SCREEN_WTA);
         assert_int_equal(head.n_planes > 0, screen == THR_HEAD_SCREEN_PLANES);
@@ -251,9 +248,7 @@ RANDOM_TEST(screens_that_let_all_words_by_answer_as_the_full_head) {
             assert_string_equal(r.translations[i].text, full.translations[i].text);
             assert_true(fabs(r.translations[i].score - full.translations[i].score) < 1e-5);
         }
-        thr_translator_free(other);
     }
-    thr_translator_free(t);
 }
 
 RANDOM_TEST(a_model_without_attention_translates_but_does_not_replace) {
@@ -329,19 +324,17 @@ RANDOM_TEST(an_alignment_of_all_words_answers_as_the_full_head) {
         for (uint32_t f = 3; f < 40; f++)
             used += (size_t)sprintf(table + used, "w%u w%u 0.5\n", e, f);
     test_write_text(TABLE, table);
-    thr_translator *t = open_it(*state, NULL);
+    OWNED(thr_translator, t) = open_it(*state, NULL);
     const thr_translations full = translate(t, all.at, TEXTS);
     thr_head_query_options_init(&q);
     q.screen = THR_HEAD_SCREEN_ALIGN;
     q.n_frequent = 3; /* special words */
     o.query = &q;
     o.alignment = TABLE;
-    thr_translator *other = open_it(*state, &o);
+    OWNED(thr_translator, other) = open_it(*state, &o);
     const thr_translations r = translate(other, all.at, TEXTS);
     for (size_t i = 0; i < TEXTS; i++)
         assert_string_equal(r.translations[i].text, full.translations[i].text);
-    thr_translator_free(other);
-    thr_translator_free(t);
 }
 
 typedef struct told_states {
@@ -366,10 +359,9 @@ RANDOM_TEST(states_are_reported_before_the_head_scores_them) {
     draw_texts(&all, &rng);
     o.on_states = take_told;
     o.on_states_user = &told;
-    thr_translator *t = open_it(*state, &o);
+    OWNED(thr_translator, t) = open_it(*state, &o);
     const thr_translations r = translate(t, all.at, TEXTS);
     assert_true(told.n > TEXTS && told.n == r.n_states && told.all_small);
-    thr_translator_free(t);
 }
 
 RANDOM_TEST(a_head_may_be_a_file) {
@@ -381,7 +373,7 @@ RANDOM_TEST(a_head_may_be_a_file) {
     thr_head *head = NULL;
     thr_translator *other = NULL;
     draw_texts(&all, &rng);
-    thr_translator *t = open_it(*state, NULL);
+    OWNED(thr_translator, t) = open_it(*state, NULL);
     const thr_translations built = translate(t, all.at, TEXTS);
     thr_head_build_options_init(&build);
     build.n_bands = 0;
@@ -405,7 +397,6 @@ RANDOM_TEST(a_head_may_be_a_file) {
     expect_error(thr_translator_open(*state, PATH, &o, &other, &err), THR_EMISMATCH,
                  "a head of 40 words of 12 dimensions, but unit-translate-texts.safetensors has 7 of 14");
     assert_null(other);
-    thr_translator_free(t);
 }
 
 /* ------------------------------------------------------------------------------------------------ limits */
@@ -455,7 +446,7 @@ TEST(nul_bytes_are_refused_by_text_and_place) {
     thr_translator_options o = {0};
     thr_translations r;
     o.replace_unk = true;
-    thr_translator *t = open_it(*state, &o);
+    OWNED(thr_translator, t) = open_it(*state, &o);
     expect_error(thr_translator_translate(t, texts, lengths, 3, &r, &err), THR_EFORMAT,
                  "text 1 holds a NUL byte at byte 5");
     expect_error(thr_translator_translate(t, texts + 2, lengths + 2, 1, &r, &err), THR_EFORMAT,
@@ -463,7 +454,6 @@ TEST(nul_bytes_are_refused_by_text_and_place) {
     assert_true(r.n_texts == 0 && r.translations == NULL);
     r = translate(t, texts, 2); /* without lengths a text ends at its NUL; and it goes on */
     assert_string_equal(r.translations[1].text, "dog");
-    thr_translator_free(t);
 }
 
 /* A text of the most words that fit in a batch's places, and more of them: answers are what they are alone. */
@@ -477,11 +467,10 @@ TEST(long_texts_are_batches_of_their_own) {
     thr_translator_options o = {0};
     o.max_source = LONG;
     o.max_length = 5;
-    thr_translator *t = open_it(*state, &o);
+    OWNED(thr_translator, t) = open_it(*state, &o);
     const thr_translations r = translate(t, texts, 4);
     for (size_t i = 0; i < 4; i++)
         assert_string_equal(r.translations[i].text, i == 1 ? "dog" : "cat");
-    thr_translator_free(t);
 }
 
 TEST(options_out_of_range_are_refused) {
@@ -513,7 +502,7 @@ TEST(options_out_of_range_are_refused) {
 
 TEST(a_missing_model_is_not_found_and_an_open_one_describes_itself) {
     dictionary(*state);
-    thr_translator *t = NULL;
+    OWNED(thr_translator, t) = NULL;
     expect_error(thr_translator_open(*state, NULL, NULL, &t, &err), THR_EINVAL, NULL);
     expect_error(thr_translator_open(*state, "none.safetensors", NULL, &t, &err), THR_ENOTFOUND, NULL);
     bool is_translator = false;
@@ -525,7 +514,6 @@ TEST(a_missing_model_is_not_found_and_an_open_one_describes_itself) {
     const thr_translator_info info = thr_translator_get_info(t);
     assert_true(info.n_source_words == 7 && info.n_target_words == 7 && info.n_units == 14 && info.n_dims == 14);
     assert_true(info.n_layers == 1 && info.source == NULL && info.target == NULL && info.n_parameters > 2000);
-    thr_translator_free(t);
     thr_translator_free(NULL);
 }
 
@@ -536,10 +524,9 @@ TEST(numbers_that_overflow_are_refused) {
     for (size_t i = 0; i < (size_t)14 * 14; i++)
         model_values(m, "attention.weight")[i] = 3e38F;
     model_write(*state, m, PATH, NO_SKIP);
-    thr_translator *t = open_it(*state, NULL);
+    OWNED(thr_translator, t) = open_it(*state, NULL);
     thr_translations r;
     expect_error(thr_translator_translate(t, texts, NULL, 1, &r, &err), THR_ERANGE, NULL);
-    thr_translator_free(t);
 }
 
 /* ------------------------------------------------------------------------------------------------ progress, memory */
@@ -563,7 +550,7 @@ TEST(progress_is_that_of_all_texts_and_may_stop) {
     static const char *const texts[] = {"chat", "le", "chien", "chat le", "le chien ."};
     seen s = {0};
     thr_context_options options = {0};
-    thr_context *context = NULL;
+    OWNED(thr_context, context) = NULL;
     thr_translations r;
     options.n_threads = 1;
     options.progress = watch;
@@ -572,14 +559,12 @@ TEST(progress_is_that_of_all_texts_and_may_stop) {
     dictionary(context);
     thr_translator_options o = {0};
     o.batch = 2;
-    thr_translator *t = open_it(context, &o);
+    OWNED(thr_translator, t) = open_it(context, &o);
     (void)translate(t, texts, 5);
     assert_true(s.last == 5 && s.total == 5 && s.calls >= 3);
     s = (seen){.stop_at = 2};
     expect_error(thr_translator_translate(t, texts, NULL, 5, &r, &err), THR_ECANCELED, NULL);
     assert_int_equal(s.calls, 2);
-    thr_translator_free(t);
-    thr_context_free(context);
 }
 
 TEST(a_second_call_of_the_same_shape_allocates_nothing) {
