@@ -114,7 +114,7 @@ foreach(source IN LISTS unit_sources)
     add_executable(unit_${name} ${source})
     target_compile_options(unit_${name} PRIVATE "$<${optimised}:-O1>") # a third less to compile than with -O2
     target_link_libraries(unit_${name} PRIVATE ${test_libraries})
-    if(name MATCHES "^(index|hits|head|dual_tower|text_tower)" AND NOT CMAKE_CROSSCOMPILING) # they flush many files
+    if(name MATCHES "^(index|shards|hits|head|dual_tower|text_tower)" AND NOT CMAKE_CROSSCOMPILING) # they flush many files
         thr_test(unit.${name} ${in_scratch} $<TARGET_FILE:unit_${name}>)
     else()
         thr_test(unit.${name} unit_${name})

@@ -33,6 +33,7 @@
 #include <thresher/output.h>
 #include <thresher/rank.h>
 #include <thresher/ranking.h>
+#include <thresher/shards.h>
 #include <thresher/status.h>
 #include <thresher/tower.h>
 #include <thresher/translate.h>

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* base_json.c - what the writer of JSON writes, and that the reader reads it again. */
-#include "support.h"
+#include "test.h"
 
 #include "base/text/json.h"
-
-#include <string.h>
 
 typedef struct text {
     char bytes[512];
@@ -18,8 +16,7 @@ static void append(void *to, const char *bytes, size_t n) {
     t->n += n;
 }
 
-static void values_and_keys_are_separated(void **state) {
-    (void)state;
+TEST(values_and_keys_are_separated) {
     text t = {.n = 0};
     thr_json_out out = {.put = append, .to = &t};
     thr_json_open(&out, '{');
@@ -35,8 +32,7 @@ static void values_and_keys_are_separated(void **state) {
     assert_string_equal(t.bytes, "{\"n\":18446744073709551615,\n\"list\":[\ntrue,\n\"a\"\n]\n}");
 }
 
-static void strings_are_read_as_they_were_written(void **state) {
-    (void)state;
+TEST(strings_are_read_as_they_were_written) {
     static const char *const strings[] = {"", "a \"b\" \\ /", "\x01\n\x1f", "caf\xc3\xa9 \xf0\x9f\x98\x80", "\x7f"};
     for (size_t i = 0; i < sizeof strings / sizeof strings[0]; i++) {
         text t = {.n = 0};
@@ -52,19 +48,16 @@ static void strings_are_read_as_they_were_written(void **state) {
     }
 }
 
-static void what_is_no_utf8_is_replaced(void **state) {
-    (void)state;
+TEST(what_is_no_utf8_is_replaced) {
     text t = {.n = 0};
     thr_json_out out = {.put = append, .to = &t};
     thr_json_put_text(&out, "a\xff\xc3");
     assert_string_equal(t.bytes, "\"a\\ufffd\\ufffd\"");
 }
 
-static void a_key_is_taken_with_its_colon(void **state) {
-    (void)state;
+TEST(a_key_is_taken_with_its_colon) {
     static const char keys[] = " \"name\" : 7, \"nam\": 8, \"name\" 9";
     thr_json json = thr_json_of("keys", keys, sizeof keys - 1);
-    thr_error err;
     uint64_t n = 0;
     assert_false(thr_json_take_key(&json, "nam"));
     assert_true(thr_json_take_key(&json, "name"));
@@ -78,14 +71,4 @@ static void a_key_is_taken_with_its_colon(void **state) {
     assert_false(thr_json_take_key(&json, "name")); /* it has no colon */
     assert_int_equal(thr_json_fail(&json, "a colon was expected", &err), THR_EFORMAT);
     assert_string_equal(err.text, "keys: byte 23: a colon was expected: write or fetch the file again");
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(values_and_keys_are_separated),
-        cmocka_unit_test(strings_are_read_as_they_were_written),
-        cmocka_unit_test(what_is_no_utf8_is_replaced),
-        cmocka_unit_test(a_key_is_taken_with_its_colon),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,7 +6,7 @@
 #include "hits/values.h"
 #include "index/changes.h"
 #include "index/rows.h"
-#include "collection/manifest.h"
+#include "index/collection.h"
 #include "commands.h"
 #include "cli/messages.h"
 
@@ -109,7 +109,7 @@ static int run_any(program *run, const add_values *values, prog_change_kind kind
         prog_error("--ids is missing: the ids or names of the items to replace; %s", prog_see_help(run));
         return PROG_WRONG_WORDS;
     }
-    if (prog_refuse_shard(values->dir))
+    if (prog_refuse_shard(run, values->dir))
         return PROG_FAILED;
     int rc = prog_rows_open(&rows, run->context, values->vectors);
 

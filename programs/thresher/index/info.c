@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "collection/manifest.h"
+#include "index/collection.h"
 #include "tower/dual.h"
 #include "index/summary.h"
 #include "cli/json.h"

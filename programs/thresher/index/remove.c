@@ -4,7 +4,7 @@
 
 #include "index/changes.h"
 #include "index/removal.h"
-#include "collection/manifest.h"
+#include "index/collection.h"
 #include "commands.h"
 #include "cli/messages.h"
 
@@ -62,7 +62,7 @@ static int run_remove(program *run, const void *all_values) {
         prog_error("nothing to remove: give IDS, --id, --name or --where-filter; %s", prog_see_help(run));
         return PROG_WRONG_WORDS;
     }
-    if (prog_refuse_shard(values->dir))
+    if (prog_refuse_shard(run, values->dir))
         return PROG_FAILED;
     if (thr_index_open(run->context, values->dir, &index, &err) != THR_OK)
         return prog_failed(&err);
@@ -127,7 +127,7 @@ static int run_compact(program *run, const void *values) {
     thr_error err = {.status = THR_OK};
     const double start = prog_seconds();
 
-    if (prog_refuse_shard(change.dir))
+    if (prog_refuse_shard(run, change.dir))
         return PROG_FAILED;
     if (read_info(run, change.dir, &change.before, &err) != THR_OK ||
         (v->recode ? thr_index_recode : thr_index_compact)(run->context, change.dir, &change.done, &err) != THR_OK)

@@ -5,8 +5,7 @@
  */
 #include <math.h>
 
-#include "collection/manifest.h"
-#include "collection/search_run.h"
+#include "index/collection.h"
 #include "index/search_run.h"
 #include "commands.h"
 #include "cli/messages.h"
@@ -93,7 +92,9 @@ static const prog_option options[] = {
 };
 
 /* Check options that are valid alone but not together. */
-static int check_words(const program *run, const prog_search_values *values, bool is_collection) {
+static int check_words(const program *run, const prog_search_values *values) {
+    const bool is_collection = values->follow && prog_is_collection(values->dir);
+
     if (prog_search_values_check(run, values) != PROG_DONE)
         return PROG_WRONG_WORDS;
     if (!values->follow || (values->queries != NULL && values->filter == NULL && values->features == NULL &&
@@ -108,47 +109,25 @@ static int check_words(const program *run, const prog_search_values *values, boo
     return PROG_WRONG_WORDS;
 }
 
-static int search_index(program *run, const prog_search_values *values, double started_s) {
-    prog_vector_search s = {.search = {.run = run, .started_s = started_s}, .values = values};
-    int rc = prog_vector_search_prepare(&s);
+static int run_search(program *run, const void *all_values) {
+    const prog_search_values *values = all_values;
+    prog_vector_search s = {.search = {.run = run, .started_s = prog_seconds()}, .values = values};
+    int rc = check_words(run, values);
 
+    if (rc != PROG_DONE)
+        return rc;
+    rc = prog_vector_search_prepare(&s);
     if (rc == PROG_DONE)
         rc = values->queries != NULL ? prog_vector_search_file(&s) : prog_vector_search_words(&s);
     if (rc == PROG_DONE)
         rc = prog_features_end(&s.search.features);
-    if (values->follow)
-        s.search.n_items = s.info.n_items;
+    if (values->follow && s.index != NULL)
+        s.search.n_items = thr_index_get_info(s.index).n_items;
     rc = prog_search_end(&s.search, rc);
     if (rc == PROG_DONE)
-        prog_search_report(values, &s.search, "index");
+        prog_search_report(values, &s.search, s.items.what);
     prog_vector_search_free(&s);
     return rc;
-}
-
-static int search_collection(program *run, const prog_search_values *values, double started_s) {
-    prog_shards_search s = {.search = {.run = run, .started_s = started_s}, .values = values};
-    int rc = prog_shards_search_prepare(&s);
-
-    if (rc == PROG_DONE)
-        rc = values->queries != NULL ? prog_shards_search_file(&s) : prog_shards_search_words(&s);
-    if (rc == PROG_DONE)
-        rc = prog_features_end(&s.search.features);
-    rc = prog_search_end(&s.search, rc);
-    if (rc == PROG_DONE)
-        prog_search_report(values, &s.search, "collection");
-    prog_shards_search_free(&s);
-    return rc;
-}
-
-static int run_search(program *run, const void *all_values) {
-    const prog_search_values *values = all_values;
-    const double started_s = prog_seconds();
-    const bool is_collection = prog_is_collection(values->dir);
-    const int rc = check_words(run, values, is_collection);
-
-    if (rc != PROG_DONE)
-        return rc;
-    return is_collection ? search_collection(run, values, started_s) : search_index(run, values, started_s);
 }
 
 const prog_command prog_index_search = {
@@ -162,9 +141,9 @@ const prog_command prog_index_search = {
         "2^60, are refused, as are NaN and infinity. With --radius every item that "
         "may be within it gets an exact score, and all items within it are shown.\n\nDIR is an index, or a collection "
         "of shards that Python's thresher.shards has built. The answers of a collection are those of one index over "
-        "all rows: the same bits with --exact, and a promised recall holds for the whole. One shard is open at a time, "
-        "so the collection may be larger than memory; a filter takes one bit per item. With features all shards are "
-        "open, and --multipliers, --offsets and columns of --rank-features take 4 bytes per item each.\n\nIn an index "
+        "all rows: the same bits with --exact, and a promised recall holds for the whole. Shards are mapped, so "
+        "the collection may be larger than memory; a filter takes one bit per item; --multipliers, --offsets and "
+        "columns of --rank-features take 4 bytes per item each.\n\nIn an index "
         "with features, --features adds the weights of the query's features to the scores of the "
         "items that have them, in the same pass; --multipliers and --offsets are bids and "
         "pacing.\n\n--rank sorts the best items by a linear model of the search's score and "

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * search_run.h - one run of `index search` in an index: queries from a file, by name or as texts, batch by batch.
+ * search_run.h - one run of `index search`: queries from a file, by name or as texts, batch by batch, in an index or in
+ * all shards of a collection.
  */
 #pragma once
 
@@ -9,12 +10,13 @@
 typedef struct prog_vector_search {
     prog_search search;
     const prog_search_values *values;
-    thr_index *index;
-    thr_index *first; /* with --follow: the index as it was opened, whose model encodes texts; else NULL */
-    thr_index_info info;
-    prog_items items; /* of the index as it was opened */
-    prog_items_part all;
-    prog_hits_part part;
+    thr_index *index;   /* NULL: a collection is searched */
+    thr_index *first;   /* with --follow: the index as it was opened, whose model encodes texts; else NULL */
+    thr_shards *shards; /* NULL: an index is searched */
+    uint32_t n_dims;
+    prog_items items;       /* of the index as it was opened, or of all shards, */
+    prog_items_part *parts; /* and their indexes, whose first has the model, */
+    prog_hits_part *lists;  /* and posting lists */
     thr_search_options options;
     prog_filter filter;
     float least_score; /* by radius: the options for the library */

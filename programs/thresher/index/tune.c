@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "head/input.h"
-#include "collection/manifest.h"
+#include "index/collection.h"
 #include "cli/json.h"
 #include "output/plain.h"
 #include "commands.h"
@@ -52,7 +52,7 @@ static int run_tune(program *run, const void *all_values) {
     prog_floats given = {.items = NULL};
     int rc = PROG_DONE;
 
-    if (prog_refuse_shard(values->dir))
+    if (prog_refuse_shard(run, values->dir))
         return PROG_FAILED;
     if (values->queries != NULL)
         rc = prog_floats_read(&given, run->context, values->queries, "queries", values->most);

@@ -22,7 +22,7 @@ import thresher
 from support import Case
 from shards.test_shards import KILLS, K, shifted
 from thresher import shards
-from thresher.shards import _publish
+from thresher.shards import _manifest, _publish
 
 
 @contextmanager
@@ -81,24 +81,21 @@ class Changes(Case):
         shards.build(self.path("many"), [(x[:150], ids[:150]), (x[150:], ids[150:])]).close()
         old = [shard.directory for shard in shards.read(self.path("many")).shards]
         flushed: set[str] = set()
-        fsync, replace = os.fsync, os.replace
+        fsync = os.fsync
 
         def flush(fd: int) -> None:
             flushed.add(os.readlink(f"/proc/self/fd/{fd}"))
             fsync(fd)
 
-        def publish(new: str, place: str) -> None:
-            for shard in set(os.listdir(self.path("many"))) - set(old) - {"shards.json", "shards.json.new"}:
-                made = os.path.join(self.path("many"), shard)
+        def publish(path: str, manifest: shards.Manifest) -> None:
+            for shard in {one.directory for one in manifest.shards} - set(old):
+                made = os.path.join(path, shard)
                 self.assertLessEqual({made, *(os.path.join(made, name) for name in os.listdir(made))}, flushed)
-            self.assertLessEqual({new, self.path("many")}, flushed)
-            self.assertLessEqual(set(old), set(os.listdir(self.path("many"))))
-            flushed.clear()
-            replace(new, place)
+            self.assertLessEqual(set(old), set(os.listdir(path)))
+            _manifest.write(path, manifest)
 
-        with mock.patch("os.fsync", flush), mock.patch("os.replace", publish):
+        with mock.patch("os.fsync", flush), mock.patch("thresher.shards._publish.write", publish):
             shards.remove(self.path("many"), [3, 200])
-        self.assertIn(self.path("many"), flushed)
         left = np.setdiff1d(ids, [3, 200])
         self.same(x[left], left)
 
@@ -106,7 +103,7 @@ class Changes(Case):
         x, ids = shifted(300), np.arange(300)
         shards.build(self.path("many"), [(x[:150], ids[:150]), (x[150:], ids[150:])]).close()
         before = shards.read(self.path("many"))
-        for what in ("mkdir", "replace", "fsync"):
+        for what in ("mkdir", "fsync"):
             for number, text in ((errno.EROFS, "Read-only file system"), (errno.ENOSPC, "No space left on device")):
                 failure = OSError(number, os.strerror(number))
                 with mock.patch(f"os.{what}", side_effect=failure), self.assertRaises(thresher.FileError) as raised:

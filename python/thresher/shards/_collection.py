@@ -18,7 +18,7 @@ from .._filters import Filter, roaring_bytes
 from .._index import Index
 from .._index_info import IndexCells
 from .._items import IdArray, as_items, check_found, each_name, filter_of_items, find_items, shaped
-from ._manifest import Manifest, Shard, check_cells, checksum_of, describe, read
+from ._manifest import Manifest, Shard, checksum_of, describe, read
 from ._searcher import Searcher
 from ._shard import filter_shard, search_shard_radius, search_shards
 
@@ -123,7 +123,6 @@ class Shards(Searcher):
         try:
             for number in range(len(manifest.shards)):
                 self._indexes.append(open_shard(self.path, manifest, number, self._threads, self._device))
-            check_cells(self.path, manifest, sum(index.info.n_cells for index in self._indexes))
         except BaseException:
             self._close_indexes()
             raise

@@ -10,8 +10,8 @@ from typing import Any
 from .. import _errors
 from .._core.checks import path_of
 from ._collection import open_shard
-from ._manifest import NAME, Manifest, Shard, parse, wrong
-from ._publish import build_directory, clean, flush_shard, forget, is_shard_name, write
+from ._manifest import NAME, Manifest, Shard, parse, write
+from ._publish import build_directory, clean, flush_shard, forget, is_shard_name
 
 
 def _copy(fs: Any, source: str, directory: str, number: int, shard: Shard) -> str:
@@ -74,8 +74,8 @@ def fetch(
     fs, source = fsspec.core.url_to_fs(url, **(storage_options or {}))
     try:
         if fs.info(f"{source}/{NAME}")["type"] in ("directory", "other"):  # reading a pipe would wait for a writer
-            raise wrong(url, "is no file")
-        text = fs.cat_file(f"{source}/{NAME}").decode("utf-8", "replace")
+            raise _errors.FormatError(f"{url}/{NAME}: is no file", "ECORRUPT")
+        text = fs.cat_file(f"{source}/{NAME}")
     except FileNotFoundError:
         raise _errors.FileMissingError(f"{url}: is no collection of shards, there is no {NAME} in it", "ENOTFOUND") from None
     manifest = parse(url, text)
@@ -94,7 +94,7 @@ def fetch(
                 open_shard(directory, manifest._replace(shards=tuple(names)), number, None, None).close()
             with _errors.os_errors(directory):
                 _put(directory, copied)
-                write(directory, text)
+                write(directory, manifest)
         except BaseException:
             forget(directory)
             raise

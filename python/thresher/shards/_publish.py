@@ -17,9 +17,9 @@ from .._core.checks import path_of
 from .._core.jobs import Change
 from .._index import Index
 from ._duplicates import check_ids
-from ._manifest import NAME, Manifest, Shard, checksum_of, describe, parse, read, to_json
+from ._manifest import NAME, Manifest, Shard, checksum_of, describe, read, write
 
-_OURS = re.compile(r"(\d{6}|quantiser)-[0-9a-f]{8}|parts-[0-9a-z_]{8}|shards\.json(\.new)?")
+_OURS = re.compile(r"(\d{6}|quantiser)-[0-9a-f]{8}|parts-[0-9a-z_]{8}|shards\.json|\.shards\.json\.[0-9a-f]{16}\.tmp")
 
 
 def is_shard_name(name: str) -> bool:
@@ -119,15 +119,13 @@ def publish(
     n_items = sum(shard.n_items for shard in shards)
     manifest = Manifest(**common, has_ids=given_ids, n_items=n_items, shards=tuple(shards), cells=cells, n_cells=n_cells)
     manifest = manifest._replace(has_removed=has_removed)
-    text = to_json(manifest)
-    parse(directory, text)  # names that no reader would accept, gaps and overlaps
     with _errors.os_errors(directory):
         if manifest.has_ids:
             check_ids(directory, manifest.shards, scratch=directory)
         if manifest.has_names and not distinct_names:
             check_ids(directory, manifest.shards, names=True, scratch=directory)
         with Change() as job:
-            write(directory, text)
+            write(directory, manifest)
             job.finish(abi.OK)
             try:
                 clean(directory, {shard.directory for shard in shards})
@@ -152,18 +150,6 @@ def flush_shard(place: str) -> None:
     for name in os.listdir(place):
         flush(os.path.join(place, name))
     flush(place)
-
-
-def write(directory: str, text: str) -> None:
-    """Publish the text of a list, after the names of its shards are on the disk."""
-    new = os.path.join(directory, NAME + ".new")
-    with open(new, "w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    flush(directory)
-    os.replace(new, os.path.join(directory, NAME))
-    flush(directory)
 
 
 def clean(directory: str, named: set[str]) -> None:

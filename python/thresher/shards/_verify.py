@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 import os
+from ctypes import byref
 
+from .. import _errors
 from .._core.checks import path_of
+from .._core.jobs import Job
+from .._core.library import lib
 from .._core.progress import Progress
-from ._collection import of_current, open_shard
+from ._collection import of_current
 from ._duplicates import check_ids
-from ._ids import ids_of
-from ._manifest import Manifest, check_cells, describe, wrong
+from ._manifest import Manifest, Opened
 
 
 def verify(
@@ -28,27 +31,9 @@ def verify(
 
 
 def _verify(directory: str, manifest: Manifest, threads: int | None, progress: Progress | None) -> None:
-    found = []
-    n_cells = 0
-    for number in range(len(manifest.shards)):
-        with open_shard(directory, manifest, number, threads, None) as index:
-            index.verify(progress=progress)
-            found.append(describe(index))
-            n_cells += index.info.n_cells
-            shard = manifest.shards[number]
-            ids = ids_of(index, manifest.first_id(shard))
-            if (int(ids.min()), int(ids.max())) != (shard.least_id, shard.greatest_id):
-                raise wrong(
-                    directory, f"has wrong ids of shard {number}: they are from {ids.min()} to {ids.max()}"
-                )
-    stored = {
-        "has_ids": manifest.has_ids or any(own["has_ids"] for own in found),
-        "has_names": all(own["has_names"] for own in found),
-    }
-    for key, value in stored.items():
-        if getattr(manifest, key) != value:
-            raise wrong(directory, f"has {key} {getattr(manifest, key)}, and the shards have {value}")
-    check_cells(directory, manifest, n_cells)
+    opened = Opened(directory, threads=threads)
+    with Job(progress) as job:
+        job.finish(lib.thr_shards_verify(opened.pointer, byref(_errors.slot.error)))
     if manifest.has_ids:
         check_ids(directory, manifest.shards)
     if manifest.has_names:

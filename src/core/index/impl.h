@@ -159,6 +159,13 @@ void thr_index_filter_free(void *filter);
 /* Check queries as thr_index_search documents. */
 thr_status thr_index_check_queries(const thr_index *index, const thr_matrix *queries, uint64_t k, thr_error *err);
 
+/*
+ * In search/radius.c: the items of two answers to the same queries, those of the first before those of the second where
+ * scores are equal. The caller frees *merged by thr_radius_result_free. THR_ENOMEM.
+ */
+thr_status thr_index_radius_merge(const thr_radius_result *one, const thr_radius_result *two,
+                                  thr_radius_result **merged, thr_error *err);
+
 /* Find the row of a segment with the item with this id; live are the rows to look at, NULL for all. */
 bool thr_index_segment_row(const thr_index *index, const uint64_t *live, uint64_t id, uint64_t *row);
 

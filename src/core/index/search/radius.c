@@ -39,6 +39,39 @@ thr_status thr_index_check_radius_options(const thr_index *index, const thr_sear
     return THR_OK;
 }
 
+thr_status thr_index_radius_merge(const thr_radius_result *one, const thr_radius_result *two,
+                                  thr_radius_result **merged, thr_error *err) {
+    static const char what[] = "the items within the radius";
+    thr_context *context = ((const owned_result *)one)->context;
+    const uint64_t n_queries = one->n_queries, n = one->offsets[n_queries] + two->offsets[n_queries];
+    owned_result *owned = NULL;
+    uint64_t at = 0;
+    thr_status status = THR_OK;
+    THR_TRY(thr_alloc_zero(context, 1, sizeof *owned, &owned, what, err));
+    owned->context = thr_context_retain(context);
+    THR_TRY_OUT(thr_alloc(context, (size_t)n_queries + 1, sizeof(uint64_t), &owned->offsets, what, err));
+    THR_TRY_OUT(thr_alloc(context, (size_t)n, sizeof(uint64_t), &owned->ids, what, err));
+    THR_TRY_OUT(thr_alloc(context, (size_t)n, sizeof(float), &owned->scores, what, err));
+    for (uint64_t q = 0; q < n_queries; q++) {
+        uint64_t a = one->offsets[q], b = two->offsets[q];
+        owned->offsets[q] = at;
+        for (; a < one->offsets[q + 1] || b < two->offsets[q + 1]; at++) {
+            const bool first =
+                b == two->offsets[q + 1] || (a < one->offsets[q + 1] && one->scores[a] >= two->scores[b]);
+            owned->scores[at] = first ? one->scores[a] : two->scores[b];
+            owned->ids[at] = first ? one->ids[a++] : two->ids[b++];
+        }
+    }
+    owned->offsets[n_queries] = at;
+    owned->shown = (thr_radius_result){n_queries, owned->offsets, owned->ids, owned->scores};
+out:
+    if (status == THR_OK)
+        *merged = &owned->shown;
+    else
+        thr_radius_result_free(&owned->shown);
+    return status;
+}
+
 static thr_status check(const thr_index *index, const thr_matrix *queries, float least_score,
                         const thr_search_options *options, thr_error *err) {
     if (isnan(least_score))

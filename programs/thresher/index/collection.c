@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* info.c - `index info` and `index verify` of a collection. */
+/* collection.c - `index info` and `index verify` of a collection, and which directories are collections or shards. */
+#include "index/collection.h"
+
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "cli/json.h"
 #include "index/summary.h"
 #include "output/plain.h"
-#include "collection/manifest.h"
 #include "info/verified.h"
 #include "cli/messages.h"
 
@@ -16,7 +20,6 @@ typedef struct totals {
     uint64_t n_cells, cell_items; /* cells, and the items in them */
     uint32_t smallest, largest;   /* items of a cell */
     bool skips;                   /* searches of some shard skip cells */
-    bool any_ids, all_names;      /* some shard has given ids; all have names */
     double n_read, cost;          /* items that a search reads, and its time, 1 for each item without cells */
     float short_by;               /* of the shard that finds least */
 } totals;
@@ -47,7 +50,7 @@ static thr_status measure(thr_index *index, totals *all, thr_error *err) {
 }
 
 /* What searches of the whole collection read. */
-static thr_cells_choice measured(const prog_shards *s, const totals *all) {
+static thr_cells_choice measured(const thr_shards_info *s, const totals *all) {
     const double n = (double)s->n_items;
 
     return !all->skips ? (thr_cells_choice){.n_cells = 0}
@@ -56,97 +59,42 @@ static thr_cells_choice measured(const prog_shards *s, const totals *all) {
                                             .short_by = all->short_by};
 }
 
-/* Compare the ids of a verified shard with the list. */
-static thr_status check_ids(const prog_shards *s, uint64_t number, const thr_index *index, thr_error *err) {
-    enum { AT_ONCE = 4096 };
-    const prog_shard *shard = &s->shards[number];
-    const thr_index_info info = thr_index_get_info(index);
-    const uint64_t n_rows = thr_index_n_rows(index);
-    const uint64_t first = s->has_ids || (info.has_ids && !info.has_names) ? 0 : shard->first_row;
-    uint64_t ids[AT_ONCE], least = UINT64_MAX, greatest = 0;
+/* Add up all shards; measuring: what searches read, too. */
+static thr_status add_up(thr_shards *shards, bool measuring, totals *all, thr_error *err) {
+    *all = (totals){.least = UINT64_MAX};
+    for (uint64_t i = 0; i < thr_shards_get_info(shards).n_shards; i++) {
+        thr_index *index = NULL;
+        thr_status status = thr_shards_index(shards, i, &index, err);
 
-    for (uint64_t row = 0; row < n_rows; row += AT_ONCE) {
-        const size_t n = n_rows - row < AT_ONCE ? (size_t)(n_rows - row) : AT_ONCE;
-        const thr_status status = thr_index_row_ids(index, row, n, ids, err);
+        if (status == THR_OK && measuring)
+            status = measure(index, all, err);
         if (status != THR_OK)
             return status;
-        for (size_t i = 0; i < n; i++) {
-            if (ids[i] == THR_NO_ID)
-                continue;
-            least = ids[i] < least ? ids[i] : least;
-            greatest = ids[i] > greatest ? ids[i] : greatest;
-        }
-    }
-    if (least + first == shard->least_id && greatest + first == shard->greatest_id)
-        return THR_OK;
-    err->status = THR_ECORRUPT;
-    (void)snprintf(err->text, sizeof err->text,
-                   "%.300s/shards.json: has wrong ids of shard %" PRIu64 ": they are from %" PRIu64 " to %" PRIu64
-                   ": restore it or build the collection again",
-                   s->dir, number, least + first, greatest + first);
-    return THR_ECORRUPT;
-}
-
-/* Compare what the list stores of all shards with them. */
-static int check_totals(const prog_shards *s, const totals *all) {
-    const char *wrong = all->any_ids && !s->has_ids ? "has_ids" : all->all_names != s->has_names ? "has_names" : NULL;
-
-    if (wrong == NULL)
-        return PROG_DONE;
-    prog_error("%s/shards.json: has another %s than the shards: restore it or build the collection again", s->dir,
-               wrong);
-    return PROG_FAILED;
-}
-
-/* Open every shard in turn; verify: read every byte, too. */
-static int add_up(program *run, const prog_shards *shards, bool verify, totals *all) {
-    *all = (totals){.least = UINT64_MAX, .all_names = true};
-    for (uint64_t i = 0; i < shards->n_shards; i++) {
-        thr_error err = {.status = THR_OK};
-        thr_index *index = NULL;
-        thr_status status = prog_shards_open(shards, run->context, i, &index, &err);
-
-        if (status == THR_OK)
-            status = verify ? thr_index_verify(index, &err) : measure(index, all, &err);
-        if (status == THR_OK && verify)
-            status = check_ids(shards, i, index, &err);
-        if (status != THR_OK) {
-            thr_index_free(index);
-            return prog_failed(&err);
-        }
         const thr_index_info info = thr_index_get_info(index);
         all->n_zero += info.n_zero;
-        all->any_ids = all->any_ids || (info.has_ids && !info.has_names);
-        all->all_names = all->all_names && info.has_names;
         all->code_bytes += info.code_bytes;
         all->vector_bytes += info.vector_bytes;
         all->file_bytes += info.file_bytes;
         all->least = info.n_items < all->least ? info.n_items : all->least;
         all->most = info.n_items > all->most ? info.n_items : all->most;
         add_cells(all, thr_index_get_cells(index));
-        thr_index_free(index);
     }
-    if (!shards->counts_cells || all->n_cells == shards->n_cells)
-        return verify ? check_totals(shards, all) : PROG_DONE;
-    prog_error("%s/shards.json: has n_cells %" PRIu64 ", and the shards have %" PRIu64
-               ": restore it or build the collection again",
-               shards->dir, shards->n_cells, all->n_cells);
-    return PROG_FAILED;
+    return THR_OK;
 }
 
 /* ------------------------------------------------------------------------------------------------ info */
 
-static void print_json(const prog_shards *s, const totals *all) {
+static void print_json(const char *dir, const thr_shards_info *s, const totals *all) {
     const thr_cells_choice cells = measured(s, all);
     prog_json json = prog_json_object();
 
-    prog_json_key_text(&json, "shards", s->dir);
+    prog_json_key_text(&json, "shards", dir);
     PROG_JSON_COUNTS(&json, {"n_shards", s->n_shards}, {"n_items", s->n_items}, {"least_items", all->least},
                      {"most_items", all->most}, {"n_dims", s->n_dims}, {"n_zero", all->n_zero});
     prog_json_key_text(&json, "metric", thr_metric_name(s->metric));
-    prog_json_key_count(&json, "bits", s->bits);
+    prog_json_key_count(&json, "bits", s->item_bits);
     prog_json_key_count(&json, "lead_bits", s->lead_bits);
-    prog_json_key_text(&json, "keep", s->keep);
+    prog_json_key_text(&json, "keep", thr_dtype_name(s->keep));
     prog_json_key_bool(&json, "has_ids", s->has_ids);
     prog_json_key_bool(&json, "has_names", s->has_names);
     prog_json_key_count(&json, "n_cells", all->n_cells);
@@ -159,22 +107,22 @@ static void print_json(const prog_shards *s, const totals *all) {
     prog_json_end_object(&json);
 }
 
-static void print_text(const prog_shards *s, const totals *all) {
+static void print_text(const char *dir, const thr_shards_info *s, const totals *all) {
     const thr_cells_choice cells = measured(s, all);
     const char *ids = s->has_names ? "row numbers, with names" : s->has_ids ? "given ids" : "row numbers";
 
-    prog_line("shards          %s", s->dir);
+    prog_line("shards          %s", dir);
     (void)printf("number          %" PRIu64 ", of %s to %s\n", s->n_shards, prog_exact(all->least).text,
                  prog_counted(all->most, "item").text);
     (void)printf("items           %s\n", prog_exact(s->n_items).text);
     if (all->n_zero > 0)
         (void)printf("zero vectors    %s of all that were given: they score 0 for every query\n",
                      prog_exact(all->n_zero).text);
-    (void)printf("dimensions      %" PRIu64 "\n", s->n_dims);
+    (void)printf("dimensions      %" PRIu32 "\n", s->n_dims);
     (void)printf("metric          %s\n", thr_metric_name(s->metric));
-    (void)printf("codes           %" PRIu64 " bits per dimension, %" PRIu64 " of them screened first, %s\n", s->bits,
-                 s->lead_bits, prog_bytes((double)all->code_bytes).text);
-    (void)printf("kept vectors    %s, %s\n", s->keep, prog_bytes((double)all->vector_bytes).text);
+    (void)printf("codes           %" PRIu32 " bits per dimension, %" PRIu32 " of them screened first, %s\n",
+                 s->item_bits, s->lead_bits, prog_bytes((double)all->code_bytes).text);
+    (void)printf("kept vectors    %s, %s\n", thr_dtype_name(s->keep), prog_bytes((double)all->vector_bytes).text);
     (void)printf("ids             %s\n", ids);
     if (all->n_cells == 0)
         (void)printf("cells           none: searches read all items\n");
@@ -193,18 +141,65 @@ static void print_text(const prog_shards *s, const totals *all) {
 
 int prog_print_collection(program *run, const char *dir, bool verify) {
     const double start = prog_seconds();
-    prog_shards shards;
-    totals all;
-    int rc = prog_shards_read(&shards, dir);
+    thr_error err = {.status = THR_OK};
+    thr_shards *shards = NULL;
+    totals all = {.n_zero = 0};
+    thr_status status = thr_shards_open(run->context, dir, &shards, &err);
 
-    if (rc == PROG_DONE)
-        rc = add_up(run, &shards, verify, &all);
-    if (rc == PROG_DONE && verify)
+    if (status == THR_OK)
+        status = verify ? thr_shards_verify(shards, &err) : THR_OK;
+    if (status == THR_OK)
+        status = add_up(shards, !verify, &all, &err);
+    if (status == THR_OK && verify) {
         prog_print_verified(run, "shards", dir, all.file_bytes, start);
-    else if (rc == PROG_DONE && run->globals.json)
-        print_json(&shards, &all);
-    else if (rc == PROG_DONE)
-        print_text(&shards, &all);
-    prog_shards_free(&shards);
-    return rc;
+    } else if (status == THR_OK) {
+        const thr_shards_info info = thr_shards_get_info(shards);
+        (run->globals.json ? print_json : print_text)(dir, &info, &all);
+    }
+    thr_shards_free(shards);
+    return status == THR_OK ? PROG_DONE : prog_failed(&err);
+}
+
+/* ------------------------------------------------------------------------------------------------ directories */
+
+static char *join(const char *dir, const char *name) {
+    const size_t size = strlen(dir) + strlen(name) + 2;
+    char *path = malloc(size);
+
+    if (path != NULL)
+        (void)snprintf(path, size, "%s/%s", dir, name);
+    return path;
+}
+
+bool prog_is_collection(const char *dir) {
+    char *path = join(dir, "shards.json");
+    const bool is = path != NULL && access(path, F_OK) == 0;
+
+    free(path);
+    return is;
+}
+
+bool prog_refuse_shard(const program *run, const char *dir) {
+    char *parent = join(dir, "..");
+    thr_shards *shards = NULL;
+    size_t end = strlen(dir), begin;
+    bool is_shard = false;
+
+    while (end > 0 && dir[end - 1] == '/')
+        end--;
+    for (begin = end; begin > 0 && dir[begin - 1] != '/';)
+        begin--;
+    if (parent != NULL && thr_shards_open(run->context, parent, &shards, NULL) == THR_OK) {
+        const thr_shard *list = thr_shards_list(shards);
+        for (uint64_t i = 0; i < thr_shards_get_info(shards).n_shards && !is_shard; i++)
+            is_shard =
+                strlen(list[i].directory) == end - begin && strncmp(list[i].directory, dir + begin, end - begin) == 0;
+    }
+    if (is_shard)
+        prog_error("%s: is a shard of a collection, which would not open any more: change the collection, by Python's "
+                   "thresher.shards",
+                   dir);
+    thr_shards_free(shards);
+    free(parent);
+    return is_shard;
 }
