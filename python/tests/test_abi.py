@@ -7,7 +7,6 @@ import ctypes
 import os
 import shutil
 import subprocess
-import unittest
 from types import SimpleNamespace
 
 import numpy as np
@@ -74,7 +73,3 @@ class Abi(Case):
         statuses = dict(line.split() for line in listed.splitlines())
         self.assertEqual({n: int(v) for n, v in statuses.items() if n != "OK"}, abi.STATUS)
         self.assertEqual(set(_errors._CLASSES), set(abi.STATUS))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -547,7 +547,3 @@ class ManyThreads(Case):
                 self.assertEqual(index.search(t.vectors[number], 1)[0].tolist(), [number])
 
         self.run_threads(work, 32)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -93,7 +93,3 @@ class AnnBenchmarks(Case):
                 for arguments in product(*group["query_args"]):
                     algorithm.set_query_arguments(*arguments)
                     self.assertEqual(len(algorithm.query(self.queries[0], K)), K)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -8,7 +8,6 @@ import io
 import os
 import re
 import sys
-import unittest
 import warnings
 from pathlib import Path
 from typing import Any, Callable, ClassVar
@@ -285,7 +284,3 @@ class Arguments(Case):
 
     def test_odd_arguments_of_models_too(self) -> None:
         self.check(self.model_calls())
-
-
-if __name__ == "__main__":
-    unittest.main()

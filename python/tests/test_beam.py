@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import math
-import unittest
 from typing import Any
 
 import numpy as np
@@ -72,25 +71,6 @@ class TestBeam(Case):
                 self.assertTrue(best.ended)
             self.assertAlmostEqual(float(np.sum(best.word_log_probs, dtype=np.float64)), best.log_prob, places=9)
             self.assertEqual(best.ended, best.words[-1] == END)
-
-    def test_a_batch_is_its_sentences(self) -> None:
-        options: dict[str, Any] = {"start_word": 0, "end_word": END, "n_best": 4, "penalty": "wu", "alpha": 0.6}
-        decoder = Recurrent()
-        lengths = [9, 4, 12, 1]
-        whole = thresher.beam_search(self.head, decoder, 4, max_length=lengths, **options)
-        for s in range(4):
-            alone = Recurrent()
-            alone.firsts = alone.firsts[s:]
-            one = thresher.beam_search(self.head, alone, 1, max_length=lengths[s], **options)[0]
-            for a, b in zip(one, whole[s]):
-                self.assertEqual((a.words.tolist(), a.score, a.ended), (b.words.tolist(), b.score, b.ended))
-            self.assertEqual(len(one), len(whole[s]))
-            for sequence in one:
-                self.assertLessEqual(len(sequence.words), lengths[s])
-                penalty = ((5 + len(sequence.words)) / 6) ** 0.6
-                self.assertAlmostEqual(sequence.score, sequence.log_prob / penalty, places=12)
-        self.assertEqual(decoder.calls[:2], ["start", "step"])
-        self.assertIn("reorder", decoder.calls)
 
     def test_only_step_is_needed(self) -> None:
         class Bigrams:
@@ -168,7 +148,3 @@ class TestBeam(Case):
         with self.assertRaisesRegex(thresher.UnsupportedError, "the head has no hashes"):
             search(good, screen="wta")
         self.assertEqual(thresher.beam_search(self.head, good, 0, start_word=0, end_word=END), [])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -83,7 +83,3 @@ class TestBleu(Case):
             thresher.bleu(["a"], ["a"], smooth="floor", smooth_value=0)
         with self.assertRaises(UnicodeEncodeError):
             thresher.bleu(["\ud800"], ["a"])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import time
-import unittest
 
 import numpy as np
 
@@ -97,7 +96,3 @@ class CutFiles(Case):
 
     def test_a_file_is_written_to_while_threads_search(self) -> None:
         self.assertIn("['ECHANGED'] 6 ", self.while_searching("codes", ".seg", None))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -9,7 +9,6 @@ import pickle
 import shutil
 import subprocess
 import sys
-import unittest
 
 import numpy as np
 
@@ -181,7 +180,3 @@ class Machine(Case):
                 got = index.search(vectors[:100], k, recall=recall)
                 for ours, wanted in zip(got, plain.search(vectors[:100], k, recall=recall)):
                     np.testing.assert_array_equal(ours, wanted)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import multiprocessing
 import pickle
-import unittest
 from typing import Any
 
 import numpy as np
@@ -171,7 +170,3 @@ class Duals(TrainingCase):
             dual.eval(self.path("none.tsv"), self.items)
         with self.assertRaises(thresher.FormatError):
             thresher.Tower(self.model)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -74,7 +74,3 @@ class Help(unittest.TestCase):
             words = set(re.findall(r"\w+", inspect.getdoc(call) or ""))
             missing = set(options.__annotations__) - words
             self.assertEqual(missing, set(), call.__qualname__)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import unittest
 import warnings
 
 import numpy as np
@@ -320,7 +319,3 @@ class HitsCase(Case):
         hits.close()
         with self.assertRaises(ValueError):
             hits.search({1: 1.0}, 3)
-
-
-if __name__ == "__main__":
-    unittest.main()

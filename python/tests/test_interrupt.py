@@ -9,7 +9,6 @@ import subprocess
 import sys
 import textwrap
 import time
-import unittest
 from collections.abc import Iterator
 from typing import Any
 
@@ -178,7 +177,3 @@ class Signals(Case):
         with self.assertRaises(thresher.CanceledError):
             index.verify(progress=lambda *_: False)
         index.verify()
-
-
-if __name__ == "__main__":
-    unittest.main()

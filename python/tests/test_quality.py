@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import unittest
 from typing import Any
 
 import numpy as np
@@ -95,7 +94,3 @@ class Quality(Case):
             thresher.ndcg([1.0], [1.0], 0, convention="XGBoost_Minus")
         with self.assertRaisesRegex(ValueError, "k is 0"):
             thresher.ndcg([1.0], [1.0], 0, k=0)
-
-
-if __name__ == "__main__":
-    unittest.main()

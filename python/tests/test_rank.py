@@ -358,7 +358,3 @@ class Parts(unittest.TestCase):
 
                 with self.assertRaises(KeyError):
                     lead(thresher.RankSVM(), layout, [own.queries() for own in parts], broken, None, None)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import signal
 import threading
-import unittest
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -143,7 +142,3 @@ class Reentry(Case):
         self.index.refresh()
         self.index.verify()
         np.testing.assert_array_equal(self.index.ids(), np.arange(600))
-
-
-if __name__ == "__main__":
-    unittest.main()

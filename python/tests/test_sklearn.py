@@ -131,7 +131,3 @@ class Sklearn(unittest.TestCase):
 
         with self.assertRaises(NotFittedError):
             thresher.RankSVM().predict(self.x)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import unittest
 from typing import Any
 
 import numpy as np
@@ -90,7 +89,3 @@ class Tensors(Case):
         self.assertTrue((self.index.search(self.queries, 5, filter=mask)[0] % 2 == 0).all())
         with self.assertRaisesRegex(TypeError, "torch.Tensor cannot be"):
             self.index.search(torch.from_numpy(self.queries).to(torch.bfloat16))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -8,7 +8,6 @@ import multiprocessing
 import os
 import signal
 import threading
-import unittest
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -200,7 +199,3 @@ class Forks(Case):
     def test_processes_that_share_nothing_get_the_path(self) -> None:
         with multiprocessing.get_context("spawn").Pool(1) as pool:
             self.assertEqual(pool.apply(len, (self.index,)), N)
-
-
-if __name__ == "__main__":
-    unittest.main()

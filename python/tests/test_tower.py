@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import multiprocessing
 import pickle
-import unittest
 from typing import Any
 
 import numpy as np
@@ -166,7 +165,3 @@ class Indexes(Case):
             self.assertIsNone(index.model)
             with self.assertRaisesRegex(thresher.UnsupportedError, "no model"):
                 index.search("edit pdf")
-
-
-if __name__ == "__main__":
-    unittest.main()

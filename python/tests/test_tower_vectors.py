@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import unittest
 from typing import Any
 
 import numpy as np
@@ -114,7 +113,3 @@ class TowerVectors(Case):
         ):
             with self.assertRaisesRegex(thresher.Error, message):
                 call()
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import unittest
 from typing import Any
 
 import numpy as np
@@ -185,7 +184,3 @@ def auc(queries: Any, good: Any, bad: Any) -> float:
 
     better = cosines(good)[:, None] - cosines(bad)[None, :]
     return float((better > 0).mean() + (better == 0).mean() / 2)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -8,7 +8,6 @@ import pickle
 import struct
 import threading
 import time
-import unittest
 from typing import Any
 
 import numpy as np
@@ -173,7 +172,3 @@ class Translate(Case):
         write_tensors(self.model, {"a": np.zeros(3, np.float32)}, {})
         with self.assertRaises(thresher.FormatError):
             thresher.Translator(self.model)
-
-
-if __name__ == "__main__":
-    unittest.main()

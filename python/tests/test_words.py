@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import unittest
 
 import thresher
 from support import Case
@@ -34,7 +33,3 @@ class Words(Case):
     def test_other_things_are_no_text(self) -> None:
         with self.assertRaises(TypeError):
             thresher.split_words(7)  # type: ignore[arg-type]
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -149,7 +149,6 @@ static void search_all_ways(gcheck *g, const limits *sizes, const thr_scan_corpu
         (void)gcheck_compare(g, corpus, &matrix, draw_k(rng, sizes->most_k), &options, what);
         g->context->forced_way = -1;
         free(filter);
-        free(queries);
     }
 }
 
@@ -177,7 +176,6 @@ static void small_round(gcheck *g, const limits *sizes, uint64_t seed, uint64_t 
     search_all_ways(g, sizes, &corpus.scan, rng, what);
     gcheck_take(&corpus.scan);
     test_target_free(&corpus);
-    free(rows);
 }
 
 /* As many items as there may be for so many bytes; or, of few dimensions, about as many as there may be at all. */

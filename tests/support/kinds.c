@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kinds.h"
 
+#include "test.h"
+
 #include "naive.h"
 #include "run_scan.h"
 
@@ -22,7 +24,7 @@ test_shape test_any_shape(uint64_t *rng, uint32_t bits, uint32_t n_items) {
 }
 
 float *test_equal_rows(uint64_t *rng, uint32_t n_items, uint32_t n_dims) {
-    float *rows = test_array((size_t)n_items * n_dims, sizeof *rows);
+    float *rows = test_new((size_t)n_items * n_dims, sizeof *rows);
     test_gaussian(rng, rows, n_dims);
     for (uint32_t i = 1; i < n_items; i++)
         memcpy(rows + (size_t)i * n_dims, rows, n_dims * sizeof *rows);
@@ -35,7 +37,7 @@ void test_all_searches(thr_context *context, const test_corpus *corpus, uint64_t
     float *queries = test_queries(rng, n_queries, n_dims);
     for (uint32_t d = 0; d < n_dims && corpus->shape.keep != THR_DTYPE_NONE; d++)
         queries[d] = 3 * test_kept_value(corpus, n / 2, d);
-    uint64_t *filter = test_filter(rng, corpus->shape.n_items, 3), *none = test_array((n + 63) / 64, sizeof *none);
+    uint64_t *filter = test_filter(rng, corpus->shape.n_items, 3), *none = test_new((n + 63) / 64, sizeof *none);
     thr_search_options options = test_counts(30, 12);
     options.query_bits = 1 + (uint32_t)thr_rng_below(rng, 8);
     test_search_equals_naive(context, corpus, queries, 1, 5, &options, "one query");
@@ -48,29 +50,25 @@ void test_all_searches(thr_context *context, const test_corpus *corpus, uint64_t
     test_search_equals_naive(context, corpus, queries, n_queries, 7, &options, "filter");
     options.filter = none;
     test_search_equals_naive(context, corpus, queries, n_queries, 7, &options, "nothing allowed");
-    free(none);
-    free(filter);
-    free(queries);
 }
 
 thr_status test_search(thr_context *context, const test_corpus *corpus, const float *queries, uint64_t n_queries,
-                       uint64_t k, const thr_search_options *options, uint64_t *rows, float *scores, thr_error *err) {
+                       uint64_t k, const thr_search_options *options, uint64_t *rows, float *scores, thr_error *error) {
     const thr_matrix matrix = thr_matrix_f32(queries, n_queries, corpus->shape.n_dims);
     thr_scan *scan = NULL;
-    assert_ok(thr_scan_create(context, &scan, err), err);
+    assert_ok(thr_scan_create(context, &scan, error), error);
     const thr_status status =
         test_run_scan(scan, &corpus->scan, &matrix, options,
-                      &(thr_answers){.k = k, .ids = rows, .scores = scores, .certified = options->certified}, err);
+                      &(thr_answers){.k = k, .ids = rows, .scores = scores, .certified = options->certified}, error);
     thr_scan_free(scan);
     return status;
 }
 
 thr_status test_search_once(thr_context *context, const test_corpus *corpus, const float *queries, uint64_t n_queries,
-                            thr_error *err) {
+                            thr_error *error) {
     enum { K = 5 };
-    uint64_t *rows = test_array((size_t)n_queries * K, sizeof *rows);
+    uint64_t *rows = test_new((size_t)n_queries * K, sizeof *rows);
     const thr_search_options options = test_counts(20, 10);
-    const thr_status status = test_search(context, corpus, queries, n_queries, K, &options, rows, NULL, err);
-    free(rows);
+    const thr_status status = test_search(context, corpus, queries, n_queries, K, &options, rows, NULL, error);
     return status;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "naive.h"
 
+#include "test.h"
+
 #include "base/half.h"
 #include "code/nested.h"
 #include "code/rotate.h"
@@ -13,7 +15,7 @@
 #include <string.h>
 
 float *test_tied_rows(uint64_t *rng, uint32_t n_items, uint32_t n_dims, bool mean) {
-    float *rows = test_array((size_t)n_items * n_dims, sizeof *rows);
+    float *rows = test_new((size_t)n_items * n_dims, sizeof *rows);
     test_gaussian(rng, rows, (size_t)n_items * n_dims);
     for (size_t i = 0; mean && i < (size_t)n_items * n_dims; i++)
         rows[i] += 1.5f;
@@ -28,7 +30,7 @@ float *test_tied_rows(uint64_t *rng, uint32_t n_items, uint32_t n_dims, bool mea
 }
 
 float *test_queries(uint64_t *rng, uint64_t n, uint32_t n_dims) {
-    float *queries = test_array((size_t)n * n_dims, sizeof *queries);
+    float *queries = test_new((size_t)n * n_dims, sizeof *queries);
     test_gaussian(rng, queries, (size_t)n * n_dims);
     if (n > 3) {
         memset(queries + 2 * n_dims, 0, n_dims * sizeof *queries);
@@ -38,7 +40,7 @@ float *test_queries(uint64_t *rng, uint64_t n, uint32_t n_dims) {
 }
 
 uint64_t *test_filter(uint64_t *rng, uint32_t n_items, uint64_t one_in) {
-    uint64_t *filter = test_array((n_items + 63) / 64, sizeof *filter);
+    uint64_t *filter = test_new((n_items + 63) / 64, sizeof *filter);
     for (uint32_t i = 0; i < n_items; i++)
         if (thr_rng_below(rng, one_in) == 0)
             filter[i / 64] |= UINT64_C(1) << i % 64;
@@ -322,7 +324,6 @@ void test_search_equals_naive(thr_context *context, const test_corpus *corpus, c
     float *scores = test_array(places, sizeof *scores), *wanted_scores = test_array((size_t)k, sizeof *scores);
     const thr_matrix matrix = thr_matrix_f32(queries, n_queries, shape->n_dims);
     thr_scan *scan = NULL;
-    thr_error err;
     assert_ok(thr_scan_create(context, &scan, &err), &err);
     assert_ok(test_run_scan(scan, &corpus->scan, &matrix, options,
                             &(thr_answers){.k = k, .ids = rows, .scores = scores, .certified = options->certified},

@@ -7,7 +7,10 @@
 #include "select/candidates.h"
 #include "support.h"
 
-/* Gaussian rows, around a mean where one is wanted; every eighth is zero or a copy of another: there are ties. */
+/*
+ * Gaussian rows, around a mean where one is wanted; every eighth is zero or a copy of another: there are ties. These,
+ * queries and filters are released as test_new's.
+ */
 float *test_tied_rows(uint64_t *rng, uint32_t n_items, uint32_t n_dims, bool mean);
 
 /* So many queries; of more than three one is zero, and two are the same. */

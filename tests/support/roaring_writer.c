@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "roaring_writer.h"
 
-#include "support.h"
+#include "test.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -115,5 +115,7 @@ uint8_t *test_roaring_write(const uint64_t *values, size_t n, test_roaring_form 
         memcpy(b.data, &n_buckets, sizeof n_buckets);
     }
     *size = b.n;
-    return b.data;
+    uint8_t *written = test_copy(b.data, b.n, 1);
+    free(b.data);
+    return written;
 }

@@ -11,5 +11,8 @@ typedef struct test_roaring_form {
     unsigned runs; /* 0: no container is of runs; r: every r-th is, from the first of a bucket on */
 } test_roaring_form;
 
-/* Bytes of the bitmap of these values, which increase; below 2^32 unless the form is wide. free() them. */
+/*
+ * Bytes of the bitmap of these values, which increase; below 2^32 unless the form is wide. They are released as
+ * test_new's.
+ */
 uint8_t *test_roaring_write(const uint64_t *values, size_t n, test_roaring_form form, size_t *size);

@@ -100,6 +100,12 @@ __attribute__((unused)) static _Thread_local thr_error err;
 /* Zeroed memory that is released when the test ends; of a group's setup, when the group does. */
 void *test_new(size_t n, size_t size);
 
+/* The same at a multiple of 64 bytes. */
+static inline void *test_new_aligned(size_t size) {
+    char *memory = test_new(size + 63, 1);
+    return memory + (-(uintptr_t)memory & 63);
+}
+
 /* A copy of n values, released as test_new's. */
 void *test_copy(const void *values, size_t n, size_t size);
 

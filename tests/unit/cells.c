@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cells.c - centroids, the order of items, the numbers of cells, and the models of scores, against naive models. */
-#include "test.h"
+#include "owned.h"
 
 #include "cells/cell_order.h"
 #include "cells/centroids.h"
@@ -53,14 +53,13 @@ TEST(rows_belong_to_the_nearest_centroid) {
     uint64_t rng = test_seed();
     uint32_t group[ROWS], nearest[ROWS];
     float *rows = grouped_rows(&rng, group);
-    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(2, THR_ISA_BEST, NULL);
     float *centroids = train(context, rows, ROWS, 4 * GROUPS, nearest);
     for (uint32_t i = 0; i < ROWS; i++) {
         const double distance = squared_distance(rows + (size_t)i * DIMS, centroids + (size_t)nearest[i] * DIMS);
         const double least = least_distance(rows + (size_t)i * DIMS, centroids, 4 * GROUPS);
         assert_true(distance <= least + 0.1); /* of squares of some 100,000 */
     }
-    thr_context_free(context);
 }
 
 /*
@@ -70,26 +69,24 @@ TEST(rows_belong_to_the_nearest_centroid) {
 TEST(each_cluster_gets_a_centroid) {
     uint64_t rng = 5;
     uint32_t group[ROWS], nearest[ROWS];
-    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(2, THR_ISA_BEST, NULL);
     for (uint32_t trial = 0; trial < TRIALS; trial++) {
         float *rows = grouped_rows(&rng, group);
         float *centroids = train(context, rows, ROWS, GROUPS, nearest);
         for (uint32_t i = 0; i < ROWS; i++)
             assert_true(least_distance(rows + (size_t)i * DIMS, centroids, GROUPS) < 100); /* the mean is DIMS */
     }
-    thr_context_free(context);
 }
 
 /* Most rows belong to the nearest of many centroids, the others to one that is hardly farther. */
 TEST(many_centroids_are_searched_in_groups) {
     enum { MANY = THR_CENTROIDS_GROUPED + 88 };
-    (void)state;
     uint64_t rng = test_seed();
     uint32_t nearest[ROWS], n_nearest = 0;
     float *rows = test_new((size_t)ROWS * DIMS, sizeof *rows);
     double sum = 0, least_sum = 0;
     test_gaussian(&rng, rows, (size_t)ROWS * DIMS);
-    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(2, THR_ISA_BEST, NULL);
     float *centroids = train(context, rows, ROWS, MANY, nearest);
     for (uint32_t i = 0; i < ROWS; i++) {
         const double distance = squared_distance(rows + (size_t)i * DIMS, centroids + (size_t)nearest[i] * DIMS);
@@ -100,7 +97,6 @@ TEST(many_centroids_are_searched_in_groups) {
     }
     assert_true(n_nearest > ROWS * 0.9);
     assert_true(sum < least_sum * 1.02);
-    thr_context_free(context);
 }
 
 /* Equal centroids are one group, and the other groups are empty: each row belongs to the first one. */
@@ -111,7 +107,7 @@ TEST(equal_centroids_are_as_near) {
     float *equal = test_new((size_t)THR_CENTROIDS_GROUPED * DIMS, sizeof *equal);
     thr_centroids centroids;
     test_gaussian(&rng, rows, (size_t)100 * DIMS);
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(1, THR_ISA_BEST, NULL);
     expect_ok(thr_cells_centroids_make(context, equal, THR_CENTROIDS_GROUPED, DIMS, &centroids, &err));
     assert_true(centroids.n_groups > 1);
     memset(nearest, 0xff, sizeof nearest);
@@ -119,28 +115,25 @@ TEST(equal_centroids_are_as_near) {
     for (uint32_t i = 0; i < 100; i++)
         assert_int_equal(nearest[i], 0);
     thr_cells_centroids_free(&centroids);
-    thr_context_free(context);
 }
 
 /* With few centroids, and with groups of them. */
 TEST(centroids_have_the_same_bits_everywhere) {
     static const thr_isa levels[] = {THR_ISA_SCALAR, THR_ISA_BEST};
     static const uint32_t sizes[] = {30, THR_CENTROIDS_GROUPED};
-    (void)state;
     uint64_t rng = test_seed();
     uint32_t group[ROWS], nearest[ROWS], first_nearest[ROWS];
     float *rows = grouped_rows(&rng, group);
     for (uint32_t s = 0; s < 2; s++) {
         float *first = NULL;
         for (uint32_t i = 0; i < 4; i++) {
-            thr_context *context = test_context(1 + i / 2 * 2, levels[i % 2], NULL);
+            OWNED(thr_context, context) = test_context(1 + i / 2 * 2, levels[i % 2], NULL);
             float *centroids = train(context, rows, ROWS, sizes[s], i == 0 ? first_nearest : nearest);
             first = i == 0 ? centroids : first;
             assert_memory_equal(first, centroids, sizes[s] * DIMS * sizeof *first);
             if (i > 0) {
                 assert_memory_equal(first_nearest, nearest, sizeof nearest);
             }
-            thr_context_free(context);
         }
     }
 }
@@ -201,7 +194,7 @@ TEST(every_item_has_a_place_in_a_cell_of_bounded_size) {
     uint64_t rng = test_seed();
     uint32_t group[ROWS];
     float *rows = grouped_rows(&rng, group);
-    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(2, THR_ISA_BEST, NULL);
     make_order(context, rows, ROWS, 25);
     make_order(context, rows, ROWS, 1);
     make_order(context, rows, 40, 40);
@@ -210,7 +203,6 @@ TEST(every_item_has_a_place_in_a_cell_of_bounded_size) {
     make_order(context, rows, ROWS, 25);
     memset(rows, 0, (size_t)ROWS * DIMS * sizeof *rows); /* all items equal */
     make_order(context, rows, ROWS, 25);
-    thr_context_free(context);
 }
 
 TEST(impossible_cells_are_refused) {

@@ -121,16 +121,14 @@ static double check(thr_context *context, shape of, thr_metric metric, thr_dtype
                     thr_index_build_options options) {
     char what[128];
     float *rows = make_rows(of, metric, keep, n_dims), *queries = make_queries(rows, n_dims);
-    thr_index *index = NULL;
     (void)snprintf(what, sizeof what, "%s, metric %d, keep %d, %d dimensions, %d cells", shape_names[of], (int)metric,
                    (int)keep, (int)n_dims, (int)cells);
     options.cells = cells;
     test_remove_directory(DIR_A);
     expect_ok(build_rows(context, DIR_A, rows, N, n_dims, &options, &err));
-    expect_ok(thr_index_open(context, DIR_A, &index, &err));
+    OWNED(thr_index, index) = test_index_open(context, DIR_A);
     assert_int_equal(index->n_segments, 1);
     const double widest = expect_bounds(context, index, queries, n_dims, what);
-    thr_index_free(index);
     return widest;
 }
 

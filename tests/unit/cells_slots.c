@@ -36,7 +36,6 @@ TEST(slots_take_about_256_MiB) {
     } cases[] = {{24, 60, 1, 125, 20},           {64, 1000, 1, 15625, 20},    {768, 4000, 30, 150000, 100},
                  {100, 20000, 1, 1000000, 20},   {24, 100, 5, 20000, 100000}, {4096, 1, 1, 10, 20},
                  {64, 100000, 100, 2000000, 50}, {64, 64, 3000, 200000, 1000}};
-    (void)state;
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         thr_context context = {.n_threads = 1};
         thr_quantiser quantiser = {.n_dims = cases[i].n_dims};

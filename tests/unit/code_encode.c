@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* code_encode.c - encoding against the recursion of XFBQ 3.2, the block layout of codes.h, and refusals. */
-#include "test.h"
+#include "owned.h"
 
 #include "code/encode.h"
 
@@ -26,7 +26,7 @@ static void encode_by_the_paper(double x, uint32_t bits, unsigned planes[], doub
 
 TEST(codes_are_those_of_the_papers_recursion) {
     uint64_t rng = test_seed();
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(1, THR_ISA_BEST, NULL);
     size_t compared = 0, near = 0;
     for (uint32_t bits = 1; bits <= THR_MAX_BITS; bits++)
         for (uint32_t n_dims = 1; n_dims <= MOST_DIMS; n_dims += 13) {
@@ -58,11 +58,10 @@ TEST(codes_are_those_of_the_papers_recursion) {
             }
         }
     assert_case(near * 1000 < compared, "%zu of %zu values too near a border to judge", near, compared);
-    thr_context_free(context);
 }
 
 TEST(bytes_follow_the_layout) {
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(1, THR_ISA_BEST, NULL);
     /* Two planes of nine dimensions: cells 0 1 2 3 are 00 01 10 11. Lengths 1, range 1/2: 3 is x >= 1/4. */
     const thr_quantiser quantiser = {.n_dims = 9, .item_bits = 2, .ranges = {1, 0.5f}};
     float rows[66 * 9] = {0};
@@ -84,11 +83,10 @@ TEST(bytes_follow_the_layout) {
     wanted[256 + 0 * 64 + 1] = 0xd5; /* row 0, plane 0: dimensions 0 2 4 6 7 */
     wanted[256 + 1 * 64 + 1] = 0xb9; /* row 0, plane 1: dimensions 0 3 4 5 7 */
     assert_memory_equal(codes, wanted, sizeof codes);
-    thr_context_free(context);
 }
 
 TEST(zero_rows_get_the_all_minus_code_and_norm_zero) {
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(1, THR_ISA_BEST, NULL);
     const thr_quantiser quantiser = {.n_dims = 3, .item_bits = 3, .ranges = {1, 1, 1, 1, 1, 1, 1, 1}};
     const float small = 0x1p-99f;
     const float rows[4 * 3] = {0, 0, 0, 0, -0.0f, 0, -0.0f, 0, 0, small, small, small};
@@ -107,11 +105,10 @@ TEST(zero_rows_get_the_all_minus_code_and_norm_zero) {
     assert_true(norms[3] > 0);
     for (uint32_t d = 0; d < 3; d++)
         assert_int_equal(test_code_value(codes, 3, 3, 3, d), 5); /* 0.577 of 1: cell 6 */
-    thr_context_free(context);
 }
 
 TEST(short_rows_are_refused_by_number_in_every_type) {
-    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(2, THR_ISA_BEST, NULL);
     const thr_quantiser quantiser = {.n_dims = 3, .item_bits = 3, .ranges = {1, 1, 1, 1, 1, 1, 1, 1}};
     static const float floats[2 * 3] = {1, 1, 1, 0, 0x1p-101f, 0};
     static const double doubles[][2 * 3] = {{1, 1, 1, 1e-31, 0, 0}, {1, 1, 1, 0, 0, -1e-45}, {1, 1, 1, 5e-324, 0, 0}};
@@ -128,12 +125,11 @@ TEST(short_rows_are_refused_by_number_in_every_type) {
                                             &(const thr_measures){.norms = norms}, &err),
                      THR_ERANGE, "row 41 is shorter than 2^-100 but not zero");
     }
-    thr_context_free(context);
 }
 
 TEST(code_squares_are_the_squared_lengths_of_the_integers) {
     uint64_t rng = test_seed();
-    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(2, THR_ISA_BEST, NULL);
     for (uint32_t bits = 1; bits <= THR_MAX_BITS; bits++)
         for (uint32_t n_dims = 1; n_dims <= MOST_DIMS; n_dims += 7) {
             enum { ROWS = 130 };
@@ -156,7 +152,6 @@ TEST(code_squares_are_the_squared_lengths_of_the_integers) {
                             (unsigned long long)test_seed(), bits, n_dims, r, squares[r], square);
             }
         }
-    thr_context_free(context);
 }
 
 /* <r^, b> by the definition, in double: b is read from the stored code, leading planes by dropping the others. */
@@ -200,7 +195,7 @@ static float product_in_order(const uint8_t *codes, const thr_quantiser *quantis
 TEST(products_are_those_of_the_residuals_directions_and_their_codes) {
     enum { ROWS = 70 };
     uint64_t rng = test_seed();
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(1, THR_ISA_BEST, NULL);
     for (uint32_t bits = 1; bits <= THR_MAX_BITS; bits++)
         for (uint32_t n_dims = 1; n_dims <= MOST_DIMS; n_dims += 9) {
             const uint32_t lead = 1 + (uint32_t)thr_rng_below(&rng, bits);
@@ -229,7 +224,6 @@ TEST(products_are_those_of_the_residuals_directions_and_their_codes) {
                 assert_true(products[r] > 0.9999f && lead_products[r] > 0.9999f);
             }
         }
-    thr_context_free(context);
 }
 
 /*
@@ -239,7 +233,7 @@ TEST(products_are_those_of_the_residuals_directions_and_their_codes) {
 TEST(rotated_residuals_are_coded_as_if_they_were_the_rows) {
     enum { ROWS = 70, DIMS = 37, BITS = 3 };
     uint64_t rng = test_seed();
-    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(2, THR_ISA_BEST, NULL);
     float rows[ROWS * DIMS], turned[ROWS * DIMS], centre[DIMS], norms[ROWS], products[2][ROWS], residuals[2][ROWS];
     test_gaussian(&rng, rows, (size_t)ROWS * DIMS);
     test_gaussian(&rng, centre, DIMS);
@@ -271,7 +265,6 @@ TEST(rotated_residuals_are_coded_as_if_they_were_the_rows) {
     rotating.centre = NULL;
     thr_quantiser_free(context, &rotating);
     assert_null(rotating.rotation);
-    thr_context_free(context);
 }
 
 /* One value into a row of any dtype. */
@@ -302,7 +295,7 @@ static void put(void *row, thr_dtype dtype, uint32_t d, int value) {
 TEST(every_dtype_and_stride_gives_the_same_codes) {
     enum { ROWS = 67, DIMS = 19, PAD = 5 };
     uint64_t rng = test_seed();
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(1, THR_ISA_BEST, NULL);
     thr_quantiser quantiser = {.n_dims = DIMS, .item_bits = 4, .ranges = {0.5f, 0.5f, 0.5f, 0.5f}};
     int values[ROWS * DIMS];
     float floats[ROWS * DIMS];
@@ -326,14 +319,13 @@ TEST(every_dtype_and_stride_gives_the_same_codes) {
         assert_memory_equal(codes, wanted, size);
         assert_memory_equal(norms, wanted_norms, sizeof norms);
     }
-    thr_context_free(context);
 }
 
 TEST(threads_and_levels_do_not_change_a_byte) {
     enum { ROWS = 1000, DIMS = 37 };
     uint64_t rng = test_seed();
     thr_quantiser quantiser = {.n_dims = DIMS, .item_bits = 3, .ranges = {0.4f, 0.4f, 0.4f}};
-    thr_context *owner = test_context(1, THR_ISA_SCALAR, NULL);
+    OWNED(thr_context, owner) = test_context(1, THR_ISA_SCALAR, NULL);
     float *rows = test_new((size_t)ROWS * DIMS, sizeof *rows);
     test_gaussian(&rng, rows, (size_t)ROWS * DIMS);
     const thr_matrix matrix = thr_matrix_f32(rows, ROWS, DIMS);
@@ -358,12 +350,11 @@ TEST(threads_and_levels_do_not_change_a_byte) {
             assert_memory_equal(norms, wanted_norms, sizeof norms);
         }
     thr_quantiser_free(owner, &quantiser);
-    thr_context_free(owner);
 }
 
 TEST(rows_that_cannot_be_encoded_are_named) {
     enum { ROWS = 200, DIMS = 11 };
-    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(2, THR_ISA_BEST, NULL);
     const thr_quantiser quantiser = {.n_dims = DIMS, .item_bits = 1, .ranges = {1}, .unit = true};
     uint8_t *codes = test_new(thr_codes_size(&quantiser, ROWS), 1);
     float *rows = test_new((size_t)ROWS * DIMS, sizeof *rows), norms[ROWS];
@@ -392,12 +383,11 @@ TEST(rows_that_cannot_be_encoded_are_named) {
     expect_error(thr_quantiser_encode(context, &raw, &matrix, codes, NULL, &err), THR_ERANGE,
                  "row 137 is longer than 2^60");
     expect_ok(thr_quantiser_encode(context, &quantiser, &matrix, codes, NULL, &err));
-    thr_context_free(context);
 }
 
 /* The length is judged in double: rounded to float32 it is 2^120. */
 TEST(a_row_a_hair_longer_than_2_to_the_120_is_refused) {
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(1, THR_ISA_BEST, NULL);
     const thr_quantiser quantiser = {.n_dims = 2, .item_bits = 1, .ranges = {1}, .unit = true};
     uint8_t codes[64];
     float row[2] = {0x1p120f, 0};
@@ -405,11 +395,10 @@ TEST(a_row_a_hair_longer_than_2_to_the_120_is_refused) {
     expect_ok(thr_quantiser_encode(context, &quantiser, &matrix, codes, NULL, &err));
     row[1] = 0x1p107f;
     expect_error(thr_quantiser_encode(context, &quantiser, &matrix, codes, NULL, &err), THR_ERANGE, "row 0");
-    thr_context_free(context);
 }
 
 TEST(other_dimensions_are_edim) {
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(1, THR_ISA_BEST, NULL);
     const thr_quantiser quantiser = {.n_dims = 2, .item_bits = 1, .ranges = {1}};
     uint8_t codes[64];
     const float row[3] = {1, 2, 3};
@@ -417,7 +406,6 @@ TEST(other_dimensions_are_edim) {
     expect_error(thr_quantiser_encode(context, &quantiser, &matrix, codes, NULL, &err), THR_EDIM, "3 dimensions");
     const thr_matrix nothing = thr_matrix_f32(row, 0, 2);
     expect_ok(thr_quantiser_encode(context, &quantiser, &nothing, codes, NULL, &err));
-    thr_context_free(context);
 }
 
 TEST(every_failing_allocation_is_enomem_and_leaves_nothing) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* code_fixed.c - vectors that are codes give their planes back, and products with queries that are codes are true. */
-#include "test.h"
+#include "owned.h"
 
 #include "code/fixed.h"
 
@@ -56,7 +56,7 @@ TEST(the_planes_are_the_signs_that_a_vector_is_the_sum_of) {
     for (int isa = THR_ISA_SCALAR; isa <= THR_ISA_LAST; isa++) {
         if (!thr_kernel_isa_has((thr_isa)isa))
             continue;
-        thr_context *context = test_context(2, (thr_isa)isa, NULL);
+        OWNED(thr_context, context) = test_context(2, (thr_isa)isa, NULL);
         for (uint32_t bits = 1; bits <= THR_MAX_BITS; bits++) {
             bench *b = make_bench(context, &rng, bits);
             for (uint32_t r = 0; r < ROWS; r++) {
@@ -71,13 +71,12 @@ TEST(the_planes_are_the_signs_that_a_vector_is_the_sum_of) {
                                     "seed %llu: %u planes, row %u, dimension %u: plane %u is not its sign",
                                     (unsigned long long)test_seed(), bits, r, d, p);
         }
-        thr_context_free(context);
     }
 }
 
 /* All other types that hold such numbers, too. */
 TEST(codes_are_taken_from_rows_of_other_types) {
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(1, THR_ISA_BEST, NULL);
     thr_quantiser quantiser = fixed_quantiser(context, 1);
     int8_t rows[DIMS];
     uint8_t codes[64 * (DIMS + 7) / 8 + 64];
@@ -87,16 +86,14 @@ TEST(codes_are_taken_from_rows_of_other_types) {
     expect_ok(thr_quantiser_encode(context, &quantiser, &matrix, codes, NULL, &err));
     for (uint32_t d = 0; d < DIMS; d++)
         assert_int_equal(test_code_bit(codes, DIMS, 1, 0, d, 0), d % 3 == 0);
-    thr_context_free(context);
 }
 
 /* With as many bits as the query has planes, and with more: total - 2 D is the product of the planes' integers. */
 TEST(products_with_queries_that_are_codes_are_the_true_ones) {
     uint64_t rng = test_seed();
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(1, THR_ISA_BEST, NULL);
     unsigned signs[DIMS * THR_MAX_BITS];
-    void *memory = aligned_alloc(64, (thr_code_query_size(DIMS) + 63) / 64 * 64);
-    assert_non_null(memory);
+    void *memory = test_new_aligned(thr_code_query_size(DIMS));
     for (uint32_t bits = 1; bits <= THR_MAX_BITS; bits++) {
         bench *b = make_bench(context, &rng, bits);
         for (uint32_t planes = 1; planes <= THR_MAX_BITS; planes++)
@@ -120,16 +117,14 @@ TEST(products_with_queries_that_are_codes_are_the_true_ones) {
                 }
             }
     }
-    thr_context_free(context);
 }
 
 /* The largest component meets the edge, so that 8 bits keep nearly all of the angle. */
 TEST(other_queries_are_coded_by_their_own_largest_component) {
     uint64_t rng = test_seed();
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(1, THR_ISA_BEST, NULL);
     const thr_quantiser quantiser = fixed_quantiser(context, 2);
-    void *memory = aligned_alloc(64, (thr_code_query_size(DIMS) + 63) / 64 * 64);
-    assert_non_null(memory);
+    void *memory = test_new_aligned(thr_code_query_size(DIMS));
     for (int scale = -90; scale <= 90; scale += 30) {
         float query[DIMS], largest = 0;
         thr_query_code code;
@@ -150,13 +145,12 @@ TEST(other_queries_are_coded_by_their_own_largest_component) {
     }
     const float zeros[DIMS] = {0};
     assert_true(thr_code_fixed_query_length(zeros, DIMS, 8) == 1);
-    thr_context_free(context);
 }
 
 TEST(what_is_no_code_is_refused_by_row_and_dimension) {
     static const float wrong[] = {0, 0.5f, 1.25f, 2, 2.5f, -2.5f, 0.999999f, 1e30f, 0x1p-120f, 3.5f};
     uint64_t rng = test_seed();
-    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(2, THR_ISA_BEST, NULL);
     bench *b = make_bench(context, &rng, 1);
     const thr_matrix matrix = thr_matrix_f32(b->rows, ROWS, DIMS);
     for (size_t i = 0; i < COUNT_OF(wrong); i++) {
@@ -176,5 +170,4 @@ TEST(what_is_no_code_is_refused_by_row_and_dimension) {
     expect_error(
         thr_quantiser_train(context, &matrix, 2, THR_QUANTISER_FIXED | THR_QUANTISER_CENTRE, &b->quantiser, &err),
         THR_EINVAL, "centred");
-    thr_context_free(context);
 }

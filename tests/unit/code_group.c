@@ -16,12 +16,6 @@ typedef struct batch {
     void *memory[MOST];
 } batch;
 
-static void *aligned(size_t size) {
-    void *memory = aligned_alloc(64, (size + 63) / 64 * 64);
-    assert_non_null(memory);
-    return memory;
-}
-
 static void make_batch(batch *b, uint64_t *rng) {
     thr_quantiser quantiser = {.n_dims = b->n_dims, .item_bits = b->item_bits};
     for (int bits = 0; bits < THR_MAX_BITS; bits++)
@@ -39,7 +33,7 @@ static void make_batch(batch *b, uint64_t *rng) {
         double square = 0;
         for (uint32_t d = 0; d < b->n_dims; d++)
             square += (double)query[d] * (double)query[d];
-        b->memory[q] = aligned(thr_code_query_size(b->n_dims));
+        b->memory[q] = test_new_aligned(thr_code_query_size(b->n_dims));
         thr_code_query_make(&b->codes[q], &quantiser, b->item_bits, query, sqrt(square), b->query_bits, b->memory[q]);
         b->pointers[q] = &b->codes[q];
     }
@@ -58,7 +52,7 @@ static void check_ways(const batch *b) {
     const size_t stride = ITEMS + GAP;
     const size_t n = b->n_queries * stride;
     uint32_t *distances = test_new(n, sizeof *distances), *scratch = test_new(ITEMS, sizeof *scratch);
-    void *memory = aligned(thr_code_query_group_size(b->n_dims, b->n_queries));
+    void *memory = test_new_aligned(thr_code_query_group_size(b->n_dims, b->n_queries));
     int32_t *products = test_new((size_t)b->n_queries * ITEMS, sizeof *products);
     for (uint32_t q = 0; q < b->n_queries; q++)
         for (uint64_t i = 0; i < ITEMS; i++)
@@ -106,7 +100,7 @@ TEST(the_largest_codes_do_not_overflow) {
     const size_t size = thr_block_size(THR_MAX_DIMS, 8);
     uint8_t *blocks = test_new(2 * size, 1);
     memset(blocks + size, 0xff, size);
-    void *memory = aligned(thr_code_query_group_size(THR_MAX_DIMS, 4));
+    void *memory = test_new_aligned(thr_code_query_group_size(THR_MAX_DIMS, 4));
     for (int isa = THR_ISA_SCALAR; isa <= THR_ISA_LAST; isa++) {
         if (!thr_kernel_isa_has((thr_isa)isa))
             continue;
@@ -129,8 +123,8 @@ TEST(levels_alone_make_the_same_code) {
     test_gaussian(&rng, query, DIMS);
     for (uint32_t bits = 1; bits <= THR_MAX_BITS; bits++) {
         thr_query_code whole, part;
-        uint8_t *levels = aligned(thr_code_query_levels_size(DIMS));
-        void *memory = aligned(thr_code_query_size(DIMS));
+        uint8_t *levels = test_new_aligned(thr_code_query_levels_size(DIMS));
+        void *memory = test_new_aligned(thr_code_query_size(DIMS));
         thr_code_query_make(&whole, &quantiser, 3, query, 6, bits, memory);
         thr_code_query_make_levels(&part, &quantiser, 3, query, 6, bits, levels);
         assert_memory_equal(whole.levels, part.levels, thr_code_query_levels_size(DIMS));

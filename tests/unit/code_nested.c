@@ -3,7 +3,7 @@
  * code_nested.c - codes taken apart bit by bit: the leading planes are a code of fewer bits, records hold the others,
  * and v = 2^m v_lead + v_rest, so that their two products make the whole code's.
  */
-#include "test.h"
+#include "owned.h"
 
 #include "code/nested.h"
 
@@ -149,8 +149,7 @@ static made_query make_query(uint64_t *rng, uint32_t n_dims) {
     q.norm = sqrt(q.norm);
     assert_int_equal(size % 64, 0);
     assert_true(size >= n_dims && size < n_dims + 64);
-    q.memory = aligned_alloc(64, size);
-    assert_non_null(q.memory);
+    q.memory = test_new_aligned(size);
     memset(q.memory, 0xff, size);
     thr_code_rest_query_make(&q.rest, &q.quantiser, q.vector, q.norm, q.memory);
     return q;
@@ -208,7 +207,7 @@ TEST(products_of_both_parts_make_the_whole_product) {
 TEST(leading_planes_are_measured_as_a_code_of_their_own) {
     enum { ROWS = 100, DIMS = 30 };
     uint64_t rng = test_seed();
-    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(2, THR_ISA_BEST, NULL);
     float *rows = test_new((size_t)ROWS * DIMS, sizeof *rows);
     test_gaussian(&rng, rows, (size_t)ROWS * DIMS);
     for (uint32_t bits = 2; bits <= THR_MAX_BITS; bits += 2)
@@ -237,5 +236,4 @@ TEST(leading_planes_are_measured_as_a_code_of_their_own) {
             }
             thr_quantiser_free(context, &quantiser);
         }
-    thr_context_free(context);
 }

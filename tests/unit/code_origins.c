@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* code_origins.c - codes relative to origins: their planes and measures against a naive model in double. */
-#include "test.h"
+#include "owned.h"
 
 #include "code/encode.h"
 
@@ -213,7 +213,7 @@ TEST(codes_and_measures_are_those_of_the_model) {
     static bench b;
     uint64_t rng = test_seed();
     size_t n = 0, near = 0;
-    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(2, THR_ISA_BEST, NULL);
     for (uint32_t bits = 1; bits <= THR_MAX_BITS; bits++)
         for (uint32_t number = 0; number < 16; number++)
             for (uint32_t n_dims = 2; n_dims <= MOST_DIMS; n_dims += 26) {
@@ -232,7 +232,6 @@ TEST(codes_and_measures_are_those_of_the_model) {
                 close_bench(&b);
             }
     assert_case(near * 100 < n, "%zu of %zu values too near a border to judge", near, n);
-    thr_context_free(context);
 }
 
 /*
@@ -241,7 +240,7 @@ TEST(codes_and_measures_are_those_of_the_model) {
  */
 TEST(one_origin_at_the_centre_changes_no_code) {
     static bench a, b;
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(1, THR_ISA_BEST, NULL);
     for (uint32_t bits = 1; bits <= THR_MAX_BITS; bits++)
         for (uint32_t number = 0; number < 8; number++) {
             uint64_t rngs[2] = {test_seed() + bits, test_seed() + bits};
@@ -269,7 +268,6 @@ TEST(one_origin_at_the_centre_changes_no_code) {
             close_bench(&a);
             close_bench(&b);
         }
-    thr_context_free(context);
 }
 
 /* Any part of the rows has the same codes and measures as all of them. */
@@ -304,7 +302,7 @@ TEST(making_origins_survives_failed_allocations) {
     static bench b;
     uint64_t rng = test_seed();
     test_memory memory = {0};
-    thr_context *context = test_context(1, THR_ISA_BEST, &memory);
+    OWNED(thr_context, context) = test_context(1, THR_ISA_BEST, &memory);
     for (uint32_t number = 0; number < 16; number += 2) {
         const kind k = make_kind(20, 3, number, &rng);
         open_bench(&b, context, &k, &rng);
@@ -320,5 +318,4 @@ TEST(making_origins_survives_failed_allocations) {
         assert_true(oom.n_failed >= 2);
         close_bench(&b);
     }
-    thr_context_free(context);
 }

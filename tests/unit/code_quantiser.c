@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* code_quantiser.c - calibrated ranges keep more of the angle than naive ones, and bad samples are refused. */
-#include "test.h"
+#include "owned.h"
 
 #include "code/encode.h"
 #include "code/rotate.h"
@@ -42,7 +42,7 @@ static float largest_component(const float *rows) {
 
 TEST(calibrated_ranges_beat_the_largest_component_on_gaussian_rows) {
     uint64_t rng = test_seed();
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(1, THR_ISA_BEST, NULL);
     float *rows = test_new((size_t)ROWS * DIMS, sizeof *rows);
     test_gaussian(&rng, rows, (size_t)ROWS * DIMS);
     const thr_matrix sample = thr_matrix_f32(rows, ROWS, DIMS);
@@ -74,12 +74,11 @@ TEST(calibrated_ranges_beat_the_largest_component_on_gaussian_rows) {
         assert_case(cosine >= wanted[bits - 1], "seed %llu: %u bits: mean cosine %.6f", (unsigned long long)test_seed(),
                     bits, cosine);
     }
-    thr_context_free(context);
 }
 
 TEST(lengths_of_sample_rows_do_not_matter) {
     uint64_t rng = test_seed();
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(1, THR_ISA_BEST, NULL);
     float *rows = test_new((size_t)ROWS * DIMS, sizeof *rows);
     test_gaussian(&rng, rows, (size_t)ROWS * DIMS);
     const thr_matrix sample = thr_matrix_f32(rows, ROWS, DIMS);
@@ -92,11 +91,10 @@ TEST(lengths_of_sample_rows_do_not_matter) {
     assert_memory_equal(quantiser.ranges, scaled.ranges, sizeof quantiser.ranges);
     for (size_t b = 0; b < THR_MAX_BITS; b++)
         assert_true(quantiser.ranges[b] > 0 && quantiser.ranges[b] <= 1);
-    thr_context_free(context);
 }
 
 TEST(a_sample_without_direction_gets_ranges_of_one) {
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(1, THR_ISA_BEST, NULL);
     const float zeros[2 * DIMS] = {0};
     for (uint64_t n = 0; n <= 2; n++) {
         const thr_matrix sample = thr_matrix_f32(zeros, n, DIMS);
@@ -113,11 +111,10 @@ TEST(a_sample_without_direction_gets_ranges_of_one) {
         thr_quantiser_free(context, &quantiser);
     }
     thr_quantiser_free(context, NULL);
-    thr_context_free(context);
 }
 
 TEST(bad_bits_dimensions_and_rows_are_refused) {
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(1, THR_ISA_BEST, NULL);
     float rows[20 * 4];
     for (size_t i = 0; i < 80; i++)
         rows[i] = (float)i;
@@ -138,13 +135,12 @@ TEST(bad_bits_dimensions_and_rows_are_refused) {
     expect_error(thr_quantiser_train(context, &sample, 3, THR_QUANTISER_UNIT, &quantiser, &err), THR_ERANGE, "row 13");
     expect_error(thr_quantiser_train(context, &sample, 3, THR_QUANTISER_CENTRE, &quantiser, &err), THR_ERANGE,
                  "row 13");
-    thr_context_free(context);
 }
 
 /* Rows that share a large mean: the centre is found, and codes of the residuals lose less. */
 TEST(rows_with_a_common_part_get_a_centre_and_others_do_not) {
     uint64_t rng = test_seed();
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(1, THR_ISA_BEST, NULL);
     float *rows = test_new((size_t)ROWS * DIMS, sizeof *rows);
     test_gaussian(&rng, rows, (size_t)ROWS * DIMS);
     const thr_matrix sample = thr_matrix_f32(rows, ROWS, DIMS);
@@ -163,7 +159,6 @@ TEST(rows_with_a_common_part_get_a_centre_and_others_do_not) {
         assert_true(fabsf(quantiser.centre[d] - 2) < 0.3f);
     thr_quantiser_free(context, &quantiser);
     assert_null(quantiser.centre);
-    thr_context_free(context);
 }
 
 static void assert_rotated(thr_context *context, const thr_matrix *sample, uint32_t bits) {
@@ -198,7 +193,7 @@ static void assert_more_accurate_rotated(thr_context *context, const thr_matrix 
 TEST(components_are_rotated_and_a_cube_is_not) {
     enum { MANY = 6000 };
     uint64_t rng = test_seed();
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(1, THR_ISA_BEST, NULL);
     float *rows = test_new((size_t)MANY * DIMS, sizeof *rows);
     const thr_matrix sample = thr_matrix_f32(rows, MANY, DIMS);
     thr_quantiser quantiser, plain;
@@ -217,12 +212,11 @@ TEST(components_are_rotated_and_a_cube_is_not) {
             rows[i] *= 1 / (1 + (float)(i % DIMS) / 4);
         assert_more_accurate_rotated(context, &sample, (uint32_t)bits);
     }
-    thr_context_free(context);
 }
 
 TEST(rotated_means_always_and_a_seed_brings_a_rotation_back) {
     uint64_t rng = test_seed();
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(1, THR_ISA_BEST, NULL);
     float *rows = test_new((size_t)ROWS * DIMS, sizeof *rows);
     test_gaussian(&rng, rows, (size_t)ROWS * DIMS);
     thr_quantiser quantiser, again;
@@ -247,12 +241,11 @@ TEST(rotated_means_always_and_a_seed_brings_a_rotation_back) {
         assert_true(again.rotation_seed == 0);
         thr_quantiser_free(context, &quantiser);
     }
-    thr_context_free(context);
 }
 
 TEST(every_failing_allocation_is_enomem_and_leaves_nothing) {
     test_memory memory = {0};
-    thr_context *context = test_context(1, THR_ISA_BEST, &memory);
+    OWNED(thr_context, context) = test_context(1, THR_ISA_BEST, &memory);
     float rows[20 * 4];
     for (size_t i = 0; i < 80; i++)
         rows[i] = 3 + (float)(i % 7);
@@ -267,5 +260,4 @@ TEST(every_failing_allocation_is_enomem_and_leaves_nothing) {
             thr_quantiser_free(context, &quantiser);
     }
     assert_true(oom.n_failed > 0);
-    thr_context_free(context);
 }

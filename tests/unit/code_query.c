@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* code_query.c - total - 2 D is the inner product of the codes' odd integers, XFBQ (5) and (7), by every kernel. */
-#include "test.h"
+#include "owned.h"
 
 #include "code/query.h"
 
@@ -58,8 +58,7 @@ static void check_pair(uint64_t *rng, uint32_t n_dims, uint32_t item_bits, uint3
     for (uint32_t d = 0; d < n_dims; d++)
         square += (double)query[d] * (double)query[d];
     const double norm = sqrt(square);
-    void *memory = aligned_alloc(64, (thr_code_query_size(n_dims) + 63) / 64 * 64);
-    assert_non_null(memory);
+    void *memory = test_new_aligned(thr_code_query_size(n_dims));
     memset(memory, 0xee, thr_code_query_size(n_dims));
     thr_query_code code;
     thr_code_query_make(&code, &quantiser, quantiser.item_bits, query, norm, query_bits, memory);
@@ -100,8 +99,7 @@ TEST(the_largest_codes_do_not_overflow) {
         query[d] = 1;
     const size_t size = thr_block_size(THR_MAX_DIMS, 8);
     uint8_t *codes = test_new(size, 1); /* all minus: the largest distance there is */
-    void *memory = aligned_alloc(64, (thr_code_query_size(THR_MAX_DIMS) + 63) / 64 * 64);
-    assert_non_null(memory);
+    void *memory = test_new_aligned(thr_code_query_size(THR_MAX_DIMS));
     thr_query_code code;
     thr_code_query_make(&code, &quantiser, quantiser.item_bits, query, sqrt(THR_MAX_DIMS), 8, memory);
     uint32_t distances[64], scratch[64];
@@ -122,7 +120,7 @@ TEST(the_largest_codes_do_not_overflow) {
 TEST(a_query_and_an_item_of_the_same_bits_have_the_same_code) {
     enum { DIMS = 45 };
     uint64_t rng = test_seed();
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(1, THR_ISA_BEST, NULL);
     for (uint32_t bits = 1; bits <= THR_MAX_BITS; bits++) {
         thr_quantiser quantiser = {.n_dims = DIMS, .item_bits = bits};
         for (int b = 0; b < THR_MAX_BITS; b++)
@@ -134,8 +132,7 @@ TEST(a_query_and_an_item_of_the_same_bits_have_the_same_code) {
         uint8_t *codes = test_new(thr_codes_size(&quantiser, 1), 1);
         expect_ok(thr_code_encode_blocks(context, &quantiser, &matrix, 0, codes,
                                          &(const thr_measures){.norms = &norm, .code_squares = &square}, &err));
-        void *memory = aligned_alloc(64, (thr_code_query_size(DIMS) + 63) / 64 * 64);
-        assert_non_null(memory);
+        void *memory = test_new_aligned(thr_code_query_size(DIMS));
         thr_query_code code;
         const double length = sqrt(context->kernels->sum_squares(row, DIMS));
         thr_code_query_make(&code, &quantiser, quantiser.item_bits, row, length, bits, memory);
@@ -143,5 +140,4 @@ TEST(a_query_and_an_item_of_the_same_bits_have_the_same_code) {
         thr_code_query_distances(&code, context->kernels->distance_xor, codes, 1, distances, scratch);
         assert_int_equal(code.total - 2 * (int32_t)distances[0], square);
     }
-    thr_context_free(context);
 }

@@ -2,7 +2,7 @@
 /*
  * code_rotate.c - rotations keep products, spread every direction over all components, and have the same bits always.
  */
-#include "test.h"
+#include "owned.h"
 
 #include "code/rotate.h"
 
@@ -34,7 +34,7 @@ static float *rotated_units(const thr_rotation *rotation, uint32_t n_dims) {
 
 TEST(lengths_and_products_stay_at_every_number_of_dimensions) {
     uint64_t rng = test_seed();
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(1, THR_ISA_BEST, NULL);
     for (uint32_t n_dims = 1; n_dims <= MOST_DIMS; n_dims++) {
         float x[MOST_DIMS], y[MOST_DIMS];
         test_gaussian(&rng, x, n_dims);
@@ -49,11 +49,10 @@ TEST(lengths_and_products_stay_at_every_number_of_dimensions) {
                     (unsigned long long)test_seed(), n_dims, xx, product(x, x, n_dims), xy, product(x, y, n_dims));
         thr_code_rotation_free(context, rotation);
     }
-    thr_context_free(context);
 }
 
 TEST(rotated_unit_vectors_are_an_orthonormal_basis) {
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(1, THR_ISA_BEST, NULL);
     const uint32_t dims[] = {1, 2, 3, 4, 5, 7, 8, 31, 33, 64, 100, 127, 200};
     for (size_t k = 0; k < COUNT_OF(dims); k++) {
         const uint32_t n = dims[k];
@@ -67,7 +66,6 @@ TEST(rotated_unit_vectors_are_an_orthonormal_basis) {
             }
         thr_code_rotation_free(context, rotation);
     }
-    thr_context_free(context);
 }
 
 /*
@@ -75,7 +73,7 @@ TEST(rotated_unit_vectors_are_an_orthonormal_basis) {
  * normal's 3, and half of the components hold half of every vector, even where 2^k leaves little overlap (127, 255).
  */
 TEST(unit_vectors_are_spread_over_all_components) {
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(1, THR_ISA_BEST, NULL);
     const uint32_t dims[] = {64, 100, 127, 128, 129, 200, 255, 256, 300};
     for (size_t k = 0; k < COUNT_OF(dims); k++) {
         const uint32_t n = dims[k];
@@ -101,7 +99,6 @@ TEST(unit_vectors_are_spread_over_all_components) {
                     worst_half);
         thr_code_rotation_free(context, rotation);
     }
-    thr_context_free(context);
 }
 
 /* The same computed one component at a time, in double for the stored numbers and float for the rest. */
@@ -142,7 +139,7 @@ static void rotate_naively(float *x, uint32_t n, uint64_t seed) {
 
 TEST(bits_are_those_of_the_written_order) {
     uint64_t rng = test_seed();
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(1, THR_ISA_BEST, NULL);
     for (uint32_t n_dims = 1; n_dims <= MOST_DIMS; n_dims++) {
         const uint64_t seed = thr_rng_next(&rng);
         float x[MOST_DIMS], y[MOST_DIMS], z[MOST_DIMS];
@@ -160,12 +157,11 @@ TEST(bits_are_those_of_the_written_order) {
         thr_code_rotation_free(context, rotation);
         thr_code_rotation_free(context, again);
     }
-    thr_context_free(context);
 }
 
 TEST(other_seeds_rotate_otherwise) {
     enum { DIMS = 100 };
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(1, THR_ISA_BEST, NULL);
     for (uint64_t seed = 0; seed < 20; seed++) {
         float x[DIMS] = {1}, y[DIMS] = {1};
         thr_rotation *rotation = make(context, DIMS, seed), *other = make(context, DIMS, seed + 1);
@@ -176,12 +172,11 @@ TEST(other_seeds_rotate_otherwise) {
         thr_code_rotation_free(context, other);
     }
     thr_code_rotation_free(context, NULL);
-    thr_context_free(context);
 }
 
 /* The longest and the shortest rows that are coded, all in one component or in all. */
 TEST(long_and_short_vectors_stay_finite_and_exact) {
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(1, THR_ISA_BEST, NULL);
     const uint32_t dims[] = {1, 100, 128, 255, 32768};
     for (size_t k = 0; k < COUNT_OF(dims); k++)
         for (int exponent = -100; exponent <= 120; exponent += 220)
@@ -198,15 +193,13 @@ TEST(long_and_short_vectors_stay_finite_and_exact) {
                             after);
                 thr_code_rotation_free(context, rotation);
             }
-    thr_context_free(context);
 }
 
 TEST(without_memory_it_is_enomem) {
     test_memory memory = {0};
-    thr_context *context = test_context(1, THR_ISA_BEST, &memory);
+    OWNED(thr_context, context) = test_context(1, THR_ISA_BEST, &memory);
     thr_rotation *rotation = NULL;
     memory.fail_at = memory.calls + 1;
     expect_error(thr_code_rotation_create(context, 7, 1, &rotation, &err), THR_ENOMEM, "a rotation");
     assert_null(rotation);
-    thr_context_free(context);
 }

@@ -135,15 +135,13 @@ static uint64_t rounds(uint64_t by_default) {
 }
 
 static void note_expected(thr_context *context, int after) {
-    thr_index *index = NULL;
     uint64_t row;
-    expect_ok(thr_index_open(context, DIR_A, &index, &err));
+    OWNED(thr_index, index) = test_index_open(context, DIR_A);
     for (uint64_t id = 0; id < N + OPERATIONS * STEP; id++) {
         expected[after][id] = thr_index_row(index, id, &row);
         n_expected[after] += expected[after][id];
     }
     assert_int_equal(thr_index_get_info(index).n_items, n_expected[after]);
-    thr_index_free(index);
 }
 
 /* All operations without a fault. */
@@ -197,7 +195,7 @@ static int n_tried(void) {
 
 static void fail_every_allocation(void) {
     test_memory memory = {0};
-    thr_context *context = test_context(1, THR_ISA_BEST, &memory);
+    OWNED(thr_context, context) = test_context(1, THR_ISA_BEST, &memory);
     run_through(context);
     for (int i = 0; i < n_tried(); i++) {
         test_oom oom = test_oom_start(&memory);
@@ -214,7 +212,6 @@ static void fail_every_allocation(void) {
         expect_ok(operate(context, DIR_B, i));
         end_operations();
     }
-    thr_context_free(context);
 }
 
 /* Let a call of operation number i fail, at a new place; false if there is none. */

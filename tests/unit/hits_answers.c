@@ -203,10 +203,9 @@ TEST(queries_of_another_model_are_refused) {
     thr_hits_search_options options = {0};
     build.replace = true;
     for (int of_lists = 0; of_lists < 3; of_lists++) {
-        thr_hits *hits = NULL;
         build.model = models[of_lists];
         expect_ok(thr_hits_build(*state, PATH, &c.items, &build, &err));
-        expect_ok(thr_hits_open(*state, PATH, &hits, &err));
+        OWNED(thr_hits, hits) = test_hits_open(*state, PATH);
         expect_ok(thr_hits_verify(hits, &err));
         assert_true(thr_hits_get_info(hits).model == models[of_lists]);
         for (int of_query = 0; of_query < 3; of_query++) {
@@ -220,7 +219,6 @@ TEST(queries_of_another_model_are_refused) {
                                  ? "model 00c0ffee00000001, and these are of the model feed000000000002: make"
                                  : "model feed000000000002, and these are of the model 00c0ffee00000001: make");
         }
-        thr_hits_free(hits);
     }
 }
 
@@ -250,10 +248,9 @@ TEST(pairs_build_the_same_file) {
     uint32_t *rows = test_new(n, sizeof *rows), *features = test_new(n, sizeof *features);
     draw_pairs(w, &rng, rows, features);
     options.replace = true;
-    thr_hits *again = NULL;
     expect_ok(
         thr_hits_build_pairs(*state, "unit-hits-pairs.hits", &(thr_hits_pairs){rows, features, n, N}, &options, &err));
-    expect_ok(thr_hits_open(*state, "unit-hits-pairs.hits", &again, &err));
+    thr_hits *again = test_hits_open(*state, "unit-hits-pairs.hits");
     const thr_hits_info a = thr_hits_get_info(w->hits), b = thr_hits_get_info(again);
     assert_int_equal(a.n_postings, w->c.n_postings);
     assert_memory_equal(&a, &b, sizeof a);
@@ -290,7 +287,6 @@ TEST(nothing_is_allocated_after_the_first_search) {
     test_memory memory = {0};
     thr_context *context = test_context(2, THR_ISA_BEST, &memory);
     thr_hits_search_options options = {0};
-    (void)state;
     world *w = make_world(context, THR_HITS_ORDER_FEATURES, true, &rng);
     options.filter = w->filter;
     options.filter_bits = N;
@@ -314,12 +310,11 @@ TEST(every_failing_allocation_is_enomem) {
     thr_context *context = test_context(1, THR_ISA_BEST, &memory);
     hits_catalogue c = hits_draw(600, 9, &rng);
     thr_hits_build_options options = {0};
-    (void)state;
     options.replace = true;
     test_oom oom = test_oom_start(&memory);
     while (test_oom_next(&oom)) {
-        thr_hits *hits = NULL;
-        thr_hits_target *target = NULL;
+        OWNED(thr_hits, hits) = NULL;
+        OWNED(thr_hits_target, target) = NULL;
         test_oom_arm(&oom);
         thr_status status = thr_hits_build(context, PATH, &c.items, &options, &err);
         if (status == THR_OK)
@@ -331,8 +326,6 @@ TEST(every_failing_allocation_is_enomem) {
         if (status == THR_OK)
             status = thr_hits_verify(hits, &err);
         (void)test_oom_check(&oom, status, &err, "no memory for");
-        thr_hits_target_free(target);
-        thr_hits_free(hits);
     }
     assert_true(oom.n_failed > 18);
     thr_context_free(context);

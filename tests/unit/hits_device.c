@@ -31,7 +31,7 @@ static thr_context *make_context(const char *device) {
 
 static int build(void **state) {
     (void)state;
-    thr_context *context = make_context(NULL);
+    OWNED(thr_context, context) = make_context(NULL);
     thr_hits_build_options options = {0};
     uint64_t rng = test_seed();
     catalogue = hits_draw(N, KINDS, &rng);
@@ -45,7 +45,6 @@ static int build(void **state) {
     options.ids = item_ids;
     options.n_ids = N;
     expect_ok(thr_hits_build(context, PATH, &catalogue.items, &options, &err));
-    thr_context_free(context);
     return 0;
 }
 
@@ -56,9 +55,7 @@ static int forget(void **state) {
 }
 
 static thr_hits *open_hits(thr_context *context) {
-    thr_hits *hits = NULL;
-    expect_ok(thr_hits_open(context, PATH, &hits, &err));
-    return hits;
+    return test_hits_open(context, PATH);
 }
 
 typedef struct answer {
@@ -84,11 +81,9 @@ static answer found(thr_hits *hits, const thr_hits_target *target, bool filtered
 
 /* What the CPU answers, without values or a filter. */
 static answer on_cpu(void) {
-    thr_context *context = make_context("cpu");
-    thr_hits *hits = open_hits(context);
+    OWNED(thr_context, context) = make_context("cpu");
+    OWNED(thr_hits, hits) = open_hits(context);
     const answer out = found(hits, NULL, false);
-    thr_hits_free(hits);
-    thr_context_free(context);
     return out;
 }
 
@@ -131,8 +126,8 @@ TEST(a_gpu_answers_as_the_cpu) {
 TEST(errors_are_those_of_the_cpu) {
     static const char *const devices[] = {"cpu", "cuda"};
     for (int i = 0; i < 2; i++) {
-        thr_context *context = make_context(devices[i]);
-        thr_hits *hits = open_hits(context);
+        OWNED(thr_context, context) = make_context(devices[i]);
+        OWNED(thr_hits, hits) = open_hits(context);
         float bad[COUNT_OF(weights)];
         uint64_t ids[QUERIES];
         const thr_hits_queries wrong = {QUERIES, begins, features, bad};
@@ -147,32 +142,28 @@ TEST(errors_are_those_of_the_cpu) {
         multipliers[4321] = 1;
         expect_error(thr_hits_search(hits, &wrong, 1, NULL, ids, NULL, &err), THR_ERANGE, "is not finite");
         expect_error(thr_hits_search(hits, &wrong, 0, NULL, ids, NULL, &err), THR_EINVAL, "k is 0");
-        thr_hits_free(hits);
-        thr_context_free(context);
     }
 }
 
 TEST(auto_takes_a_gpu_once_searches_are_worth_it) {
     const answer wanted = on_cpu();
     for (int worth = 0; worth < 2; worth++) {
-        thr_context *context = make_context("auto");
-        thr_hits *hits = open_hits(context);
+        OWNED(thr_context, context) = make_context("auto");
+        OWNED(thr_hits, hits) = open_hits(context);
         const uint64_t before = emulator.launches();
         context->gpus->wake_up = worth ? -1 : 10;
         const answer got = found(hits, NULL, false);
         assert_int_equal(emulator.launches() > before, worth);
         assert_int_equal(strncmp(thr_context_device(context), "cuda:0", 6) == 0, worth);
         assert_same(&got, &wanted);
-        thr_hits_free(hits);
-        thr_context_free(context);
     }
 }
 
 /* Each of them is worth nothing, all together are. */
 TEST(auto_adds_up_what_searches_have_taken) {
     const answer wanted = on_cpu();
-    thr_context *context = make_context("auto");
-    thr_hits *hits = open_hits(context);
+    OWNED(thr_context, context) = make_context("auto");
+    OWNED(thr_hits, hits) = open_hits(context);
     const uint64_t before = emulator.launches();
     int n = 0;
     context->gpus->wake_up = 1e-4;
@@ -181,8 +172,6 @@ TEST(auto_adds_up_what_searches_have_taken) {
         assert_same(&got, &wanted);
     }
     assert_true(n > 1 && n < 1000);
-    thr_hits_free(hits);
-    thr_context_free(context);
 }
 
 TEST(auto_falls_back_to_the_cpu_once_and_reports_why) {
@@ -252,16 +241,14 @@ static void *call(void *arg) {
 TEST(searches_from_several_threads_take_turns) {
     enum { THREADS = 4 };
     const answer wanted = on_cpu();
-    thr_context *context = make_context("cuda");
-    thr_hits *hits = open_hits(context);
+    OWNED(thr_context, context) = make_context("cuda");
+    OWNED(thr_hits, hits) = open_hits(context);
     caller callers[THREADS];
     for (int i = 0; i < THREADS; i++)
         callers[i] = (caller){hits, &wanted, false};
     test_at_once(THREADS, call, callers, sizeof *callers);
     for (int i = 0; i < THREADS; i++)
         assert_true(callers[i].same);
-    thr_hits_free(hits);
-    thr_context_free(context);
 }
 
 TEST_NEEDS(test_emulator_take(&emulator, 2))

@@ -37,12 +37,11 @@ static void build_small(thr_context *context, bool names) {
 }
 
 static thr_status open_and_verify(thr_context *context, bool *opened, thr_error *error) {
-    thr_hits *hits = NULL;
+    OWNED(thr_hits, hits) = NULL;
     thr_status status = thr_hits_open(context, PATH, &hits, error);
     *opened = status == THR_OK;
     if (*opened)
         status = thr_hits_verify(hits, error);
-    thr_hits_free(hits);
     return status;
 }
 
@@ -53,8 +52,8 @@ static void use_updated(thr_hits *hits, bool names) {
     static const char *const words[] = {"f9", "f1000"}, *const added[] = {"item5", "other"},
                              *gone_names[] = {"item80", "x"};
     thr_hits_changes changes = {0};
-    thr_hits *updated = NULL;
-    thr_hits_target *target = NULL;
+    OWNED(thr_hits, updated) = NULL;
+    OWNED(thr_hits_target, target) = NULL;
     uint64_t found[20], id;
     uint32_t n_unknown;
     float shares[2];
@@ -77,8 +76,6 @@ static void use_updated(thr_hits *hits, bool names) {
     (void)thr_hits_find(updated, "item77", &id);
     (void)thr_hits_feature_items(updated, 9);
     (void)thr_hits_target_create(updated, "NOT f3 OR 6 AND f1000", &target, &err);
-    thr_hits_target_free(target);
-    thr_hits_free(updated);
 }
 
 /* Search for all there is: whatever an opened file holds, nothing outside of it is read (ASan sees it). */
@@ -86,7 +83,7 @@ static void use(thr_context *context) {
     static const uint64_t offsets[] = {0, 8};
     static const uint32_t features[] = {0, 3, 6, 9, 12, 15, 18, 21};
     const thr_hits_queries queries = {.n_queries = 1, .offsets = offsets, .features = features};
-    thr_hits *hits = NULL;
+    OWNED(thr_hits, hits) = NULL;
     thr_hits_target *target = NULL;
     uint64_t ids[20], id;
     float values[20], shares[8];
@@ -100,7 +97,6 @@ static void use(thr_context *context) {
         assert_true(thr_hits_target_count(target) <= 600);
     thr_hits_target_free(target);
     use_updated(hits, thr_hits_get_info(hits).has_names);
-    thr_hits_free(hits);
 }
 
 static test_damage damage_of(thr_context *context) {
@@ -146,7 +142,6 @@ TEST(sums_of_a_damaged_list_wrap_around) {
     size_t size;
     thr_hits_header header;
     thr_section section = {0};
-    thr_hits *hits = NULL;
     for (uint32_t i = 0; i <= 600; i++)
         offsets[i] = i;
     for (uint32_t i = 0; i < 600; i++)
@@ -163,36 +158,32 @@ TEST(sums_of_a_damaged_list_wrap_around) {
     assert_int_equal(section.size, 600 * sizeof(uint16_t));
     memset(bytes + section.offset, 0, section.size);
     test_write_file(PATH, bytes, size);
-    expect_ok(thr_hits_open(*state, PATH, &hits, &err));
+    OWNED(thr_hits, hits) = test_hits_open(*state, PATH);
     expect_ok(thr_hits_search(hits, &queries, 5, NULL, ids, NULL, &err));
     expect_error(thr_hits_verify(hits, &err), THR_ECORRUPT, PATH);
-    thr_hits_free(hits);
 }
 
 TEST(a_file_that_changes_is_not_searched) {
     static const uint64_t offsets[] = {0, 1};
     static const uint32_t features[] = {0};
     const thr_hits_queries queries = {.n_queries = 1, .offsets = offsets, .features = features};
-    thr_hits *hits = NULL;
     uint64_t ids[1];
     build_small(*state, false);
-    expect_ok(thr_hits_open(*state, PATH, &hits, &err));
+    OWNED(thr_hits, hits) = test_hits_open(*state, PATH);
     expect_ok(thr_hits_search(hits, &queries, 1, NULL, ids, NULL, &err));
     assert_int_equal(truncate(PATH, 4096), 0);
     expect_error(thr_hits_search(hits, &queries, 1, NULL, ids, NULL, &err), THR_ECHANGED, PATH);
     expect_error(thr_hits_verify(hits, &err), THR_ECHANGED, PATH);
-    thr_hits_free(hits);
 }
 
 /* Reading beyond the end of a map would end the process. */
 TEST(nothing_is_looked_up_in_a_cut_file) {
     for (int names = 0; names < 2; names++) {
-        thr_hits *hits = NULL;
         uint64_t row, id;
         uint32_t feature;
         build_small(*state, names != 0);
         const char *const word = names != 0 ? "f3" : "3", *const name = names != 0 ? "item9" : "9993";
-        expect_ok(thr_hits_open(*state, PATH, &hits, &err));
+        OWNED(thr_hits, hits) = test_hits_open(*state, PATH);
         assert_true(thr_hits_feature(hits, word, &feature) && thr_hits_feature_items(hits, feature) > 0);
         assert_true(thr_hits_find(hits, name, &id) && thr_hits_row(hits, id, &row));
         assert_true((thr_hits_word(hits, 0) != NULL) == (names != 0));
@@ -204,7 +195,6 @@ TEST(nothing_is_looked_up_in_a_cut_file) {
         assert_false(thr_hits_row(hits, id, &row));
         assert_null(thr_hits_word(hits, 0));
         assert_null(thr_hits_name(hits, id));
-        thr_hits_free(hits);
     }
 }
 
@@ -228,12 +218,11 @@ TEST(a_file_does_not_depend_on_threads) {
     size_t size, again_size;
     build_small(*state, true);
     uint8_t *bytes = test_bytes_of(PATH, &size);
-    thr_context *one = test_context(1, THR_ISA_SCALAR, NULL);
+    OWNED(thr_context, one) = test_context(1, THR_ISA_SCALAR, NULL);
     build_small(one, true);
     uint8_t *again = test_bytes_of(PATH, &again_size);
     assert_int_equal(size, again_size);
     assert_memory_equal(bytes, again, size);
-    thr_context_free(one);
 }
 
 TEST_IN_CONTEXT(3, NULL)

@@ -113,12 +113,11 @@ static void print_answers(thr_context *context, int kind, char *text) {
     static const float weights[] = {1, 0.5f, -1, 2, 0.1f, 0.2f, 0.4f, 3, 1, -1, 1};
     uint32_t features[COUNT_OF(kinds)];
     char path[PATH_ROOM];
-    thr_hits *hits = NULL;
     size_t at = 0;
     for (size_t i = 0; i < COUNT_OF(kinds); i++)
         features[i] = kinds[i] * KINDS[kind].step;
     const thr_hits_queries queries = {N_QUERIES, offsets, features, weights};
-    expect_ok(thr_hits_open(context, golden_path(path, KINDS[kind].name, ""), &hits, &err));
+    OWNED(thr_hits, hits) = test_hits_open(context, golden_path(path, KINDS[kind].name, ""));
     expect_ok(thr_hits_verify(hits, &err));
     for (int value = 0; value < 2; value++) {
         uint64_t ids[N_QUERIES * K];
@@ -142,7 +141,6 @@ static void print_answers(thr_context *context, int kind, char *text) {
         at += (size_t)snprintf(text + at, TEXT - at, "%" PRIu64 "%s",
                                thr_hits_feature_items(hits, f * KINDS[kind].step), f < 6 ? " " : "\n");
     assert_true(at < TEXT);
-    thr_hits_free(hits);
 }
 
 static void answer_as_then(thr_context *context, const char *level) {
@@ -163,20 +161,16 @@ TEST(good_files_give_the_same_answers_at_every_level) {
 /* Names, words and what else a table gives. */
 TEST(what_a_table_gave_is_there) {
     char path[PATH_ROOM];
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
-    thr_hits *hits = NULL;
+    OWNED(thr_context, context) = test_context(1, THR_ISA_BEST, NULL);
     uint32_t feature;
     uint64_t id;
-    (void)state;
-    expect_ok(thr_hits_open(context, golden_path(path, KINDS[0].name, ""), &hits, &err));
+    OWNED(thr_hits, hits) = test_hits_open(context, golden_path(path, KINDS[0].name, ""));
     const thr_hits_info info = thr_hits_get_info(hits);
     assert_true(info.n_items == WORDS && info.n_features == 6 && info.model == 0x1234);
     assert_true(thr_hits_feature(hits, "kind=3", &feature) && feature == 3);
     assert_true(thr_hits_find(hits, "item 5", &id) && id == 5);
     assert_string_equal(thr_hits_name(hits, 299), "item 299");
     assert_string_equal(thr_hits_word(hits, 4), "kind=4");
-    thr_hits_free(hits);
-    thr_context_free(context);
 }
 
 /* ------------------------------------------------------------------------------------------------ damage */
@@ -194,12 +188,11 @@ enum { N_BAD = COUNT_OF(BAD) };
 
 TEST(damaged_files_are_refused) {
     static const char PATH[] = "golden-damaged.hits";
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
-    (void)state;
+    OWNED(thr_context, context) = test_context(1, THR_ISA_BEST, NULL);
     for (size_t i = 0; i < N_BAD; i++) {
         char path[PATH_ROOM];
         size_t size;
-        thr_hits *hits = NULL;
+        OWNED(thr_hits, hits) = NULL;
         uint8_t *bytes = test_bytes_of(golden_path(path, KINDS[0].name, ""), &size);
         if (!BAD[i].cut)
             bytes[BAD[i].at] = BAD[i].byte;
@@ -208,22 +201,19 @@ TEST(damaged_files_are_refused) {
         if (BAD[i].opened == THR_OK)
             expect_status(thr_hits_verify(hits, &err), BAD[i].verified);
         assert_non_null(strstr(err.text, PATH));
-        thr_hits_free(hits);
     }
     (void)unlink(PATH);
-    thr_context_free(context);
 }
 
 /* ------------------------------------------------------------------------------------------------ write */
 
 static void write_all(void) {
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(1, THR_ISA_BEST, NULL);
     for (int kind = 0; kind < N_KINDS; kind++) {
         char path[PATH_ROOM], text[TEXT];
         write_kind(context, kind, golden_path(path, KINDS[kind].name, ""));
         print_answers(context, kind, text);
         test_write_text(golden_path(path, KINDS[kind].name, ".answers"), text);
     }
-    thr_context_free(context);
 }
 TEST_WRITER(write_all)

@@ -79,7 +79,7 @@ static void build_index(thr_context *context) {
     float *rows = random_rows(N + N_MORE, DIMS, 1);
     thr_index_build_options options = build_options(THR_METRIC_IP, THR_DTYPE_F32, 4);
     thr_index_add_options more = {0};
-    thr_index *index = NULL;
+    OWNED(thr_index, index) = NULL;
     test_remove_directory(DIR_A);
     write_table(0, N);
     options.features_path = TABLE;
@@ -93,16 +93,14 @@ static void build_index(thr_context *context) {
     thr_reader_free(reader);
     MUST(thr_index_open(context, DIR_A, &index, &err) == THR_OK, "%s", err.text);
     MUST(thr_index_hits(index)->delta != NULL, "there is a second file");
-    thr_index_free(index);
 }
 
 /* The path of the first file of posting lists, or of the second. */
 static void find_file(thr_context *context, bool second, char path[PATH_ROOM]) {
-    thr_index *index = NULL;
+    OWNED(thr_index, index) = NULL;
     MUST(thr_index_open(context, DIR_A, &index, &err) == THR_OK, "%s", err.text);
     const thr_hits *hits = thr_index_hits(index);
     (void)snprintf(path, PATH_ROOM, "%s", second ? hits->delta->from->path : hits->path);
-    thr_index_free(index);
 }
 
 /* ------------------------------------------------------------------------------------------------ calls */
@@ -147,11 +145,10 @@ static thr_status search_all_lists(opened *o, thr_error *error) {
 }
 
 static thr_status make_target(opened *o, thr_error *error) {
-    thr_hits_target *target = NULL;
+    OWNED(thr_hits_target, target) = NULL;
     const thr_status status = thr_hits_target_create(o->hits, "all AND NOT (mod7=3 OR own18)", &target, error);
     if (status == THR_OK)
         note(o, &(uint64_t){thr_hits_target_count(target)}, sizeof(uint64_t));
-    thr_hits_target_free(target);
     return status;
 }
 
@@ -168,7 +165,7 @@ static thr_status update(opened *o, thr_error *error) {
     static const uint64_t offsets[] = {0, 1, 2};
     const thr_hits_queries queries = queries_of(o);
     uint64_t ids[K] = {0};
-    thr_hits *updated = NULL;
+    OWNED(thr_hits, updated) = NULL;
     thr_hits_changes changes = {0};
     changes.n_added = 2;
     changes.names = names;
@@ -180,7 +177,6 @@ static thr_status update(opened *o, thr_error *error) {
     if (status == THR_OK)
         status = thr_hits_search(updated, &queries, K, NULL, ids, NULL, error);
     note(o, ids, sizeof ids);
-    thr_hits_free(updated);
     return status;
 }
 
@@ -206,13 +202,10 @@ static thr_status look_up(opened *o, thr_error *error) {
 }
 
 static thr_status open_again(opened *o, thr_error *error) {
-    thr_index *index = NULL;
-    thr_hits *hits = NULL;
-    const thr_status status = o->index != NULL ? thr_index_open(o->context, DIR_A, &index, error)
-                                               : thr_hits_open(o->context, LISTS, &hits, error);
-    thr_index_free(index);
-    thr_hits_free(hits);
-    return status;
+    OWNED(thr_index, index) = NULL;
+    OWNED(thr_hits, hits) = NULL;
+    return o->index != NULL ? thr_index_open(o->context, DIR_A, &index, error)
+                            : thr_hits_open(o->context, LISTS, &hits, error);
 }
 
 static thr_status search_index(opened *o, thr_error *error) {

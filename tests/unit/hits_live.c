@@ -248,9 +248,7 @@ static void *keep_searching(void *arg) {
 
 /* A file without tokens; they are replayed. */
 static thr_hits *open_again(thr_context *context) {
-    thr_hits *hits = NULL;
-    expect_ok(thr_hits_open(context, PATH, &hits, &err));
-    return hits;
+    return test_hits_open(context, PATH);
 }
 
 /* The first token of each updater. */
@@ -288,7 +286,6 @@ TEST(searches_see_all_of_an_update_or_nothing) {
     pthread_t searching[SEARCHERS], updating[UPDATERS];
     updater updaters[UPDATERS];
     world w = {.live = NULL};
-    (void)state;
     expect_ok(thr_hits_live_create(context, build(context, m, PATH, false), &w.live, &err));
     atomic_store(&w.running, UPDATERS);
     add_first_tokens(w.live);

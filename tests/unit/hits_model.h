@@ -400,7 +400,7 @@ static inline void check(thr_context *context, thr_hits *hits, const model *m, u
         uint64_t ids[K], anew_ids[K];
         float found[K], anew_found[K];
         uint32_t n_unknown, anew_n_unknown;
-        thr_hits *anew = build(context, m, ANEW, values);
+        OWNED(thr_hits, anew) = build(context, m, ANEW, values);
         search(hits, m, &h, ids, found, &n_unknown);
         search(anew, m, &h, anew_ids, anew_found, &anew_n_unknown);
         assert_memory_equal(found, anew_found, sizeof found);
@@ -409,6 +409,5 @@ static inline void check(thr_context *context, thr_hits *hits, const model *m, u
             assert_string_equal(thr_hits_name(hits, ids[i]), thr_hits_name(anew, anew_ids[i]));
         if (m->naming != NAMES)
             assert_memory_equal(ids, anew_ids, sizeof ids);
-        thr_hits_free(anew);
     }
 }

@@ -37,7 +37,7 @@ enum { N_SHAPES = COUNT_OF(SHAPES) };
 TEST(the_best_are_the_naive_ones) {
     uint64_t rng = test_seed();
     for (size_t s = 0; s < N_SHAPES; s++) {
-        thr_context *context = test_context((uint32_t)s % 3 + 1, THR_ISA_BEST, NULL);
+        OWNED(thr_context, context) = test_context((uint32_t)s % 3 + 1, THR_ISA_BEST, NULL);
         hits_problem p = hits_make_problem(context, SHAPES[s].n_items, SHAPES[s].n_features, &rng);
         hits_numbers x = hits_draw_numbers(SHAPES[s].n_items, &rng);
         for (int kind = 0; kind < 16; kind += s < 4 ? 1 : 5) {
@@ -49,7 +49,6 @@ TEST(the_best_are_the_naive_ones) {
             check(context, &p, &target);
         }
         hits_free_problem(context, &p);
-        thr_context_free(context);
     }
 }
 

@@ -2,7 +2,7 @@
 /* hits_support.h - what the tests of room hits share: items whose features are dense, clustered, rare or repeated. */
 #pragma once
 
-#include "test.h"
+#include "owned.h"
 
 #include "lists/lists.h"
 

@@ -13,9 +13,8 @@ static thr_status build(thr_context *context, const char *text, thr_error *error
 }
 
 static thr_hits *built(thr_context *context, const char *text) {
-    thr_hits *hits = NULL;
     expect_ok(build(context, text, &err));
-    expect_ok(thr_hits_open(context, PATH, &hits, &err));
+    thr_hits *hits = test_hits_open(context, PATH);
     expect_ok(thr_hits_verify(hits, &err));
     return hits;
 }
@@ -51,7 +50,7 @@ TEST(words_and_names_are_kept) {
 }
 
 TEST(words_of_a_target_that_no_item_has_are_reported) {
-    thr_hits *hits = built(*state, "chair\tkind=chair colour=red\ntable\tkind=table\n");
+    OWNED(thr_hits, hits) = built(*state, "chair\tkind=chair colour=red\ntable\tkind=table\n");
     thr_hits_target *target = NULL;
     const char *expression = "kind=chair OR NOT (kind=chiar AND\"in two\")OR price<10 AND colour=red OR kind=chiar";
     static const char *const unknown[] = {"kind=chiar", "in two", "price<10", "kind=chiar"};
@@ -67,11 +66,10 @@ TEST(words_of_a_target_that_no_item_has_are_reported) {
     thr_hits_target_free(target);
     expect_error(thr_hits_target_create(hits, "price < 10", &target, &err), THR_EINVAL,
                  "character 7: a target does not compare values");
-    thr_hits_free(hits);
 }
 
 TEST(numbers_are_taken_as_they_are) {
-    thr_hits *hits = built(*state, "900\t5 3\n18446744073709551614\t268435455\n7\t3 5 5\n");
+    OWNED(thr_hits, hits) = built(*state, "900\t5 3\n18446744073709551614\t268435455\n7\t3 5 5\n");
     const thr_hits_info info = thr_hits_get_info(hits);
     uint32_t feature;
     uint64_t row, id;
@@ -84,7 +82,6 @@ TEST(numbers_are_taken_as_they_are) {
     assert_true(thr_hits_row(hits, 7, &row) && row == 2);
     assert_true(thr_hits_find(hits, "18446744073709551614", &id) && id == THR_NO_ID - 1);
     assert_false(thr_hits_row(hits, 8, &row));
-    thr_hits_free(hits);
 }
 
 TEST(a_wrong_line_is_refused) {
@@ -109,7 +106,6 @@ TEST(every_failing_allocation_is_enomem) {
     test_memory memory = {0};
     thr_context *context = test_context(1, THR_ISA_BEST, &memory);
     test_oom oom = test_oom_start(&memory);
-    (void)state;
     while (test_oom_next(&oom)) {
         test_oom_arm(&oom);
         const thr_status status = build(context, "a\tx y\nb\ty z\nc\t\n", &err);

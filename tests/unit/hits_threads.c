@@ -93,9 +93,7 @@ static void *keep_taking(void *arg) {
 
 static thr_hits *open_side(thr_context *context, int side) {
     static const char *const paths[] = {"unit-hits-live-0.hits", "unit-hits-live-1.hits"};
-    thr_hits *hits = NULL;
-    expect_ok(thr_hits_open(context, paths[side], &hits, &err));
-    return hits;
+    return test_hits_open(context, paths[side]);
 }
 
 TEST(searches_keep_the_lists_they_took) {
@@ -103,7 +101,6 @@ TEST(searches_keep_the_lists_they_took) {
     thr_hits_build_options options = {0};
     pthread_t threads[THREADS];
     live_world w = {.live = NULL};
-    (void)state;
     test_memory memory = {0};
     thr_context *context = test_context(2, THR_ISA_BEST, &memory);
     options.replace = true;
@@ -111,9 +108,8 @@ TEST(searches_keep_the_lists_they_took) {
         hits_catalogue c = hits_draw(side == 0 ? 3000 : 5000, KINDS, &rng);
         expect_ok(thr_hits_build(context, side == 0 ? "unit-hits-live-0.hits" : "unit-hits-live-1.hits", &c.items,
                                  &options, &err));
-        thr_hits *hits = open_side(context, side);
+        OWNED(thr_hits, hits) = open_side(context, side);
         assert_true(search(hits, &w.right[side]));
-        thr_hits_free(hits);
     }
     expect_ok(thr_hits_live_create(context, open_side(context, 0), &w.live, &err));
     for (int t = 0; t < THREADS; t++)
@@ -136,7 +132,6 @@ TEST(lists_are_freed_by_the_last_who_has_them) {
     hits_catalogue c = hits_draw(100, 3, &rng);
     thr_hits_build_options options = {0};
     thr_hits_live *live = NULL;
-    (void)state;
     options.replace = true;
     expect_ok(thr_hits_build(context, "unit-hits-live-0.hits", &c.items, &options, &err));
     thr_hits *first = open_side(context, 0), *second = open_side(context, 0);

@@ -223,13 +223,12 @@ static large draw_all(void) {
 /* Lists of items with bids at path; ids of their own, or their rows (NULL). */
 static thr_hits *build_large(thr_context *context, const char *path, const thr_item_features *items,
                              const uint64_t *ids, const float *bids) {
-    thr_hits *hits = NULL;
     thr_hits_build_options options = {0};
     options.replace = true;
     options.ids = ids;
     options.n_ids = ids != NULL ? items->n_items : 0;
     expect_ok(thr_hits_build(context, path, items, &options, &err));
-    expect_ok(thr_hits_open(context, path, &hits, &err));
+    thr_hits *hits = test_hits_open(context, path);
     expect_ok(thr_hits_set_values(hits, bids, NULL, items->n_items, &err));
     return hits;
 }
@@ -259,9 +258,9 @@ TEST(lists_of_many_windows_answer_as_lists_built_anew) {
     const thr_hits_queries queries = {1, ends, words, weights};
     large l = draw_all();
     const thr_item_features of_file = {l.offsets, l.features, FILE_ITEMS}, of_left = {l.left_offsets, l.left, l.n_left};
-    thr_hits *hits = build_large(*state, PATH, &of_file, NULL, l.bids);
-    thr_hits *anew = build_large(*state, ANEW, &of_left, l.left_ids, l.left_bids);
-    thr_hits *next = update_large(hits, &l);
+    OWNED(thr_hits, hits) = build_large(*state, PATH, &of_file, NULL, l.bids);
+    OWNED(thr_hits, anew) = build_large(*state, ANEW, &of_left, l.left_ids, l.left_bids);
+    OWNED(thr_hits, next) = update_large(hits, &l);
     uint64_t found[2][BEST];
     float values[2][BEST];
     expect_ok(thr_hits_search(next, &queries, BEST, NULL, found[0], values[0], &err));
@@ -274,9 +273,6 @@ TEST(lists_of_many_windows_answer_as_lists_built_anew) {
     assert_true(n_of_added > 0 && n_of_added < BEST);
     for (uint32_t f = 0; f < 300; f++)
         assert_int_equal(thr_hits_feature_items(next, f), thr_hits_feature_items(anew, f));
-    thr_hits_free(hits);
-    thr_hits_free(next);
-    thr_hits_free(anew);
 }
 
 /* The number of items in a delta is bounded, whatever their ids were before. */
@@ -380,7 +376,6 @@ TEST(nothing_is_allocated_after_the_first_search) {
     batch b = draw_batch(m, false, &rng);
     const thr_hits_changes changes = changes_of(m, &b, NULL);
     thr_hits_search_options options = {0};
-    (void)state;
     memset(filter, 0xff, sizeof filter);
     expect_ok(thr_hits_update(hits, &changes, &next, &err));
     options.filter = filter;

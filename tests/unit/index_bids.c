@@ -23,7 +23,6 @@ static thr_index *build(thr_context *context, uint32_t cells, const float *multi
     float *rows = random_rows(N, DIMS, 1);
     const thr_item_features features = features_of(N);
     thr_index_build_options options = {0};
-    thr_index *index = NULL;
     options.replace = true;
     options.metric = THR_METRIC_IP;
     options.cells = cells;
@@ -31,8 +30,7 @@ static thr_index *build(thr_context *context, uint32_t cells, const float *multi
     options.multipliers = multipliers;
     options.n_values = multipliers == NULL ? 0 : N;
     expect_ok(build_rows(context, DIR_A, rows, N, DIMS, &options, &err));
-    expect_ok(thr_index_open(context, DIR_A, &index, &err));
-    return index;
+    return test_index_open(context, DIR_A);
 }
 
 /* Add or replace the item with this id. */
@@ -41,16 +39,13 @@ static void put(thr_context *context, uint64_t id, const float *multiplier) {
     const thr_matrix matrix = thr_matrix_f32(rows, 1, DIMS);
     const thr_item_features features = features_of(1);
     thr_index_add_options options = {0};
-    thr_reader *reader = NULL;
     options.replace = true;
     options.ids = &id;
     options.n_ids = 1;
     options.features = &features;
     options.multipliers = multiplier;
     options.n_values = multiplier == NULL ? 0 : 1;
-    expect_ok(thr_reader_from_matrix(context, &matrix, &reader, &err));
-    expect_ok(thr_index_add(context, DIR_A, reader, &options, NULL, &err));
-    thr_reader_free(reader);
+    expect_ok(add_matrix(context, DIR_A, &matrix, &options, NULL, &err));
 }
 
 /* Bid on one item, by its row. */
@@ -95,7 +90,7 @@ TEST(values_stay_with_their_items) {
     for (int i = 0; i < N; i++)
         own[i] = 1;
     for (int kind = 0; kind < 4; kind++) {
-        thr_index *index = build(*state, kind % 2 == 0 ? 1 : 6, kind < 2 ? NULL : own);
+        OWNED(thr_index, index) = build(*state, kind % 2 == 0 ? 1 : 6, kind < 2 ? NULL : own);
         bid(index, BEST, 1e4f);
         assert_int_equal(best(index), BEST);
         put(*state, 5, NULL);
@@ -107,14 +102,13 @@ TEST(values_stay_with_their_items) {
         expect_ok(thr_index_recode(*state, DIR_A, NULL, &err));
         refresh(&index);
         assert_int_equal(best(index), BEST);
-        thr_index_free(index);
     }
 }
 
 TEST(values_of_a_change_hold) {
     const float one = 1, more = 1e5f;
     for (int compacts = 0; compacts < 2; compacts++) {
-        thr_index *index = build(*state, 1, NULL);
+        OWNED(thr_index, index) = build(*state, 1, NULL);
         bid(index, BEST, 1e4f);
         put(*state, BEST, &one);
         if (compacts)
@@ -128,7 +122,6 @@ TEST(values_of_a_change_hold) {
         put(*state, 7000, &more);
         refresh(&index);
         assert_int_equal(best(index), 7000);
-        thr_index_free(index);
     }
 }
 
@@ -152,12 +145,11 @@ TEST(values_that_were_not_set_are_those_of_the_files) {
     float own[N];
     for (int i = 0; i < N; i++)
         own[i] = i == 77 ? 1e4f : 1;
-    thr_index *index = build(*state, 6, own);
+    OWNED(thr_index, index) = build(*state, 6, own);
     assert_int_equal(best(index), 77);
     put(*state, 77, NULL);
     refresh(&index);
     assert_int_not_equal(best(index), 77);
-    thr_index_free(index);
 }
 
 TEST_IN_CONTEXT(2, DIR_A)

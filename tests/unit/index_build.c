@@ -12,12 +12,10 @@ enum { N = 300, DIMS = 6 };
 /* The index there is the one made of rows with this seed. */
 static void expect_index(thr_context *context, uint64_t seed) {
     float *rows = random_rows(N, DIMS, seed), vector[DIMS];
-    thr_index *index = NULL;
-    expect_ok(thr_index_open(context, DIR_A, &index, &err));
+    OWNED(thr_index, index) = test_index_open(context, DIR_A);
     expect_ok(thr_index_verify(index, &err));
     expect_ok(thr_index_vector(index, 123, vector, &err));
     assert_memory_equal(vector, rows + 123 * DIMS, sizeof vector);
-    thr_index_free(index);
 }
 
 static void make_index(thr_context *context, uint64_t seed) {
@@ -79,11 +77,10 @@ TEST(an_index_is_replaced_only_on_request) {
 TEST(an_open_index_survives_its_replacement) {
     float *rows = random_rows(N, DIMS, 2), *old = random_rows(N, DIMS, 1), vector[DIMS];
     thr_index_build_options options = build_options(THR_METRIC_IP, THR_DTYPE_F32, 3);
-    thr_index *index = NULL;
     thr_matrix query = thr_matrix_f32(old, 1, DIMS);
     uint64_t ids[5], again[5];
     make_index(*state, 1);
-    expect_ok(thr_index_open(*state, DIR_A, &index, &err));
+    OWNED(thr_index, index) = test_index_open(*state, DIR_A);
     expect_ok(thr_index_search(index, &query, 5, NULL, ids, NULL, &err));
     options.replace = true;
     expect_ok(build_rows(*state, DIR_A, rows, N, DIMS, &options, &err));
@@ -92,7 +89,6 @@ TEST(an_open_index_survives_its_replacement) {
     expect_ok(thr_index_vector(index, 9, vector, &err));
     assert_memory_equal(vector, old + 9 * DIMS, sizeof vector);
     expect_error(thr_index_verify(index, &err), THR_ECHANGED, NULL);
-    thr_index_free(index);
 }
 
 TEST(a_damaged_index_and_one_of_another_version_can_be_replaced) {
@@ -228,7 +224,7 @@ TEST(a_build_and_a_check_can_be_canceled) {
     float *rows = random_rows(N, DIMS, 2);
     int left = 0, canceled = 0;
     thr_context_options options = {0};
-    thr_context *context = NULL;
+    OWNED(thr_context, context) = NULL;
     thr_index_build_options build = build_options(THR_METRIC_IP, THR_DTYPE_F32, 3);
     build.replace = true;
     build.segment_rows = 64;
@@ -247,12 +243,9 @@ TEST(a_build_and_a_check_can_be_canceled) {
         canceled++;
     }
     assert_true(canceled > 0);
-    thr_index *index = NULL;
-    expect_ok(thr_index_open(context, DIR_A, &index, &err));
+    OWNED(thr_index, index) = test_index_open(context, DIR_A);
     left = 0;
     expect_error(thr_index_verify(index, &err), THR_ECANCELED, NULL);
-    thr_index_free(index);
-    thr_context_free(context);
 }
 
 typedef struct short_stream {
@@ -277,18 +270,16 @@ TEST(rows_that_are_all_equal_can_be_indexed) {
         for (size_t v = 0; v < 3; v++)
             for (uint32_t bits = 1; bits <= THR_MAX_BITS; bits++) {
                 thr_index_build_options options = build_options(metrics[m], THR_DTYPE_F32, bits);
-                thr_index *index = NULL;
                 uint64_t ids[4];
                 for (size_t i = 0; i < N * DIMS; i++)
                     rows[i] = values[v];
                 test_remove_directory(DIR_A);
                 expect_ok(build_rows(*state, DIR_A, rows, N, DIMS, &options, &err));
-                expect_ok(thr_index_open(*state, DIR_A, &index, &err));
+                OWNED(thr_index, index) = test_index_open(*state, DIR_A);
                 const thr_matrix query = thr_matrix_f32(rows, 1, DIMS);
                 expect_ok(thr_index_search(index, &query, 4, NULL, ids, NULL, &err));
                 for (uint64_t i = 0; i < 4; i++)
                     assert_true(ids[i] == i);
-                thr_index_free(index);
             }
 }
 
@@ -299,12 +290,11 @@ TEST(a_stream_that_ends_early_is_an_error) {
     for (size_t i = 0; i < COUNT_OF(ends); i++)
         for (uint32_t sample = 64; sample <= 640; sample *= 10) {
             short_stream s = {ends[i]};
-            thr_reader *reader = NULL;
+            OWNED(thr_reader, reader) = NULL;
             options.sample_rows = sample;
             expect_ok(thr_reader_from_function(*state, N, DIMS, end_early, &s, &reader, &err));
             assert_int_not_equal(thr_index_build(*state, DIR_A, reader, &options, &err), THR_OK);
             assert_int_equal(access(DIR_A, F_OK), -1);
-            thr_reader_free(reader);
         }
 }
 
@@ -317,7 +307,6 @@ TEST(a_pipe_can_be_indexed) {
     for (size_t i = 0; i < COUNT_OF(samples); i++) {
         thr_index_build_options options = build_options(THR_METRIC_COSINE, THR_DTYPE_F32, 3);
         thr_reader *reader = NULL;
-        thr_index *index = NULL;
         int ends[2], how;
         options.sample_rows = samples[i];
         options.segment_rows = 192;
@@ -336,13 +325,12 @@ TEST(a_pipe_can_be_indexed) {
         thr_reader_free(reader);
         assert_int_equal(waitpid(child, &how, 0), child);
         assert_int_equal(how, 0);
-        expect_ok(thr_index_open(*state, DIR_A, &index, &err));
+        OWNED(thr_index, index) = test_index_open(*state, DIR_A);
         expect_ok(thr_index_verify(index, &err));
         assert_int_equal(thr_index_get_info(index).n_items, LONG);
         for (uint64_t r = 0; r < LONG; r++)
             expect_ok(thr_index_vector(index, r, back + r * DIMS, &err));
         assert_memory_equal(back, rows, LONG * DIMS * sizeof *rows);
-        thr_index_free(index);
     }
 }
 

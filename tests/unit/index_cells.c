@@ -26,11 +26,10 @@ static float *clustered_rows(uint64_t n, uint64_t seed) {
 
 static thr_index *build(thr_context *context, const char *dir, const float *rows, uint64_t n,
                         thr_index_build_options options, uint32_t cells) {
-    thr_index *index = NULL;
     test_remove_directory(dir);
     options.cells = cells;
     expect_ok(build_rows(context, dir, rows, n, DIMS, &options, &err));
-    expect_ok(thr_index_open(context, dir, &index, &err));
+    thr_index *index = test_index_open(context, dir);
     expect_ok(thr_index_verify(index, &err));
     return index;
 }
@@ -102,17 +101,15 @@ static uint64_t blocks_of(thr_context *context, const thr_index *index, const fl
     uint64_t ids[QUERIES * K];
     const thr_answers answers = {.k = K, .ids = ids};
     thr_cells_workspace *workspace = NULL;
-    thr_scan *scan = NULL;
     thr_search_options options = {.recall = 0.99f};
     options.recall = recall;
     thr_index_resolve_recall(index, K, &options);
     expect_ok(thr_cells_workspace_make(context, &workspace, &err));
-    expect_ok(thr_scan_create(context, &scan, &err));
+    OWNED(thr_scan, scan) = test_scan_create(context);
     assert_true(thr_cells_may_be_skipped(&corpus, &options, &answers));
     expect_ok(thr_cells_search(scan, workspace, &corpus, &matrix, &options, &answers, &err));
     const uint64_t n = thr_cells_blocks_visited(workspace);
     thr_cells_workspace_free(workspace);
-    thr_scan_free(scan);
     return n;
 }
 
@@ -155,7 +152,7 @@ TEST(every_kind_of_query_gets_its_recall) {
     for (size_t i = 0; i < (size_t)ALL * DIMS; i++)
         queries[1][i] = -queries[1][i];
     for (size_t m = 0; m < 3; m++) {
-        thr_index *index = build(*state, DIR_A, rows, N, build_options(metrics[m], THR_DTYPE_F32, 3), CELLS);
+        OWNED(thr_index, index) = build(*state, DIR_A, rows, N, build_options(metrics[m], THR_DTYPE_F32, 3), CELLS);
         uint64_t *filter = test_new(N / 64 + 1, sizeof *filter), seed = 5;
         for (uint64_t i = 0; i < N; i++)
             filter[i / 64] |= (uint64_t)(thr_rng_below(&seed, 4) == 0) << i % 64;
@@ -171,7 +168,6 @@ TEST(every_kind_of_query_gets_its_recall) {
         const uint64_t all = (N + 63) / 64 * QUERIES;
         assert_true(blocks_of(*state, index, queries[0], 0.9f) < all / 4 * 3);
         assert_true(blocks_of(*state, index, queries[0], 0.9f) <= blocks_of(*state, index, queries[0], 0.99f));
-        thr_index_free(index);
     }
 }
 
@@ -185,7 +181,6 @@ TEST(negated_words_get_their_recall_by_inner_product) {
     static uint64_t ids[NEGATED * TOP];
     thr_index_build_options build_with = build_options(THR_METRIC_IP, THR_DTYPE_F32, 3);
     thr_search_options exact = {.recall = 0.99f}, options = {0};
-    thr_index *index = NULL;
     size_t size;
     uint8_t *bytes = test_bytes_of(THR_SOURCE_DIR "/data/words/words.npy", &size);
     assert_int_equal(size, NPY_HEADER + WORDS * WORD_DIMS * sizeof(uint16_t));
@@ -198,7 +193,7 @@ TEST(negated_words_get_their_recall_by_inner_product) {
     build_with.cells = 256;
     test_remove_directory(DIR_A);
     expect_ok(build_matrix(*state, DIR_A, &words, &build_with, &err));
-    expect_ok(thr_index_open(*state, DIR_A, &index, &err));
+    OWNED(thr_index, index) = test_index_open(*state, DIR_A);
     exact.exact = true;
     options.recall = 0.9f;
     for (uint64_t k = 1; k <= TOP; k *= TOP) {
@@ -209,22 +204,20 @@ TEST(negated_words_get_their_recall_by_inner_product) {
             n += found[i] >= truth[i / k * k + k - 1];
         assert_true((double)n >= 0.895 * (double)NEGATED * (double)k);
     }
-    thr_index_free(index);
 }
 
 TEST(answers_and_files_have_the_same_bits_everywhere) {
     static const thr_isa levels[] = {THR_ISA_BEST, THR_ISA_SCALAR, THR_ISA_BEST};
     static const uint32_t threads[] = {1, 2, 3};
-    (void)state;
     float *rows = clustered_rows(N, 1), *queries = clustered_rows(QUERIES, 2);
     answer *first = test_new(3, sizeof *first), *other = first + 1, *single = first + 2;
     uint8_t *bytes = NULL;
     size_t size = 0;
     memset(queries, 0, DIMS * sizeof *queries); /* the first is the zero vector */
     for (size_t i = 0; i < 3; i++) {
-        thr_context *context = test_context(threads[i], levels[i], NULL);
+        OWNED(thr_context, context) = test_context(threads[i], levels[i], NULL);
         thr_index_build_options options = build_options(THR_METRIC_COSINE, THR_DTYPE_F32, 3);
-        thr_index *index = build(context, DIR_A, rows, N, options, CELLS);
+        OWNED(thr_index, index) = build(context, DIR_A, rows, N, options, CELLS);
         size_t now;
         uint8_t *file = test_bytes_of(index->mapped[0].path, &now);
         memset(file + offsetof(thr_segment_header, build), 0, sizeof(uint32_t)); /* a random number */
@@ -241,8 +234,6 @@ TEST(answers_and_files_have_the_same_bits_everywhere) {
         assert_memory_equal(first, single, sizeof *first);
         bytes = file;
         size = now;
-        thr_index_free(index);
-        thr_context_free(context);
     }
 }
 
@@ -265,7 +256,7 @@ TEST(a_second_search_allocates_nothing) {
 /* A search whose memory was not enough leaves nothing that misleads the next one. */
 TEST(a_search_works_after_one_without_memory) {
     test_memory memory = {0};
-    thr_context *context = test_context(1, THR_ISA_BEST, &memory);
+    OWNED(thr_context, context) = test_context(1, THR_ISA_BEST, &memory);
     float *rows = clustered_rows(N, 1);
     thr_search_options options = {.recall = 0.99f};
     options.recall = 0.9f;
@@ -285,12 +276,11 @@ TEST(a_search_works_after_one_without_memory) {
         thr_index_free(index);
     }
     assert_true(oom.n_failed > 20);
-    thr_context_free(context);
 }
 
 TEST(few_items_may_be_allowed) {
     float *rows = clustered_rows(N, 1), *queries = clustered_rows(QUERIES, 2);
-    thr_index *index = build(*state, DIR_A, rows, N, build_options(THR_METRIC_COSINE, THR_DTYPE_F32, 3), CELLS);
+    OWNED(thr_index, index) = build(*state, DIR_A, rows, N, build_options(THR_METRIC_COSINE, THR_DTYPE_F32, 3), CELLS);
     uint64_t *filter = test_new(N / 64 + 1, sizeof *filter), ids[] = {5, 6, 700};
     answer *found = test_new(1, sizeof *found);
     thr_search_options options = {.recall = 0.99f};
@@ -305,7 +295,6 @@ TEST(few_items_may_be_allowed) {
                 assert_true(i < n ? id == ids[0] || id == ids[1] || id == ids[2] : id == THR_NO_ID);
             }
     }
-    thr_index_free(index);
 }
 
 static thr_status build_status(thr_context *context, const float *rows, uint64_t n, uint32_t n_dims,
@@ -347,7 +336,7 @@ static void expect_choice(thr_cells_choice measured, thr_cells_choice expected) 
  */
 TEST(auto_chooses_cells_where_they_are_faster) {
     enum { MANY = 100000, FEW = 4000 };
-    thr_context *single = test_context(1, THR_ISA_BEST, NULL);
+    OWNED(thr_context, single) = test_context(1, THR_ISA_BEST, NULL);
     float *clustered = clustered_rows(MANY, 1), *isotropic = random_rows(MANY, DIMS, 2);
     const struct {
         thr_context *context;
@@ -363,19 +352,17 @@ TEST(auto_chooses_cells_where_they_are_faster) {
         thr_index_build_options options = build_options(THR_METRIC_L2, THR_DTYPE_F32, 8);
         options.lead_bits = 8;
         options.cells_choice = &choices[i];
-        thr_index *index = build(cases[i].context, DIR_A, cases[i].rows, cases[i].n, options, THR_CELLS_AUTO);
+        OWNED(thr_index, index) = build(cases[i].context, DIR_A, cases[i].rows, cases[i].n, options, THR_CELLS_AUTO);
         assert_int_equal(choices[i].n_cells > 0, cases[i].tries);
         assert_int_equal(choices[i].kept, cases[i].kept);
         assert_int_equal(thr_index_get_cells(index).n_cells, cases[i].kept ? choices[i].n_cells : 0);
         assert_int_equal(count_files(DIR_A, ".seg", NULL), 1);
         expect_ok(thr_index_measure_cells(index, &measured, &err));
         expect_choice(measured, cases[i].kept ? choices[i] : (thr_cells_choice){0});
-        thr_index_free(index);
     }
     assert_true(choices[0].read < 0.2f && choices[0].speed > 1);
     assert_true(choices[2].read > 0.4f && choices[2].speed < 1);
     expect_choice(choices[1], choices[0]);
-    thr_context_free(single);
 }
 
 /* However fast they are, auto keeps no cells with which searches find clearly less than they promise. */
@@ -403,9 +390,8 @@ TEST(auto_accepts_what_has_no_cells) {
         options.calibration_queries = THR_NO_CALIBRATION;
         options.features = features == 1 ? &c.items : NULL;
         options.cells_choice = &choice;
-        thr_index *index = build(*state, DIR_A, rows, MANY, options, THR_CELLS_AUTO);
+        OWNED(thr_index, index) = build(*state, DIR_A, rows, MANY, options, THR_CELLS_AUTO);
         assert_true(thr_index_get_cells(index).n_cells == 0 && choice.n_cells == 0 && !choice.kept);
-        thr_index_free(index);
     }
 }
 
@@ -606,11 +592,10 @@ TEST(names_and_words_of_a_table_stay_with_their_items) {
         options.ids = given == 1 ? ids : NULL;
         options.n_ids = given == 1 ? FEW : 0;
         options.segment_rows = 256;
-        thr_index *index = build(*state, DIR_A, rows, FEW, options, 20);
+        OWNED(thr_index, index) = build(*state, DIR_A, rows, FEW, options, 20);
         assert_true(thr_index_get_cells(index).n_cells > 0 && thr_index_get_info(index).has_names == (given == 0));
         for (uint64_t i = 0; i < FEW; i++)
             expect_item(index, i, rows + i * DIMS, given == 1 ? &ids[i] : NULL);
-        thr_index_free(index);
     }
     (void)unlink(table);
 }
@@ -626,7 +611,6 @@ TEST(odd_items_have_right_answers) {
                 const uint64_t few = dims[d] > 1000 ? 130 : 600;
                 float *rows = random_rows(few, dims[d], 3);
                 thr_index_build_options options = build_options((thr_metric)metric, THR_DTYPE_F32, 3);
-                thr_index *index = NULL;
                 uint64_t ids[K];
                 float scores[K];
                 options.cells = kind == 0 ? (uint32_t)few : 7;
@@ -635,7 +619,7 @@ TEST(odd_items_have_right_answers) {
                 if (kind == 2)
                     memset(rows, 0, (size_t)(few - 1) * dims[d] * sizeof *rows);
                 expect_ok(build_status(*state, rows, few, dims[d], &options));
-                expect_ok(thr_index_open(*state, DIR_A, &index, &err));
+                OWNED(thr_index, index) = test_index_open(*state, DIR_A);
                 expect_ok(thr_index_verify(index, &err));
                 const thr_matrix query = thr_matrix_f32(rows + (uint64_t)(few - 1) * dims[d], 1, dims[d]);
                 expect_ok(thr_index_search(index, &query, K, NULL, ids, scores, &err));
@@ -643,7 +627,6 @@ TEST(odd_items_have_right_answers) {
                 for (uint64_t i = 0; i < few; i++)
                     best = fmax(best, naive_score((thr_metric)metric, query.data, rows + i * dims[d], dims[d]));
                 assert_true(fabs((double)scores[0] - best) <= 1e-4 * (1 + fabs(best)));
-                thr_index_free(index);
             }
 }
 
@@ -697,9 +680,8 @@ enum { SMALL_STACK = 64 << 10 };
 #endif
 
 static void *build_with_cells(void *rows) {
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(1, THR_ISA_BEST, NULL);
     thr_index_free(build(context, DIR_A, rows, N, build_options(THR_METRIC_L2, THR_DTYPE_F32, 3), CELLS));
-    thr_context_free(context);
     return NULL;
 }
 

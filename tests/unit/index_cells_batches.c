@@ -76,10 +76,8 @@ static void search(thr_index *index, const request *r, uint64_t batch, answer *o
 }
 
 static thr_index *open_index(uint32_t n_threads, thr_context **context) {
-    thr_index *index = NULL;
     *context = test_context(n_threads, THR_ISA_BEST, NULL);
-    expect_ok(thr_index_open(*context, PLACE, &index, &err));
-    return index;
+    return test_index_open(*context, PLACE);
 }
 
 /* Batches of several sizes, on 1 to 3 threads, have the answers of queries one at a time. */
@@ -129,14 +127,10 @@ TEST(strict_filters_have_the_bits_of_single_queries) {
 /* Items that were added have no cells; every query reads their blocks. */
 TEST(added_items_have_the_bits_of_single_queries) {
     const uint64_t with_cells = N - 1000;
-    thr_reader *reader = NULL;
-    (void)state;
     build(&KINDS[0], with_cells);
     thr_context *context = test_context(1, THR_ISA_BEST, NULL);
     const thr_matrix more = thr_matrix_f32(rows + with_cells * DIMS, N - with_cells, DIMS);
-    expect_ok(thr_reader_from_matrix(context, &more, &reader, &err));
-    expect_ok(thr_index_add(context, PLACE, reader, NULL, NULL, &err));
-    thr_reader_free(reader);
+    expect_ok(add_matrix(context, PLACE, &more, NULL, NULL, &err));
     thr_context_free(context);
     expect_equal_batches((const request[]){{QUERIES, 10, 0.95f, NULL}}, 1);
 }
@@ -144,11 +138,9 @@ TEST(added_items_have_the_bits_of_single_queries) {
 TEST(a_second_batch_allocates_nothing) {
     answer *out = test_new(1, sizeof *out);
     test_memory count = {0};
-    thr_index *index = NULL;
-    (void)state;
     build(&KINDS[0], N);
     thr_context *context = test_context(1, THR_ISA_BEST, &count);
-    expect_ok(thr_index_open(context, PLACE, &index, &err));
+    thr_index *index = test_index_open(context, PLACE);
     search(index, &(request){QUERIES, 10, 0.95f, NULL}, 40, out);
     const size_t calls = atomic_load(&count.calls);
     search(index, &(request){QUERIES, 10, 0.95f, NULL}, 40, out);

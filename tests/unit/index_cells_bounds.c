@@ -43,7 +43,6 @@ static const kind kinds[] = {{THR_METRIC_COSINE, THR_DTYPE_F32, 3, 1}, {THR_METR
 static thr_index *build(thr_context *context, const kind *k, const float *rows, uint64_t n, uint64_t n_more,
                         uint64_t segment_rows) {
     thr_index_build_options options = build_options(k->metric, k->keep, k->bits);
-    thr_index *index = NULL;
     options.lead_bits = k->lead;
     options.cells = CELLS;
     options.segment_rows = segment_rows;
@@ -51,13 +50,9 @@ static thr_index *build(thr_context *context, const kind *k, const float *rows, 
     expect_ok(build_rows(context, DIR_A, rows, n, DIMS, &options, &err));
     if (n_more > 0) {
         const thr_matrix more = thr_matrix_f32(rows + n * DIMS, n_more, DIMS);
-        thr_reader *reader = NULL;
-        expect_ok(thr_reader_from_matrix(context, &more, &reader, &err));
-        expect_ok(thr_index_add(context, DIR_A, reader, NULL, NULL, &err));
-        thr_reader_free(reader);
+        expect_ok(add_matrix(context, DIR_A, &more, NULL, NULL, &err));
     }
-    expect_ok(thr_index_open(context, DIR_A, &index, &err));
-    return index;
+    return test_index_open(context, DIR_A);
 }
 
 /* One in `step` rows passes. */
@@ -135,8 +130,7 @@ static void expect_all_radii(thr_index *index, const float *queries, const char 
     const float least[] = {-INFINITY, low, score_of(index, queries, 9), nextafterf(top, -INFINITY), top, INFINITY};
     uint64_t *filters[] = {NULL, make_filter(thr_index_n_rows(index), 3), make_filter(thr_index_n_rows(index), 401)};
     const bool l2 = index->manifest.metric == THR_METRIC_L2;
-    thr_scan *scan = NULL;
-    expect_ok(thr_scan_create(index->context, &scan, &err));
+    OWNED(thr_scan, scan) = test_scan_create(index->context);
     for (size_t f = 0; f < 3; f++)
         for (size_t i = 0; i < COUNT_OF(least); i++)
             for (int exact = 0; exact < 2; exact++) {
@@ -148,25 +142,21 @@ static void expect_all_radii(thr_index *index, const float *queries, const char 
                 if (!l2 || least[i] <= 0)
                     expect_radius(index, scan, queries, least[i], &options, what);
             }
-    thr_scan_free(scan);
 }
 
 TEST(radius_searches_find_the_same_rows) {
     static const uint32_t threads[] = {1, 3};
     float *rows = clustered_rows(N, 1), *queries = clustered_rows(QUERIES, 2);
-    (void)state;
     memset(queries + DIMS, 0, DIMS * sizeof *queries);        /* one is the zero vector */
     memcpy(queries + 2 * DIMS, rows, DIMS * sizeof *queries); /* one is an item */
     for (size_t t = FIRST_THREADS; t < 2; t++)
         for (size_t k = 0; k < COUNT_OF(kinds); k++) {
             char what[64];
-            thr_context *context = test_context(threads[t], THR_ISA_BEST, NULL);
+            OWNED(thr_context, context) = test_context(threads[t], THR_ISA_BEST, NULL);
             const uint64_t n = k % 2 == 0 ? N : N - 700;
-            thr_index *index = build(context, &kinds[k], rows, n, N - n, k % 3 == 0 ? 0 : 2048);
+            OWNED(thr_index, index) = build(context, &kinds[k], rows, n, N - n, k % 3 == 0 ? 0 : 2048);
             (void)snprintf(what, sizeof what, "kind %d, %d threads", (int)k, (int)threads[t]);
             expect_all_radii(index, queries, what);
-            thr_index_free(index);
-            thr_context_free(context);
         }
 }
 
@@ -175,11 +165,10 @@ static uint64_t blocks_of(thr_context *context, const thr_index *index, const fl
     const thr_cells_corpus corpus = {&index->corpus, index->cells, index->n_segments};
     uint64_t n = 0;
     thr_bounded_workspace *workspace = NULL;
-    thr_scan *scan = NULL;
     thr_search_options options = {.recall = 0.99f};
     options.recall = 1;
     expect_ok(thr_cells_bounded_workspace_make(context, &workspace, &err));
-    expect_ok(thr_scan_create(context, &scan, &err));
+    OWNED(thr_scan, scan) = test_scan_create(context);
     assert_true(thr_cells_have_bounds(&corpus));
     for (size_t q = 0; q < QUERIES; q++) {
         const thr_matrix one = thr_matrix_f32(queries + q * DIMS, 1, DIMS);
@@ -190,7 +179,6 @@ static uint64_t blocks_of(thr_context *context, const thr_index *index, const fl
         thr_scan_found_free(context, &found);
     }
     thr_cells_bounded_workspace_free(workspace);
-    thr_scan_free(scan);
     return n;
 }
 
@@ -198,10 +186,9 @@ TEST(radius_searches_skip_cells) {
     static const float least[] = {[THR_METRIC_COSINE] = 0.99f, [THR_METRIC_IP] = 25, [THR_METRIC_L2] = -0.03f};
     float *rows = clustered_rows(N, 1), *queries = clustered_rows(QUERIES, 2);
     for (size_t k = 0; k < COUNT_OF(kinds); k++) {
-        thr_index *index = build(*state, &kinds[k], rows, N, 0, 0);
+        OWNED(thr_index, index) = build(*state, &kinds[k], rows, N, 0, 0);
         const uint64_t n = blocks_of(*state, index, queries, least[kinds[k].metric]), all = (N + 63) / 64 * QUERIES;
         assert_case(n > 0 && n < all / 3 * 2, "kind %d: %d of %d blocks", (int)k, (int)n, (int)all);
-        thr_index_free(index);
     }
 }
 
@@ -210,7 +197,7 @@ TEST(radius_searches_keep_their_recall) {
     float *rows = clustered_rows(N, 1), *queries = clustered_rows(QUERIES, 2);
     const thr_matrix matrix = thr_matrix_f32(queries, QUERIES, DIMS);
     for (size_t k = 0; k < COUNT_OF(kinds); k++) {
-        thr_index *index = build(*state, &kinds[k], rows, N, 0, 0);
+        OWNED(thr_index, index) = build(*state, &kinds[k], rows, N, 0, 0);
         thr_radius_result *found, *all;
         thr_search_options options = {.recall = 0.99f};
         const float least = score_of(index, queries + 4 * DIMS, 40);
@@ -228,19 +215,17 @@ TEST(radius_searches_keep_their_recall) {
             assert_true((double)found->scores[i] >= (double)least - 2e-6 * fmax(1, fabs((double)least)));
         thr_radius_result_free(found);
         thr_radius_result_free(all);
-        thr_index_free(index);
     }
 }
 
 /* A search that fails for want of memory does not change the answers of the next one. */
 TEST(radius_searches_work_after_one_without_memory) {
     test_memory memory = {0};
-    thr_context *context = test_context(1, THR_ISA_BEST, &memory);
+    OWNED(thr_context, context) = test_context(1, THR_ISA_BEST, &memory);
     float *rows = clustered_rows(N, 1);
     const thr_matrix matrix = thr_matrix_f32(rows, 3, DIMS);
     thr_search_options options = {.recall = 0.99f};
     thr_radius_result *found = NULL, *again = NULL;
-    (void)state;
     options.recall = 1;
     thr_index *index = build(context, &kinds[0], rows, N, 0, 0);
     const float least = score_of(index, rows, 40);
@@ -258,7 +243,6 @@ TEST(radius_searches_work_after_one_without_memory) {
         thr_index_free(index);
     }
     assert_true(oom.n_failed > 10);
-    thr_context_free(context);
 }
 
 /* ------------------------------------------------------------------------------------------------ the best k */
@@ -310,8 +294,7 @@ static void expect_all_best(thr_index *index, const float *queries, const char *
     const uint64_t n = thr_index_n_rows(index);
     uint64_t *filters[] = {NULL, make_filter(n, 3), make_filter(n, 401), make_filter(n, n)};
     float least[2][QUERIES];
-    thr_scan *scan = NULL;
-    expect_ok(thr_scan_create(index->context, &scan, &err));
+    OWNED(thr_scan, scan) = test_scan_create(index->context);
     for (size_t q = 0; q < QUERIES; q++) {
         least[0][q] = q % 3 == 0 ? -INFINITY : score_of(index, queries + q * DIMS, q % 60);
         least[1][q] = nextafterf(score_of(index, queries + q * DIMS, 0), INFINITY);
@@ -329,13 +312,11 @@ static void expect_all_best(thr_index *index, const float *queries, const char *
                 assert_true(options.exact);
                 expect_best(index, scan, queries, ks[i], &options, what);
             }
-    thr_scan_free(scan);
 }
 
 TEST(exact_searches_have_the_same_answers) {
     static const uint32_t threads[] = {1, 3};
     float *rows = clustered_rows(N, 1), *queries = clustered_rows(QUERIES, 2);
-    (void)state;
     memset(queries + DIMS, 0, DIMS * sizeof *queries);
     memcpy(queries + 2 * DIMS, rows, DIMS * sizeof *queries);
     for (size_t d = 0; d < DIMS; d++)
@@ -343,13 +324,11 @@ TEST(exact_searches_have_the_same_answers) {
     for (size_t t = FIRST_THREADS; t < 2; t++)
         for (size_t k = 0; k < COUNT_OF(kinds); k++) {
             char what[64];
-            thr_context *context = test_context(threads[t], THR_ISA_BEST, NULL);
+            OWNED(thr_context, context) = test_context(threads[t], THR_ISA_BEST, NULL);
             const uint64_t n = k % 2 == 0 ? N : N - 700;
-            thr_index *index = build(context, &kinds[k], rows, n, N - n, k % 3 == 0 ? 0 : 2048);
+            OWNED(thr_index, index) = build(context, &kinds[k], rows, n, N - n, k % 3 == 0 ? 0 : 2048);
             (void)snprintf(what, sizeof what, "kind %d, %d threads", (int)k, (int)threads[t]);
             expect_all_best(index, queries, what);
-            thr_index_free(index);
-            thr_context_free(context);
         }
 }
 
@@ -360,9 +339,8 @@ TEST(equal_items_are_ordered_by_row) {
     for (uint64_t i = DISTINCT; i < N; i++)
         memcpy(rows + i * DIMS, rows + i % DISTINCT * DIMS, DIMS * sizeof *rows);
     for (size_t k = 0; k < COUNT_OF(kinds); k++) {
-        thr_index *index = build(*state, &kinds[k], rows, N, 0, k % 2 == 0 ? 0 : 2048);
+        OWNED(thr_index, index) = build(*state, &kinds[k], rows, N, 0, k % 2 == 0 ? 0 : 2048);
         expect_all_best(index, rows, "equal items");
-        thr_index_free(index);
     }
 }
 
@@ -370,7 +348,7 @@ TEST(equal_items_are_ordered_by_row) {
 TEST(exact_searches_skip_cells) {
     float *rows = clustered_rows(N, 1), *queries = clustered_rows(QUERIES, 2);
     for (size_t k = 0; k < COUNT_OF(kinds); k++) {
-        thr_index *index = build(*state, &kinds[k], rows, N, 0, 0);
+        OWNED(thr_index, index) = build(*state, &kinds[k], rows, N, 0, 0);
         uint64_t n_read[QUERIES], ids[QUERIES], n = 0;
         thr_search_options options = {.recall = 0.99f};
         options.exact = true;
@@ -381,7 +359,6 @@ TEST(exact_searches_skip_cells) {
             n += n_read[q];
         }
         assert_case(n > 0 && n < (uint64_t)N * QUERIES / 5 * 4, "kind %d: %d of %d rows", (int)k, (int)n, N * QUERIES);
-        thr_index_free(index);
     }
 }
 
@@ -393,7 +370,6 @@ TEST(a_second_exact_search_allocates_nothing) {
     const thr_matrix matrix = thr_matrix_f32(queries, QUERIES, DIMS);
     uint64_t ids[QUERIES * 10];
     thr_search_options options = {.recall = 0.99f};
-    (void)state;
     options.exact = true;
     expect_ok(thr_index_search(index, &matrix, 10, &options, ids, NULL, &err));
     const size_t calls = atomic_load(&count.calls);
@@ -406,12 +382,11 @@ TEST(a_second_exact_search_allocates_nothing) {
 
 TEST(exact_searches_work_after_one_without_memory) {
     test_memory memory = {0};
-    thr_context *context = test_context(1, THR_ISA_BEST, &memory);
+    OWNED(thr_context, context) = test_context(1, THR_ISA_BEST, &memory);
     float *rows = clustered_rows(N, 1);
     const thr_matrix matrix = thr_matrix_f32(rows, 3, DIMS);
     uint64_t ids[30], again[30];
     thr_search_options options = {.recall = 0.99f};
-    (void)state;
     options.exact = true;
     thr_index *index = build(context, &kinds[2], rows, N, 0, 0);
     thr_index_free(index);
@@ -426,7 +401,6 @@ TEST(exact_searches_work_after_one_without_memory) {
         thr_index_free(index);
     }
     assert_true(oom.n_failed > 10);
-    thr_context_free(context);
 }
 
 TEST_IN_CONTEXT(2, DIR_A)

@@ -40,14 +40,12 @@ static void build(const kind *k, const float *items, uint64_t n, uint32_t cells)
 
 static thr_index *open_on(const char *device, thr_context **context) {
     thr_context_options options = {0};
-    thr_index *index = NULL;
     options.n_threads = 2;
     options.device = device;
     expect_ok(thr_context_create(&options, context, &err));
     if (strcmp(device, "auto") == 0)
         (*context)->gpus->wake_up = -1;
-    expect_ok(thr_index_open(*context, PLACE, &index, &err));
-    return index;
+    return test_index_open(*context, PLACE);
 }
 
 static void close_all(thr_index *index, thr_context *context) {
@@ -148,14 +146,10 @@ TEST(strict_filters_have_the_cpus_bits) {
 
 /* Build an index whose first rows have cells, and add the others. */
 static void build_and_add(const kind *k, const float *items, uint64_t n_with_cells, uint64_t n) {
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
-    thr_reader *reader = NULL;
+    OWNED(thr_context, context) = test_context(1, THR_ISA_BEST, NULL);
     build(k, items, n_with_cells, 60);
     const thr_matrix more = thr_matrix_f32(items + n_with_cells * DIMS, n - n_with_cells, DIMS);
-    expect_ok(thr_reader_from_matrix(context, &more, &reader, &err));
-    expect_ok(thr_index_add(context, PLACE, reader, NULL, NULL, &err));
-    thr_reader_free(reader);
-    thr_context_free(context);
+    expect_ok(add_matrix(context, PLACE, &more, NULL, NULL, &err));
 }
 
 /* Some items have no cells. By inner product all blocks are read then. */
@@ -287,13 +281,12 @@ TEST(a_second_search_allocates_nothing) {
     test_memory count = {0};
     thr_context_options options = {0};
     thr_context *context = NULL;
-    thr_index *index = NULL;
     answer *got = test_new(1, sizeof *got);
     build(&KINDS[1], rows, N, 60);
     options.device = "cuda:0";
     options.allocator = test_memory_allocator(&count);
     expect_ok(thr_context_create(&options, &context, &err));
-    expect_ok(thr_index_open(context, PLACE, &index, &err));
+    thr_index *index = test_index_open(context, PLACE);
     expect_ok(try_search(index, &r, got));
     const size_t calls = atomic_load(&count.calls), device = emulator.allocated(), pinned = emulator.pinned();
     for (int i = 0; i < 2; i++)

@@ -38,12 +38,11 @@ enum { N_KINDS = COUNT_OF(KINDS) };
 
 /* Build an index of n rows in a place, in which nothing else is left. */
 static inline void build_kind(const char *place, const kind *k, const float *rows, uint64_t n, uint32_t cells) {
-    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(2, THR_ISA_BEST, NULL);
     thr_index_build_options options = build_options(k->metric, k->keep, k->bits);
     options.lead_bits = k->lead;
     options.segment_rows = k->segment_rows;
     options.cells = cells;
     test_remove_directory(place);
     expect_ok(build_rows(context, place, rows, n, DIMS, &options, &err));
-    thr_context_free(context);
 }

@@ -108,10 +108,8 @@ static void expect_model(const model *m, thr_index *index) {
 }
 
 static void expect_directory(thr_context *context, const model *m) {
-    thr_index *index = NULL;
-    expect_ok(thr_index_open(context, DIR_A, &index, &err));
+    OWNED(thr_index, index) = test_index_open(context, DIR_A);
     expect_model(m, index);
-    thr_index_free(index);
 }
 
 static void make(thr_context *context, model *m, const thr_index_build_options *options, uint64_t n) {
@@ -125,12 +123,8 @@ static void make(thr_context *context, model *m, const thr_index_build_options *
 
 static thr_status add_rows(thr_context *context, const float *rows, uint64_t n, const thr_index_add_options *options,
                            thr_index_change *change) {
-    thr_reader *reader = NULL;
     const thr_matrix matrix = thr_matrix_f32(rows, n, DIMS);
-    expect_ok(thr_reader_from_matrix(context, &matrix, &reader, &err));
-    const thr_status status = thr_index_add(context, DIR_A, reader, options, change, &err);
-    thr_reader_free(reader);
-    return status;
+    return add_matrix(context, DIR_A, &matrix, options, change, &err);
 }
 
 /* Add n random rows: with ids from first_id on, or, if that is THR_NO_ID, with those that the index chooses. */
@@ -236,11 +230,9 @@ TEST(many_small_changes_keep_few_files) {
         expect_ok(thr_index_remove(*state, DIR_A, &id, 1, NULL, &err));
         assert_true(model_remove(m, id));
     }
-    thr_index *index = NULL;
-    expect_ok(thr_index_open(*state, DIR_A, &index, &err));
+    OWNED(thr_index, index) = test_index_open(*state, DIR_A);
     expect_model(m, index);
     assert_true(thr_index_n_rows(index) <= m->n * 6 / 5 + 64 * 16);
-    thr_index_free(index);
 }
 
 TEST(all_items_can_be_removed) {
@@ -276,13 +268,11 @@ TEST(compacting_keeps_estimates) {
                 gone[i] = 6 * i;
             expect_ok(thr_index_remove(*state, DIR_A, gone, 100, NULL, &err));
             for (int after = 0; after < 2; after++) {
-                thr_index *index = NULL;
                 if (after)
                     expect_ok(thr_index_compact(*state, DIR_A, NULL, &err));
-                expect_ok(thr_index_open(*state, DIR_A, &index, &err));
+                OWNED(thr_index, index) = test_index_open(*state, DIR_A);
                 expect_ok(thr_index_verify(index, &err));
                 expect_ok(thr_index_search(index, &queries, K, NULL, ids[after], scores[after], &err));
-                thr_index_free(index);
             }
             assert_memory_equal(ids[0], ids[1], sizeof ids[0]);
             assert_memory_equal(scores[0], scores[1], sizeof scores[0]);
@@ -297,15 +287,13 @@ typedef struct estimates {
 
 static estimates estimate(thr_context *context) {
     estimates e;
-    thr_index *index = NULL;
     float *rows = random_rows(QUERIES, DIMS, 7);
     const thr_matrix queries = thr_matrix_f32(rows, QUERIES, DIMS);
-    expect_ok(thr_index_open(context, DIR_A, &index, &err));
+    OWNED(thr_index, index) = test_index_open(context, DIR_A);
     expect_ok(thr_index_verify(index, &err));
     expect_ok(thr_index_search(index, &queries, K, NULL, e.ids, e.scores, &err));
     expect_ok(thr_index_code_error(index, &e.now, &e.learned, &err));
     e.n_removed = thr_index_n_removed(index);
-    thr_index_free(index);
     return e;
 }
 
@@ -351,12 +339,10 @@ TEST(compacting_does_not_grow_files) {
     for (; id < 500; id += 5) {
         expect_ok(thr_index_remove(*state, DIR_A, &id, 1, NULL, &err));
         for (int after = 0; after < 2; after++) {
-            thr_index *index = NULL;
             if (after)
                 expect_ok(thr_index_compact(*state, DIR_A, NULL, &err));
-            expect_ok(thr_index_open(*state, DIR_A, &index, &err));
+            OWNED(thr_index, index) = test_index_open(*state, DIR_A);
             bytes[after] = thr_index_get_info(index).file_bytes;
-            thr_index_free(index);
         }
         assert_true(bytes[1] <= bytes[0]);
     }
@@ -415,11 +401,10 @@ TEST(names_outlive_a_compaction) {
     const uint64_t ids[] = {3, 7, 8};
     uint64_t found;
     thr_index_change change;
-    thr_index *index = NULL;
     build_named(*state, rows);
     expect_ok(thr_index_remove(*state, DIR_A, ids, 1, &change, &err));
     expect_ok(thr_index_compact(*state, DIR_A, &change, &err));
-    expect_ok(thr_index_open(*state, DIR_A, &index, &err));
+    thr_index *index = test_index_open(*state, DIR_A);
     expect_ok(thr_index_verify(index, &err));
     assert_string_equal(thr_index_name(index, ids[1]), "n7");
     assert_string_equal(thr_index_name(index, ids[2]), "n8");
@@ -455,14 +440,13 @@ TEST(an_open_index_is_a_snapshot) {
 TEST(filters_have_a_bit_a_row) {
     model *m = test_new(1, sizeof *m);
     const thr_index_build_options options = build_options(THR_METRIC_COSINE, THR_DTYPE_F32, 3);
-    thr_index *index = NULL;
     thr_search_options search = {0};
-    thr_radius_result *within = NULL;
+    OWNED(thr_radius_result, within) = NULL;
     uint64_t words[16], answer[K], allowed[] = {205, 17, 3}, gone[] = {17};
     make(*state, m, &options, 200);
     expect_ok(add(*state, m, 20, THR_NO_ID, false, 2));
     expect_ok(thr_index_remove(*state, DIR_A, gone, 1, NULL, &err));
-    expect_ok(thr_index_open(*state, DIR_A, &index, &err));
+    OWNED(thr_index, index) = test_index_open(*state, DIR_A);
     expect_error(thr_bitmap_from_ids(index, allowed, 3, words, &err), THR_ENOTFOUND, NULL);
     allowed[1] = 4;
     expect_ok(thr_bitmap_from_ids(index, allowed, 3, words, &err));
@@ -483,14 +467,11 @@ TEST(filters_have_a_bit_a_row) {
     assert_true(answer[2] != THR_NO_ID && answer[3] == THR_NO_ID);
     expect_ok(thr_index_search_radius(index, &query, -1, &search, &within, &err));
     assert_int_equal(within->offsets[1], 3);
-    thr_radius_result_free(within);
-    thr_index_free(index);
 }
 
 TEST(the_policy_bounds_files_and_space) {
     enum { FULL = 1000000 };
     uint32_t first, end;
-    (void)state;
     thr_segment_size sizes[20] = {{100000, 100000}};
     assert_false(thr_index_merge_choose(sizes, 1, FULL, &first, &end));
     for (uint32_t i = 1; i < 8; i++)
@@ -604,9 +585,8 @@ TEST(a_killed_writer_loses_nothing) {
     for (int run = 0; run < RUNS; run++) {
         make(*state, m, &options, 300);
         const uint64_t n = run_killed(*state, m, &rng);
-        thr_index *index = NULL;
         uint64_t row;
-        expect_ok(thr_index_open(*state, DIR_A, &index, &err));
+        thr_index *index = test_index_open(*state, DIR_A);
         expect_ok(thr_index_verify(index, &err));
         for (uint64_t i = 0; i < n; i++) {
             assert_false(thr_index_row(index, i, &row));

@@ -24,11 +24,10 @@ static thr_status operate(thr_context *context, const char *dir, int i) {
         return thr_index_remove(context, dir, ids, STEP, NULL, &err);
     const thr_index_add_options options = options_of(ids);
     const thr_matrix matrix = thr_matrix_f32(rows, STEP, DIMS);
-    thr_reader *reader = NULL;
+    OWNED(thr_reader, reader) = NULL;
     thr_status status = thr_reader_from_matrix(context, &matrix, &reader, &err);
     if (status == THR_OK)
         status = thr_index_add(context, dir, reader, &options, NULL, &err);
-    thr_reader_free(reader);
     return status;
 }
 

@@ -70,12 +70,11 @@ static void cut(int fd, size_t size) {
 
 /* Open, and verify when that works. */
 static thr_status open_and_verify(thr_context *context, bool *opened) {
-    thr_index *index = NULL;
+    OWNED(thr_index, index) = NULL;
     thr_status status = thr_index_open(context, DIR_A, &index, &err);
     *opened = status == THR_OK;
     if (*opened)
         status = thr_index_verify(index, &err);
-    thr_index_free(index);
     return status;
 }
 
@@ -174,11 +173,10 @@ static uint8_t *section_of(small *s, uint32_t kind, uint64_t *size) {
 
 /* Ask for everything that reads contents. */
 static void use_everything(thr_context *context) {
-    thr_index *index = NULL;
     uint64_t id, ids[10];
     float vector[DIMS], query[DIMS] = {1, 2, 3, 4, 5};
     thr_matrix matrix = thr_matrix_f32(query, 1, DIMS);
-    expect_ok(thr_index_open(context, DIR_A, &index, &err));
+    OWNED(thr_index, index) = test_index_open(context, DIR_A);
     for (uint64_t i = 0; i < 1200; i++) {
         const char *name = thr_index_name(index, i);
         assert_true(name == NULL || strlen(name) < 100);
@@ -187,7 +185,6 @@ static void use_everything(thr_context *context) {
     (void)thr_index_find(index, "word7", &id, &err);
     (void)thr_index_find(index, "17", &id, &err);
     (void)thr_index_search(index, &matrix, 10, NULL, ids, NULL, &err);
-    thr_index_free(index);
 }
 
 TEST(contents_that_are_wrong_in_spite_of_their_checksums_are_harmless) {
@@ -377,8 +374,7 @@ TEST(a_file_changed_under_the_map_is_noticed) {
     uint64_t ids[3];
     for (int how = 0; how < 3; how++) {
         small s = make_small(*state, THR_METRIC_IP, THR_DTYPE_F32, 3, false, true);
-        thr_index *index = NULL;
-        expect_ok(thr_index_open(s.context, DIR_A, &index, &err));
+        OWNED(thr_index, index) = test_index_open(s.context, DIR_A);
         expect_ok(thr_index_search(index, &matrix, 3, NULL, ids, NULL, &err));
         assert_string_equal(thr_index_name(index, 3), "word3");
         if (how == 0)
@@ -392,7 +388,6 @@ TEST(a_file_changed_under_the_map_is_noticed) {
         expect_error(thr_index_find(index, "word3", ids, &err), THR_ECHANGED, NULL);
         expect_error(thr_index_verify(index, &err), THR_ECHANGED, NULL);
         assert_null(thr_index_name(index, 3));
-        thr_index_free(index);
     }
 }
 

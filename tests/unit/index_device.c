@@ -18,19 +18,15 @@ static float rows[N * DIMS];
 static int build(void **state) {
     (void)state;
     uint64_t rng = 5;
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(1, THR_ISA_BEST, NULL);
     thr_index_build_options options = {0};
-    thr_reader *reader = NULL;
     for (size_t i = 0; i < COUNT_OF(rows); i++)
         rows[i] = (float)thr_rng_below(&rng, 2001) / 1000 - 1 + (float)(i / DIMS % 10 == i % DIMS);
     const thr_matrix matrix = thr_matrix_f32(rows, N, DIMS);
     options.segment_rows = 1984;
     options.lead_bits = 1;
     options.replace = true;
-    expect_ok(thr_reader_from_matrix(context, &matrix, &reader, &err));
-    expect_ok(thr_index_build(context, PLACE, reader, &options, &err));
-    thr_reader_free(reader);
-    thr_context_free(context);
+    expect_ok(build_matrix(context, PLACE, &matrix, &options, &err));
     return 0;
 }
 
@@ -59,15 +55,12 @@ static thr_status search(thr_index *index, answer *out) {
 
 /* What the CPU answers. */
 static answer on_cpu(void) {
-    thr_context *context = NULL;
-    thr_index *index = NULL;
+    OWNED(thr_context, context) = NULL;
     answer out;
     expect_ok(try_context("cpu", &context));
     assert_string_equal(thr_context_device(context), "cpu");
-    expect_ok(thr_index_open(context, PLACE, &index, &err));
+    OWNED(thr_index, index) = test_index_open(context, PLACE);
     expect_ok(search(index, &out));
-    thr_index_free(index);
-    thr_context_free(context);
     return out;
 }
 
@@ -81,11 +74,10 @@ TEST(one_gpu_or_several_answer_as_the_cpu) {
     const answer wanted = on_cpu();
     for (size_t i = 0; i < COUNT_OF(devices); i++) {
         thr_context *context = NULL;
-        thr_index *index = NULL;
         answer got;
         expect_ok(try_context(devices[i], &context));
         assert_non_null(strstr(thr_context_device(context), i == 0 ? "cuda:0 (SIMT" : "cuda:1 (SIMT"));
-        expect_ok(thr_index_open(context, PLACE, &index, &err));
+        thr_index *index = test_index_open(context, PLACE);
         const uint64_t before = emulator.launches();
         expect_ok(search(index, &got));
         assert_true(emulator.launches() > before);
@@ -121,18 +113,16 @@ TEST(a_gpu_that_is_not_there_is_refused_with_the_reason) {
 
 /* Opens an index in a context of "auto" that finds every search worth a GPU. */
 static thr_index *open_auto(thr_context **context) {
-    thr_index *index = NULL;
     expect_ok(try_context("auto", context));
     (*context)->gpus->wake_up = -1;
-    expect_ok(thr_index_open(*context, PLACE, &index, &err));
-    return index;
+    return test_index_open(*context, PLACE);
 }
 
 TEST(auto_takes_gpus_for_searches_that_are_worth_it) {
     const answer wanted = on_cpu();
     for (int worth = 0; worth <= 1; worth++) {
-        thr_context *context = NULL;
-        thr_index *index = open_auto(&context);
+        OWNED(thr_context, context) = NULL;
+        OWNED(thr_index, index) = open_auto(&context);
         answer got;
         context->gpus->wake_up = worth ? -1 : 10;
         const uint64_t before = emulator.launches();
@@ -140,16 +130,14 @@ TEST(auto_takes_gpus_for_searches_that_are_worth_it) {
         assert_int_equal(emulator.launches() > before, worth);
         assert_int_equal(strncmp(thr_context_device(context), "cuda:0", 6) == 0, worth);
         expect_same(&got, &wanted);
-        thr_index_free(index);
-        thr_context_free(context);
     }
 }
 
 /* Each of them is worth nothing, all together are. */
 TEST(auto_adds_up_what_searches_have_taken) {
     const answer wanted = on_cpu();
-    thr_context *context = NULL;
-    thr_index *index = open_auto(&context);
+    OWNED(thr_context, context) = NULL;
+    OWNED(thr_index, index) = open_auto(&context);
     answer got;
     int n = 0;
     context->gpus->wake_up = 1e-4;
@@ -159,13 +147,11 @@ TEST(auto_adds_up_what_searches_have_taken) {
         expect_same(&got, &wanted);
     }
     assert_true(n > 1 && n < 1000);
-    thr_index_free(index);
-    thr_context_free(context);
 }
 
 TEST(an_index_that_fails_leaves_others_their_gpu) {
     const answer wanted = on_cpu();
-    thr_context *context = NULL;
+    OWNED(thr_context, context) = NULL;
     thr_index *failing = open_auto(&context), *index = NULL;
     answer got;
     expect_ok(thr_index_open(context, PLACE, &index, &err));
@@ -187,7 +173,6 @@ TEST(an_index_that_fails_leaves_others_their_gpu) {
     assert_int_equal(emulator.launches(), before);
     thr_index_free(failing);
     thr_index_free(index);
-    thr_context_free(context);
 }
 
 TEST(auto_falls_back_to_the_cpu_once_and_reports_why) {
@@ -222,10 +207,9 @@ TEST(cuda_fails_where_the_gpu_does_and_goes_on_where_it_can) {
     const answer wanted = on_cpu();
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         thr_context *context = NULL;
-        thr_index *index = NULL;
         answer got;
         expect_ok(try_context("cuda", &context));
-        expect_ok(thr_index_open(context, PLACE, &index, &err));
+        thr_index *index = test_index_open(context, PLACE);
         emulator.let_fail(cases[i].failure);
         expect_error(search(index, &got), cases[i].status, NULL);
         emulator.let_fail("none");
@@ -258,30 +242,26 @@ static void *call(void *arg) {
 TEST(searches_from_several_threads_take_turns) {
     enum { THREADS = 4 };
     const answer wanted = on_cpu();
-    thr_context *context = NULL;
-    thr_index *index = NULL;
+    OWNED(thr_context, context) = NULL;
     caller callers[THREADS];
     expect_ok(try_context("cuda", &context));
-    expect_ok(thr_index_open(context, PLACE, &index, &err));
+    OWNED(thr_index, index) = test_index_open(context, PLACE);
     for (int i = 0; i < THREADS; i++)
         callers[i] = (caller){index, &wanted, false};
     test_at_once(THREADS, call, callers, sizeof *callers);
     for (int i = 0; i < THREADS; i++)
         assert_true(callers[i].same);
-    thr_index_free(index);
-    thr_context_free(context);
 }
 
 TEST(nothing_is_allocated_after_a_first_search_of_the_same_shape) {
     test_memory c = {0};
     thr_context_options options = {0};
     thr_context *context = NULL;
-    thr_index *index = NULL;
     answer got;
     options.device = "cuda:0";
     options.allocator = test_memory_allocator(&c);
     expect_ok(thr_context_create(&options, &context, &err));
-    expect_ok(thr_index_open(context, PLACE, &index, &err));
+    thr_index *index = test_index_open(context, PLACE);
     expect_ok(search(index, &got));
     const size_t calls = atomic_load(&c.calls), device = emulator.allocated(), pinned = emulator.pinned();
     for (int i = 0; i < 3; i++)

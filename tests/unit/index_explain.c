@@ -35,11 +35,9 @@ static void expect_no_line(const char *text, const char *name) {
 static thr_index *make_index(thr_context *context, uint64_t n, const thr_index_build_options *options) {
     thr_index_build_options replacing = *options;
     float *rows = random_rows(n, DIMS, 1);
-    thr_index *index = NULL;
     replacing.replace = true;
     expect_ok(build_rows(context, DIR_A, rows, n, DIMS, &replacing, &err));
-    expect_ok(thr_index_open(context, DIR_A, &index, &err));
-    return index;
+    return test_index_open(context, DIR_A);
 }
 
 /* The number of rows that a search for one query reads. */
@@ -177,7 +175,6 @@ TEST(the_tail_is_scored_beside_all_cells) {
     thr_index_build_options build = build_options(THR_METRIC_L2, THR_DTYPE_F32, 3);
     thr_index_writer_options options = {0};
     thr_index_writer *writer = NULL;
-    thr_index *index = NULL;
     float *rows = random_rows(5, DIMS, 3);
     const thr_matrix five = thr_matrix_f32(rows, 5, DIMS);
     build.cells = CELLS;
@@ -186,7 +183,7 @@ TEST(the_tail_is_scored_beside_all_cells) {
     expect_ok(thr_index_writer_open(*state, DIR_A, &options, &writer, &err));
     expect_ok(thr_index_writer_add(writer, &five, NULL, NULL, NULL, &err));
     thr_index_writer_free(writer);
-    expect_ok(thr_index_open(*state, DIR_A, &index, &err));
+    thr_index *index = test_index_open(*state, DIR_A);
     const thr_search_options search = options_of(0.9f);
     const char *text = plan_of(index, K, &search);
     expect_line(text, "source: the codes of all rows: the journal has changes, so no cell is skipped");
@@ -198,11 +195,10 @@ TEST(the_tail_is_scored_beside_all_cells) {
 
 TEST(an_empty_index_has_nothing_to_read) {
     thr_index_create_options options = {0};
-    thr_index *index = NULL;
     options.n_dims = DIMS;
     test_remove_directory(DIR_A);
     expect_ok(thr_index_create(*state, DIR_A, &options, &err));
-    expect_ok(thr_index_open(*state, DIR_A, &index, &err));
+    thr_index *index = test_index_open(*state, DIR_A);
     expect_line(plan_of(index, K, NULL), "source: nothing, there are no segments");
     expect_line(plan_of(index, 0, NULL), "source: nothing, there are no segments");
     thr_index_free(index);

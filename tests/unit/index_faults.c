@@ -28,15 +28,14 @@ static thr_status do_build(job *j) {
 }
 
 static thr_status do_open(job *j) {
-    thr_index *index = NULL;
+    OWNED(thr_index, index) = NULL;
     thr_status status = thr_index_open(j->context, DIR_A, &index, &err);
     assert_true((status == THR_OK) == (index != NULL));
-    thr_index_free(index);
     return status;
 }
 
 static thr_status do_search(job *j) {
-    thr_index *index = NULL;
+    OWNED(thr_index, index) = NULL;
     uint64_t ids[2 * K];
     thr_matrix queries = thr_matrix_f32(j->rows, 2, DIMS);
     thr_status status = thr_index_open(j->context, DIR_A, &index, &err);
@@ -44,7 +43,6 @@ static thr_status do_search(job *j) {
         status = thr_index_search(index, &queries, K, NULL, ids, NULL, &err);
     if (status == THR_OK)
         status = thr_index_verify(index, &err);
-    thr_index_free(index);
     return status;
 }
 

@@ -16,14 +16,12 @@ static int by_value(const void *a, const void *b) {
 static thr_index *make_index(thr_context *context, const uint64_t *ids) {
     float *rows = random_rows(N, DIMS, 1);
     thr_index_build_options options = build_options(THR_METRIC_COSINE, THR_DTYPE_F32, 2);
-    thr_index *index = NULL;
     options.ids = ids;
     options.n_ids = ids != NULL ? N : 0;
     options.segment_rows = 128;
     test_remove_directory(DIR_A);
     expect_ok(build_rows(context, DIR_A, rows, N, DIMS, &options, &err));
-    expect_ok(thr_index_open(context, DIR_A, &index, &err));
-    return index;
+    return test_index_open(context, DIR_A);
 }
 
 /* The bits of words are those of rows 0, step, 2 step, ... */
@@ -73,23 +71,21 @@ static void check_index(const thr_index *index, const uint64_t *ids, uint64_t ab
 }
 
 TEST(ids_that_are_rows_become_bits) {
-    thr_index *index = make_index(*state, NULL);
+    OWNED(thr_index, index) = make_index(*state, NULL);
     uint64_t ids[N];
     for (uint64_t row = 0; row < N; row++)
         ids[row] = row;
     check_index(index, ids, N);
     check_index(index, ids, UINT64_C(7) << 32);
-    thr_index_free(index);
 }
 
 TEST(ids_of_their_own_become_the_bits_of_their_rows) {
     uint64_t ids[N], seed = 11;
     for (uint64_t row = 0; row < N; row++)
         ids[row] = thr_rng_next(&seed) >> (row % 5 == 0 ? 0 : 40) | (row & 1);
-    thr_index *index = make_index(*state, ids);
+    OWNED(thr_index, index) = make_index(*state, ids);
     assert_true(thr_index_get_info(index).has_ids);
     check_index(index, ids, 12345678901u);
-    thr_index_free(index);
 }
 
 /* A search by id: only the requested items are found. */
@@ -98,7 +94,7 @@ TEST(a_search_is_held_to_them) {
     for (uint64_t row = 0; row < N; row++)
         ids[row] = 1000000 * (N - row);
     const uint64_t chosen[] = {2000000, 77000000, 300000000};
-    thr_index *index = make_index(*state, ids);
+    OWNED(thr_index, index) = make_index(*state, ids);
     float *rows = random_rows(1, DIMS, 5);
     const thr_matrix query = thr_matrix_f32(rows, 1, DIMS);
     thr_search_options options = {0};
@@ -109,12 +105,11 @@ TEST(a_search_is_held_to_them) {
     qsort(found, 3, sizeof *found, by_value);
     for (size_t i = 0; i < 10; i++)
         assert_true(found[i] == (i < 3 ? chosen[i] : THR_NO_ID));
-    thr_index_free(index);
 }
 
 TEST(missing_arguments_are_refused) {
     uint64_t words[WORDS], id = 0;
-    thr_index *index = make_index(*state, NULL);
+    OWNED(thr_index, index) = make_index(*state, NULL);
     expect_error(thr_bitmap_from_ids(NULL, &id, 1, words, &err), THR_EINVAL, NULL);
     expect_error(thr_bitmap_from_ids(index, NULL, 1, words, &err), THR_EINVAL, NULL);
     expect_error(thr_bitmap_from_ids(index, &id, 1, NULL, &err), THR_EINVAL, NULL);
@@ -125,7 +120,6 @@ TEST(missing_arguments_are_refused) {
     expect_error(thr_bitmap_from_roaring_ids(index, &id, 8, NULL, &err), THR_EINVAL, NULL);
     expect_error(thr_bitmap_from_roaring_ids(index, NULL, 0, words, &err), THR_ECORRUPT, NULL);
     expect_ok(thr_bitmap_from_roaring_ids(index, &id, 8, words, &err)); /* a wide one without buckets */
-    thr_index_free(index);
 }
 
 TEST_IN_CONTEXT(1, DIR_A)

@@ -21,24 +21,17 @@ static thr_status add(thr_context *context, const char *table, uint64_t n) {
     float *rows = random_rows(n, DIMS, 2);
     const thr_matrix matrix = thr_matrix_f32(rows, n, DIMS);
     thr_index_add_options options = {0};
-    thr_reader *reader = NULL;
     test_write_text(TABLE, table);
     options.features_path = TABLE;
-    expect_ok(thr_reader_from_matrix(context, &matrix, &reader, &err));
-    const thr_status status = thr_index_add(context, DIR_A, reader, &options, NULL, &err);
-    thr_reader_free(reader);
-    return status;
+    return add_matrix(context, DIR_A, &matrix, &options, NULL, &err);
 }
 
 static uint64_t count(thr_context *context, const char *expression) {
-    thr_index *index = NULL;
-    thr_hits_target *target = NULL;
-    expect_ok(thr_index_open(context, DIR_A, &index, &err));
+    OWNED(thr_hits_target, target) = NULL;
+    OWNED(thr_index, index) = test_index_open(context, DIR_A);
     expect_ok(thr_index_verify(index, &err));
     expect_ok(thr_hits_target_create(thr_index_hits(index), expression, &target, &err));
     const uint64_t n = thr_hits_target_count(target);
-    thr_hits_target_free(target);
-    thr_index_free(index);
     return n;
 }
 

@@ -79,7 +79,7 @@ static thr_index_writer *open_writer(thr_context *context) {
 TEST(test_searches_see_what_was_acknowledged) {
     shared s = {.done = false};
     pthread_t threads[SEARCHERS];
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(1, THR_ISA_BEST, NULL);
     create(context);
     expect_ok(thr_index_follower_open(context, DIR_A, &s.follower, &err));
     thr_index_writer *writer = open_writer(context);
@@ -103,11 +103,10 @@ TEST(test_searches_see_what_was_acknowledged) {
     assert_int_equal(s.failures, 0);
     thr_index_writer_free(writer);
     thr_index_follower_free(s.follower);
-    thr_context_free(context);
 }
 
 TEST(test_snapshots_stay) {
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(1, THR_ISA_BEST, NULL);
     thr_index_follower *follower = NULL;
     thr_index *first = NULL, *same = NULL, *second = NULL, *third = NULL;
     create(context);
@@ -133,12 +132,11 @@ TEST(test_snapshots_stay) {
     thr_index_writer_free(writer);
     thr_index_follower_free(follower);
     thr_index_follower_free(NULL);
-    thr_context_free(context);
 }
 
 /* The same bytes as another file: the index is read again, and found the same. */
 TEST(test_a_manifest_of_the_same_bytes_is_no_commit) {
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(1, THR_ISA_BEST, NULL);
     thr_index *index = NULL, *newer = NULL;
     char path[PATH_ROOM], other[PATH_ROOM];
     size_t size;
@@ -154,11 +152,10 @@ TEST(test_a_manifest_of_the_same_bytes_is_no_commit) {
     assert_int_equal(unlink(path), 0);
     expect_error(thr_index_refresh(index, &newer, &err), THR_EFORMAT, NULL);
     thr_index_free(index);
-    thr_context_free(context);
 }
 
 TEST(test_wrong_calls) {
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(1, THR_ISA_BEST, NULL);
     thr_index_follower *follower = NULL;
     thr_index *index = NULL;
     create(context);
@@ -175,7 +172,6 @@ TEST(test_wrong_calls) {
     expect_ok(thr_index_follower_take(follower, &index, &err));
     thr_index_follower_put(index);
     thr_index_follower_free(follower);
-    thr_context_free(context);
 }
 
 /* ------------------------------------------------------------------------------------------------ other programs */
@@ -238,7 +234,7 @@ static thr_index_writer *fill(thr_context *context) {
 }
 
 TEST(test_touched_and_copied_files_are_opened_again) {
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(1, THR_ISA_BEST, NULL);
     thr_index_follower *follower = NULL;
     thr_index_writer_free(fill(context));
     test_remove_directory(DIR_B);
@@ -259,12 +255,11 @@ TEST(test_touched_and_copied_files_are_opened_again) {
         copy_files(DIR_A, DIR_B);
     }
     thr_index_follower_free(follower);
-    thr_context_free(context);
 }
 
 /* A copy with the same bytes; later changes are its own. */
 TEST(test_a_swapped_directory_is_followed) {
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(1, THR_ISA_BEST, NULL);
     thr_index_follower *follower = NULL;
     thr_index_writer_free(fill(context));
     test_remove_directory(DIR_B);
@@ -283,5 +278,4 @@ TEST(test_a_swapped_directory_is_followed) {
     thr_index_writer_free(writer);
     test_remove_directory(DIR_C);
     thr_index_follower_free(follower);
-    thr_context_free(context);
 }

@@ -114,11 +114,10 @@ static char *all_answers(thr_context *context, const golden_kind *kind) {
     char path[PATH_ROOM];
     float queries[N_QUERIES * DIMS] = {0};
     thr_matrix matrix = thr_matrix_f32(queries, N_QUERIES, DIMS);
-    thr_index *index = NULL;
     size_t size;
     make_rows(queries, N_QUERIES, 77, kind->shifted);
     join_path(path, GOLDEN, kind->name);
-    expect_ok(thr_index_open(context, path, &index, &err));
+    thr_index *index = test_index_open(context, path);
     expect_names_are_found(index);
     expect_ok(thr_index_verify(index, &err));
     FILE *out = tmpfile();
@@ -181,7 +180,7 @@ TEST(kept_indexes_give_the_same_answers) {
     for (int isa = THR_ISA_SCALAR; isa <= THR_ISA_LAST; isa++)
         for (uint32_t n_threads = 1; n_threads <= 2; n_threads++) {
             thr_context_options options = {0};
-            thr_context *context = NULL;
+            OWNED(thr_context, context) = NULL;
             options.isa = (thr_isa)isa;
             options.n_threads = n_threads;
             if (thr_context_create(&options, &context, &err) == THR_EUNSUPPORTED)
@@ -189,7 +188,6 @@ TEST(kept_indexes_give_the_same_answers) {
             assert_non_null(context);
             for (size_t k = 0; k < N_KINDS; k++)
                 expect_same_answers(context, &kinds[k]);
-            thr_context_free(context);
         }
 }
 
@@ -223,7 +221,6 @@ static void change(thr_context *context, const char *dir, const golden_kind *kin
     static const char NAMES[] = "new 0\nnew 1\nnew 2\nnew 3\nnew 4\nnew 5\nnew 6\nitem 9\n";
     uint64_t ids[MORE];
     thr_index_add_options options = {0};
-    thr_reader *reader = NULL;
     uint64_t offsets[MORE + 1];
     uint32_t numbers[MORE * FEATURES];
     draw_features(MORE, 3, offsets, numbers);
@@ -236,9 +233,7 @@ static void change(thr_context *context, const char *dir, const golden_kind *kin
     options.n_ids = kind->names ? 0 : MORE;
     options.ids_path = kind->names ? "golden-more.txt" : NULL;
     test_write_text("golden-more.txt", NAMES);
-    expect_ok(thr_reader_from_matrix(context, &matrix, &reader, &err));
-    expect_ok(thr_index_add(context, dir, reader, &options, NULL, &err));
-    thr_reader_free(reader);
+    expect_ok(add_matrix(context, dir, &matrix, &options, NULL, &err));
     (void)unlink("golden-more.txt");
     expect_ok(thr_index_remove(context, dir, REMOVED, COUNT_OF(REMOVED), NULL, &err));
 }
@@ -249,22 +244,13 @@ static void change_by_journal(thr_context *context, const char *dir, const golde
     const char *names[MORE] = {"late 0", "late 1", "late 2", "late 3", "late 4", "late 5", "late 6", "late 7"};
     const uint64_t removed[] = {2000000, 11, 4000};
     uint64_t ids[MORE];
-    thr_index_writer *writer = NULL;
+    OWNED(thr_index_writer, writer) = NULL;
     for (uint64_t i = 0; i < MORE; i++)
         ids[i] = 2000000 + i;
     expect_ok(thr_index_writer_open(context, dir, NULL, &writer, &err));
     expect_ok(
         thr_index_writer_upsert(writer, &matrix, kind->names ? NULL : ids, kind->names ? names : NULL, NULL, &err));
     expect_ok(thr_index_writer_remove(writer, removed, COUNT_OF(removed), NULL, &err));
-    thr_index_writer_free(writer);
-}
-
-static void write_names(uint64_t n) {
-    FILE *names = fopen("golden-names.txt", "w");
-    assert_non_null(names);
-    for (uint64_t i = 0; i < n; i++)
-        (void)fprintf(names, "item %d\n", (int)i);
-    (void)fclose(names);
 }
 
 static thr_index_build_options options_of(const golden_kind *kind) {
@@ -289,7 +275,7 @@ static void write_kind(thr_context *context, const char *path, const golden_kind
     draw_features(N, 2, offsets, numbers);
     for (uint64_t i = 0; i < N; i++)
         ids[i] = (i * 37 % N) * 1000;
-    write_names(n);
+    write_lines("golden-names.txt", "item ", n);
     make_rows(rows, n, 1, kind->shifted);
     options.ids = kind->ids ? ids : NULL;
     options.n_ids = kind->ids ? n : 0;
@@ -305,7 +291,7 @@ static void write_kind(thr_context *context, const char *path, const golden_kind
 }
 
 static void write_all(void) {
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(1, THR_ISA_BEST, NULL);
     char path[PATH_ROOM];
     (void)mkdir(GOLDEN, 0777);
     for (size_t k = 0; k < N_KINDS; k++) {
@@ -316,12 +302,11 @@ static void write_all(void) {
         test_write_text(path, text);
     }
     (void)unlink("golden-names.txt");
-    thr_context_free(context);
 }
 
 /* ------------------------------------------------------------------------------------------------ damaged */
 
-/* What is done to a copy of a good index. */
+/* What is done to a copy of a good index. index_damage.c changes every byte of a segment. */
 typedef struct damage {
     const char *what;
     thr_status opened, verified;
@@ -330,64 +315,35 @@ typedef struct damage {
     long at;          /* flip a bit there; from the end when negative */
     long size;        /* or cut to this size; from the end when negative */
     const char *text; /* or put this in its place; "" to delete the file */
-    uint32_t section; /* at is counted from its beginning; 0: from the file's */
 } damage;
 
 static const char TUNED[] = "cosine-f32-centred-tuned", CELLS[] = "cosine-f16-ids-cells", NAMES[] = "l2-i8-names-cells",
                   ADDED[] = "ip-f32-features";
 
 static const damage damages[] = {
-    {"manifest cut", THR_ECORRUPT, THR_OK, TUNED, "M", 0, -1, NULL, 0},
-    {"manifest cut in the middle", THR_ECORRUPT, THR_OK, TUNED, "M", 0, 300, NULL, 0},
-    {"manifest empty", THR_ECORRUPT, THR_OK, TUNED, "M", 0, 0, NULL, 0},
-    {"manifest flipped", THR_ECORRUPT, THR_OK, TUNED, "M", 60, 0, NULL, 0},
-    {"manifest foreign", THR_EFORMAT, THR_OK, TUNED, "M", 0, 0, "MANIFEST-000001\n", 0},
-    {"manifest missing", THR_EFORMAT, THR_OK, TUNED, "M", 0, 0, "", 0},
-    {"manifest of another version", THR_EVERSION, THR_OK, TUNED, "M", 0, 0, "thresher-index 2\nsomething new\n", 0},
-    {"segment cut", THR_ECORRUPT, THR_OK, TUNED, "000000", 0, -64, NULL, 0},
-    {"segment empty", THR_ECORRUPT, THR_OK, TUNED, "000000", 0, 0, NULL, 0},
-    {"segment missing", THR_ECORRUPT, THR_OK, TUNED, "000000", 0, 0, "", 0},
-    {"segment of another version", THR_EVERSION, THR_OK, TUNED, "000000", 11, 0, NULL, 0},
-    {"segment header", THR_ECORRUPT, THR_OK, TUNED, "000000", 12, 0, NULL, 0},
-    {"segment lead", THR_ECORRUPT, THR_OK, TUNED, "000000", 48, 0, NULL, 0},
-    {"segment magic", THR_ECORRUPT, THR_OK, TUNED, "000000", 3, 0, NULL, 0},
-    {"segment table", THR_ECORRUPT, THR_OK, TUNED, "000000", -20, 0, NULL, 0},
-    {"vectors", THR_OK, THR_ECORRUPT, TUNED, "000000", 36, 0, NULL, THR_SECTION_VECTORS},
-    {"codes", THR_OK, THR_ECORRUPT, TUNED, "000000", 5, 0, NULL, THR_SECTION_CODES},
-    {"centre", THR_ECORRUPT, THR_OK, TUNED, "000000", 8, 0, NULL, THR_SECTION_CENTRE},
-    {"leads", THR_OK, THR_ECORRUPT, TUNED, "000000", 33, 0, NULL, THR_SECTION_LEADS},
-    {"records", THR_OK, THR_ECORRUPT, TUNED, "000000", 21, 0, NULL, THR_SECTION_RECORDS},
-    {"cells", THR_ECORRUPT, THR_OK, CELLS, "000002", 2, 0, NULL, THR_SECTION_CELLS},
-    {"ends of cells", THR_OK, THR_ECORRUPT, CELLS, "000002", 5, 0, NULL, THR_SECTION_CELL_ENDS},
-    {"live rows flipped", THR_ECORRUPT, THR_OK, CELLS, "l", 2, 0, NULL, 0},
-    {"live rows missing", THR_ECORRUPT, THR_OK, CELLS, "l", 0, 0, "", 0},
-    {"journal flipped", THR_ECORRUPT, THR_OK, NAMES, "j", 100, 0, NULL, 0},
-    {"journal header", THR_OK, THR_ECORRUPT, NAMES, "j", 9, 0, NULL, 0},
-    {"journal missing", THR_ECORRUPT, THR_OK, NAMES, "j", 0, 0, "", 0},
-    {"slots of names", THR_OK, THR_ECORRUPT, NAMES, "000002", 9, 0, NULL, THR_SECTION_NAME_SLOTS},
-    {"added features cut", THR_ECORRUPT, THR_OK, ADDED, "added", 0, -64, NULL, 0},
-    {"added features missing", THR_ECORRUPT, THR_OK, ADDED, "added", 0, 0, "", 0},
+    {"manifest cut", THR_ECORRUPT, THR_OK, TUNED, "M", 0, -1, NULL},
+    {"manifest cut in the middle", THR_ECORRUPT, THR_OK, TUNED, "M", 0, 300, NULL},
+    {"manifest empty", THR_ECORRUPT, THR_OK, TUNED, "M", 0, 0, NULL},
+    {"manifest flipped", THR_ECORRUPT, THR_OK, TUNED, "M", 60, 0, NULL},
+    {"manifest foreign", THR_EFORMAT, THR_OK, TUNED, "M", 0, 0, "MANIFEST-000001\n"},
+    {"manifest missing", THR_EFORMAT, THR_OK, TUNED, "M", 0, 0, ""},
+    {"manifest of another version", THR_EVERSION, THR_OK, TUNED, "M", 0, 0, "thresher-index 2\nsomething new\n"},
+    {"segment cut", THR_ECORRUPT, THR_OK, TUNED, "000000", 0, -64, NULL},
+    {"segment empty", THR_ECORRUPT, THR_OK, TUNED, "000000", 0, 0, NULL},
+    {"segment missing", THR_ECORRUPT, THR_OK, TUNED, "000000", 0, 0, ""},
+    {"segment of another version", THR_EVERSION, THR_OK, TUNED, "000000", 11, 0, NULL},
+    {"segment header", THR_ECORRUPT, THR_OK, TUNED, "000000", 12, 0, NULL},
+    {"segment lead", THR_ECORRUPT, THR_OK, TUNED, "000000", 48, 0, NULL},
+    {"segment magic", THR_ECORRUPT, THR_OK, TUNED, "000000", 3, 0, NULL},
+    {"segment table", THR_ECORRUPT, THR_OK, TUNED, "000000", -20, 0, NULL},
+    {"live rows flipped", THR_ECORRUPT, THR_OK, CELLS, "l", 2, 0, NULL},
+    {"live rows missing", THR_ECORRUPT, THR_OK, CELLS, "l", 0, 0, ""},
+    {"journal flipped", THR_ECORRUPT, THR_OK, NAMES, "j", 100, 0, NULL},
+    {"journal header", THR_OK, THR_ECORRUPT, NAMES, "j", 9, 0, NULL},
+    {"journal missing", THR_ECORRUPT, THR_OK, NAMES, "j", 0, 0, ""},
+    {"added features cut", THR_ECORRUPT, THR_OK, ADDED, "added", 0, -64, NULL},
+    {"added features missing", THR_ECORRUPT, THR_OK, ADDED, "added", 0, 0, ""},
 };
-
-static void copy_file(const char *from_dir, const char *to_dir, const char *name) {
-    char path[PATH_ROOM];
-    size_t size;
-    join_path(path, from_dir, name);
-    uint8_t *bytes = test_bytes_of(path, &size);
-    join_path(path, to_dir, name);
-    test_write_file(path, bytes, size);
-}
-
-static void copy_index(const char *from, const char *to) {
-    DIR *stream = opendir(from);
-    assert_non_null(stream);
-    test_remove_directory(to);
-    assert_int_equal(mkdir(to, 0777), 0);
-    for (struct dirent *entry; (entry = readdir(stream)) != NULL;)
-        if (entry->d_name[0] != '.')
-            copy_file(from, to, entry->d_name);
-    (void)closedir(stream);
-}
 
 /* The file of dir whose name begins so. */
 static void find_file(const char *dir, const char *begin, char path[PATH_ROOM]) {
@@ -401,19 +357,6 @@ static void find_file(const char *dir, const char *begin, char path[PATH_ROOM]) 
     assert_true(path[0] != '\0');
 }
 
-static size_t begin_of(const uint8_t *segment, uint32_t kind) {
-    thr_segment_header header;
-    memcpy(&header, segment, sizeof header);
-    for (uint32_t i = 0; i < header.n_sections; i++) {
-        thr_section section;
-        memcpy(&section, segment + header.table_offset + i * sizeof section, sizeof section);
-        if (section.kind == kind)
-            return (size_t)section.offset;
-    }
-    fail_msg("there is no section %u", kind);
-    return 0;
-}
-
 static void apply(const damage *d, const char *path) {
     size_t size;
     uint8_t *bytes = test_bytes_of(path, &size);
@@ -422,9 +365,7 @@ static void apply(const damage *d, const char *path) {
     } else if (d->text != NULL) {
         test_write_text(path, d->text);
     } else if (d->at != 0) {
-        const size_t begin = d->section != 0 ? begin_of(bytes, d->section) : d->at < 0 ? size : 0;
-        assert_true(d->at < 0 ? (size_t)-d->at <= begin : begin + (size_t)d->at < size);
-        bytes[d->at > 0 ? begin + (size_t)d->at : begin - (size_t)-d->at] ^= 1;
+        bytes[d->at > 0 ? (size_t)d->at : size - (size_t)-d->at] ^= 1;
         test_write_file(path, bytes, size);
     } else {
         test_write_file(path, bytes, d->size >= 0 ? (size_t)d->size : size - (size_t)-d->size);
@@ -436,9 +377,9 @@ TEST(damaged_indexes_are_refused) {
     for (size_t i = 0; i < COUNT_OF(damages); i++) {
         const damage *d = &damages[i];
         char good[PATH_ROOM], path[PATH_ROOM];
-        thr_index *index = NULL;
+        OWNED(thr_index, index) = NULL;
         join_path(good, GOLDEN, d->from);
-        copy_index(good, COPY);
+        test_copy_directory(good, COPY);
         find_file(COPY, d->file, path);
         apply(d, path);
         err.text[0] = '\0';
@@ -449,7 +390,6 @@ TEST(damaged_indexes_are_refused) {
         if (status != d->verified)
             fail_msg("%s: %s when verified: %s", d->what, thr_status_name(status), err.text);
         assert_non_null(strstr(err.text, COPY)); /* the sentence names the file */
-        thr_index_free(index);
     }
     test_remove_directory(COPY);
 }

@@ -86,12 +86,11 @@ static void check_answer(const thr_context *context, naive *m, const form *f, co
 
 static thr_index *build(thr_context *context, const float *rows, uint32_t n_dims, const catalogue *c,
                         thr_index_build_options options) {
-    thr_index *index = NULL;
     options.features = &c->items;
     options.calibration_queries = THR_NO_CALIBRATION;
     test_remove_directory(DIR_A);
     expect_ok(build_rows(context, DIR_A, rows, c->items.n_items, n_dims, &options, &err));
-    expect_ok(thr_index_open(context, DIR_A, &index, &err));
+    thr_index *index = test_index_open(context, DIR_A);
     expect_ok(thr_index_verify(index, &err));
     return index;
 }
@@ -172,22 +171,19 @@ TEST(vectors_and_features_together_give_what_both_give_apart) {
     static const thr_metric metrics[] = {THR_METRIC_COSINE, THR_METRIC_IP, THR_METRIC_L2};
     static const thr_dtype keeps[] = {THR_DTYPE_F32, THR_DTYPE_I8, THR_DTYPE_NONE};
     static const uint64_t sizes[] = {1, 64, 700, 67000};
-    (void)state;
     for (size_t s = 0; s < 4; s++)
         for (size_t i = 0; i < 9; i++) {
             const uint32_t n_dims = s == 3 ? 3 : 9, bits = i % 2 == 0 ? 3 : 2;
             if (s == 3 && i % 3 == 1 && i > 1)
                 continue; /* enough of the large ones */
-            thr_context *context = test_context(s % 2 == 0 ? 3 : 1, THR_ISA_BEST, NULL);
+            OWNED(thr_context, context) = test_context(s % 2 == 0 ? 3 : 1, THR_ISA_BEST, NULL);
             catalogue c = draw_items(sizes[s], s);
             float *rows = random_rows(sizes[s], n_dims, s + i);
             thr_index_build_options options = build_options(metrics[i % 3], keeps[i / 3], bits);
             options.lead_bits = s % 2 == 0 ? 1 : bits; /* nested and flat */
             options.segment_rows = s == 2 ? 128 : 0;
-            thr_index *index = build(context, rows, n_dims, &c, options);
+            OWNED(thr_index, index) = build(context, rows, n_dims, &c, options);
             check_index(context, index, n_dims, 100 * s + i);
-            thr_index_free(index);
-            thr_context_free(context);
         }
     test_remove_directory(DIR_A);
 }
@@ -230,7 +226,6 @@ static thr_status search(fixture *f, uint64_t *ids) {
 
 TEST(a_target_lets_through_what_has_its_features) {
     fixture f;
-    (void)state;
     set_up(&f);
     for (int with = 0; with < 2; with++) {
         uint64_t ids[N_QUERIES * K];
@@ -257,7 +252,6 @@ TEST(a_target_lets_through_what_has_its_features) {
 
 TEST(wrong_options_and_weights_are_refused) {
     fixture f;
-    (void)state;
     set_up(&f);
     thr_hits_queries few = f.a.queries;
     few.n_queries--;
@@ -283,7 +277,6 @@ TEST(wrong_options_and_weights_are_refused) {
 
 TEST(values_that_overflow_are_refused_until_they_are_replaced) {
     fixture f;
-    (void)state;
     set_up(&f);
     float *huge = test_new(N, sizeof *huge);
     for (uint64_t i = 0; i < N; i++)
@@ -299,7 +292,6 @@ TEST(an_index_without_posting_lists_has_no_features) {
     fixture f;
     thr_index *plain = NULL;
     uint64_t ids[N_QUERIES * K];
-    (void)state;
     set_up(&f);
     const thr_matrix queries = thr_matrix_f32(f.rows, N_QUERIES, DIMS);
     test_remove_directory("index-plain");
@@ -314,7 +306,6 @@ TEST(an_index_without_posting_lists_has_no_features) {
 
 TEST(a_second_search_allocates_nothing) {
     fixture f;
-    (void)state;
     set_up(&f);
     expect_ok(search(&f, NULL));
     const size_t before = atomic_load(&f.memory.calls);
@@ -349,16 +340,14 @@ TEST(a_table_gives_names_and_values_go_with_it) {
     thr_context *context = test_context(2, THR_ISA_BEST, NULL);
     float *rows = random_rows(3, DIMS, 1), multipliers[] = {1, 2, 3}, offsets[] = {0, 0, 9};
     thr_index_build_options options = build_options(THR_METRIC_IP, THR_DTYPE_F32, 3);
-    thr_index *index = NULL;
     uint64_t id, ids[3];
     float values[3];
-    (void)state;
     test_write_text("items.tsv", "one\tred big\ntwo\t\nthree\tred\n");
     options.multipliers = multipliers;
     options.offsets = offsets;
     options.n_values = 3;
     expect_ok(build_table(context, rows, 3, &options));
-    expect_ok(thr_index_open(context, DIR_A, &index, &err));
+    thr_index *index = test_index_open(context, DIR_A);
     assert_true(thr_index_get_info(index).has_features);
     expect_ok(thr_index_find(index, "two", &id, &err));
     assert_int_equal(id, 1);
@@ -381,9 +370,8 @@ TEST(a_table_gives_names_and_values_go_with_it) {
 }
 
 TEST(features_that_do_not_fit_are_refused_and_leave_nothing) {
-    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(2, THR_ISA_BEST, NULL);
     float *rows = random_rows(4, DIMS, 1), bad[] = {1, NAN, 1};
-    (void)state;
     test_write_text("items.tsv", "one\tred big\ntwo\t\nthree\tred\n");
     test_write_text("names.txt", "one\nzwei\nthree\n");
     for (int wrong = 0; wrong < 6; wrong++) {
@@ -406,7 +394,6 @@ TEST(features_that_do_not_fit_are_refused_and_leave_nothing) {
         }
         assert_int_equal(count_files(DIR_A, "", NULL), 0);
     }
-    thr_context_free(context);
 }
 
 TEST(posting_lists_of_another_index_or_damaged_ones_are_refused) {
@@ -416,7 +403,6 @@ TEST(posting_lists_of_another_index_or_damaged_ones_are_refused) {
     const thr_index_build_options options = build_options(THR_METRIC_IP, THR_DTYPE_F32, 3);
     char path[PATH_ROOM];
     size_t size, other_size;
-    (void)state;
     thr_index_free(build(context, rows, DIMS, &other, options));
     assert_int_equal(count_files(DIR_A, ".hits", path), 1);
     uint8_t *others = test_bytes_of(path, &other_size);

@@ -25,13 +25,10 @@ static void add(thr_context *context, uint64_t first, uint64_t n) {
     const thr_item_features features = {offsets, all.features.features + begin, n};
     const thr_matrix rows = thr_matrix_f32(all.rows + first * DIMS, n, DIMS);
     thr_index_add_options options = {0};
-    thr_reader *reader = NULL;
     options.features = &features;
     options.multipliers = all.multipliers + first;
     options.n_values = n;
-    expect_ok(thr_reader_from_matrix(context, &rows, &reader, &err));
-    expect_ok(thr_index_add(context, DIR_A, reader, &options, NULL, &err));
-    thr_reader_free(reader);
+    expect_ok(add_matrix(context, DIR_A, &rows, &options, NULL, &err));
 }
 
 static void build(thr_context *context, const char *dir, uint64_t n) {
@@ -46,18 +43,11 @@ static void build(thr_context *context, const char *dir, uint64_t n) {
     expect_ok(build_rows(context, dir, all.rows, n, DIMS, &options, &err));
 }
 
-static thr_index *open_index(thr_context *context, const char *dir) {
-    thr_index *index = NULL;
-    expect_ok(thr_index_open(context, dir, &index, &err));
-    return index;
-}
-
 /* The build of the first file of lists, and whether there is a second one. */
 static uint32_t first_file(thr_context *context, bool *has_second) {
-    thr_index *index = open_index(context, DIR_A);
+    OWNED(thr_index, index) = test_index_open(context, DIR_A);
     const uint32_t build_number = index->manifest.hits.build;
     *has_second = index->manifest.added.there;
-    thr_index_free(index);
     return build_number;
 }
 
@@ -78,7 +68,7 @@ static void search(thr_index *index, int way, const uint64_t *ids, uint64_t n_id
     const thr_matrix queries = thr_matrix_f32(rows, N_QUERIES, DIMS);
     thr_search_options options = {0};
     thr_hits_search_options lists = {0};
-    thr_hits_target *target = NULL;
+    OWNED(thr_hits_target, target) = NULL;
     asked a;
     ask(&a, 8);
     expect_ok(thr_hits_target_create(thr_index_hits(index), "1 OR NOT 2", &target, &err));
@@ -97,7 +87,6 @@ static void search(thr_index *index, int way, const uint64_t *ids, uint64_t n_id
         expect_ok(thr_hits_search(thr_index_hits(index), &a.queries, K, &lists, found->ids, found->values, &err));
     else
         expect_ok(thr_index_search(index, &queries, K, &options, found->ids, found->values, &err));
-    thr_hits_target_free(target);
 }
 
 /* Both indexes answer the same; half of the filter's ids are of added items. */
@@ -124,7 +113,7 @@ static void expect_as_at_once(thr_context *context, uint64_t n, const uint64_t *
     build(context, DIR_B, n);
     if (n_removed > 0)
         expect_ok(thr_index_remove(context, DIR_B, removed, n_removed, NULL, &err));
-    thr_index *a = open_index(context, DIR_A), *b = open_index(context, DIR_B);
+    thr_index *a = test_index_open(context, DIR_A), *b = test_index_open(context, DIR_B);
     expect_ok(thr_index_verify(a, &err));
     expect_same(a, b);
     thr_index_free(a);
@@ -167,7 +156,7 @@ TEST(readers_follow) {
     const uint64_t ids[] = {0, 1, 2};
     thr_index *newer = NULL, *fresh;
     build(context, DIR_A, BASE);
-    thr_index *index = open_index(context, DIR_A);
+    thr_index *index = test_index_open(context, DIR_A);
     search(index, TARGETED, ids, 3, &before);
     add(context, BASE, BATCH);
     expect_ok(thr_index_refresh(index, &newer, &err));
@@ -175,7 +164,7 @@ TEST(readers_follow) {
     search(index, TARGETED, ids, 3, &after);
     assert_memory_equal(before.ids, after.ids, sizeof before.ids);
     build(context, DIR_B, BASE + BATCH);
-    fresh = open_index(context, DIR_B);
+    fresh = test_index_open(context, DIR_B);
     expect_same(newer, fresh);
     thr_index_free(fresh);
     thr_index_free(index);
@@ -190,7 +179,7 @@ TEST(a_second_file_that_does_not_fit_is_refused) {
     thr_index *index = NULL;
     build(context, DIR_A, BASE);
     add(context, BASE, BATCH);
-    index = open_index(context, DIR_A);
+    index = test_index_open(context, DIR_A);
     thr_index_file_name_print(THR_INDEX_FILE_ADDED, index->manifest.added.build, name);
     join_path(path, DIR_A, name);
     thr_index_free(index);

@@ -94,7 +94,7 @@ static void search(thr_index *index, bool words, bool corpus, uint64_t seed, ans
     float *rows = random_rows(N_QUERIES, DIMS, seed);
     const thr_matrix queries = thr_matrix_f32(rows, N_QUERIES, DIMS);
     thr_search_options options = {0};
-    thr_hits_target *made = NULL;
+    OWNED(thr_hits_target, made) = NULL;
     asked a;
     ask(&a, seed + 1);
     for (uint64_t i = 0; i < a.offsets[N_QUERIES]; i++)
@@ -107,7 +107,6 @@ static void search(thr_index *index, bool words, bool corpus, uint64_t seed, ans
                                          &err));
     options.target = made;
     expect_ok(thr_index_search(index, &queries, K, &options, found->ids, found->values, &err));
-    thr_hits_target_free(made);
 }
 
 /* Explanations and lookups by the ids of the index. */
@@ -132,8 +131,7 @@ static void expect_lookups(thr_index *index, bool words) {
 }
 
 static thr_index *open_checked(thr_context *context, const char *dir) {
-    thr_index *index = NULL;
-    expect_ok(thr_index_open(context, dir, &index, &err));
+    thr_index *index = test_index_open(context, dir);
     expect_ok(thr_index_verify(index, &err));
     return index;
 }
@@ -200,13 +198,9 @@ static void expect_as_fresh(thr_context *context, bool words, uint64_t seed) {
 static thr_index_writer *writer;
 
 static thr_status write_rows(thr_context *context, const thr_matrix *rows, const thr_index_add_options *options) {
-    thr_reader *reader = NULL;
     if (writer != NULL)
         return thr_index_writer_write(writer, rows, NULL, options, NULL, &err);
-    expect_ok(thr_reader_from_matrix(context, rows, &reader, &err));
-    const thr_status status = thr_index_add(context, DIR_A, reader, options, NULL, &err);
-    thr_reader_free(reader);
-    return status;
+    return add_matrix(context, DIR_A, rows, options, NULL, &err);
 }
 
 static thr_status add(thr_context *context, const batch *b, bool words, bool replace) {

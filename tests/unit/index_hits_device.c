@@ -137,7 +137,6 @@ static void check_all_values(pair *p, uint64_t seed) {
 TEST(a_gpu_answers_as_the_cpu) {
     static const thr_metric metrics[] = {THR_METRIC_COSINE, THR_METRIC_IP, THR_METRIC_L2};
     static const thr_dtype keeps[] = {THR_DTYPE_F32, THR_DTYPE_NONE};
-    (void)state;
     for (uint32_t i = 0; i < 12; i++) {
         const uint64_t n = i == 3 ? MOST_ROWS : i == 4 ? 1 : 700;
         const bool nested = i / 6 == 0;
@@ -155,7 +154,6 @@ TEST(a_gpu_answers_as_the_cpu) {
 TEST(a_large_index_is_sampled_first) {
     const uint64_t n = 64 * (uint64_t)THR_HIT_TILE + 100;
     pair p;
-    (void)state;
     set_up_on(&p, "cuda", n, 2, build_options(THR_METRIC_IP, THR_DTYPE_NONE, 1));
     check(&p, screened());
     tear_down(&p);
@@ -164,7 +162,6 @@ TEST(a_large_index_is_sampled_first) {
 TEST(the_first_of_several_gpus_is_used) {
     pair p;
     const thr_search_options options = screened();
-    (void)state;
     set_up_on(&p, "cuda:1,0", 700, 9, build_options(THR_METRIC_IP, THR_DTYPE_F32, 3));
     const thr_matrix queries = thr_matrix_f32(p.queries, N_QUERIES, p.n_dims);
     uint64_t ids[2][N_QUERIES * K];
@@ -178,16 +175,14 @@ TEST(the_first_of_several_gpus_is_used) {
 
 TEST(a_target_alone_and_one_with_features_are_obeyed) {
     pair p;
-    (void)state;
     set_up_on(&p, "cuda", 700, 9, build_options(THR_METRIC_IP, THR_DTYPE_F32, 3));
     answer answers[2];
     for (int i = 0; i < 2; i++) {
         thr_search_options options = screened();
-        thr_hits_target *target = NULL;
+        OWNED(thr_hits_target, target) = NULL;
         expect_ok(thr_hits_target_create(thr_index_hits(p.indexes[i]), "2 AND NOT 4", &target, &err));
         options.target = target;
         expect_ok(search(&p, i, options, &answers[i]));
-        thr_hits_target_free(target);
     }
     expect_same(&answers[1], &answers[0]);
     tear_down(&p);
@@ -198,7 +193,6 @@ TEST(values_that_are_not_finite_are_left_to_the_cpu) {
     pair p;
     answer wanted, got;
     thr_search_options options = screened();
-    (void)state;
     options.n_survivors = options.n_candidates = 700;
     set_up_on(&p, "cuda", 700, 9, build_options(THR_METRIC_IP, THR_DTYPE_F32, 3));
     float *offsets = test_new(700, sizeof *offsets), *multipliers = test_new(700, sizeof *multipliers);
@@ -239,7 +233,6 @@ TEST(every_failure_of_a_gpu_is_reported_or_recovered) {
     static const char *const steps[] = {"alloc", "copy", "launch"};
     pair p;
     answer wanted;
-    (void)state;
     set_up_on(&p, "cuda", 300, 9, build_options(THR_METRIC_IP, THR_DTYPE_F32, 3));
     expect_ok(search(&p, 0, screened(), &wanted));
     for (int i = 0; i < 6; i++) {
@@ -263,7 +256,6 @@ TEST(codes_and_lists_keep_their_gpu_where_both_together_fail) {
     pair p;
     answer wanted;
     uint64_t ids[N_QUERIES * K];
-    (void)state;
     set_up_on(&p, "auto", 300, 9, build_options(THR_METRIC_IP, THR_DTYPE_F32, 3));
     p.contexts[1]->gpus->wake_up = -1;
     const thr_matrix queries = thr_matrix_f32(p.queries, N_QUERIES, p.n_dims);
@@ -307,7 +299,6 @@ TEST(a_second_search_allocates_nothing) {
     pair p;
     answer first, again;
     const thr_search_options options = screened();
-    (void)state;
     set_up_on(&p, "cuda", 700, 9, build_options(THR_METRIC_IP, THR_DTYPE_F32, 3));
     close_one(&p, 1);
     open_on(&p, 1, "cuda", &memory);

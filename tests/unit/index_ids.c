@@ -23,11 +23,10 @@ static thr_status build_with(thr_context *context, const uint64_t *ids, uint64_t
 /* The index finds every row by its id, and answers with ids. */
 static void check_ids(thr_context *context, const uint64_t *ids) {
     float *rows = random_rows(N, DIMS, 1), vector[DIMS];
-    thr_index *index = NULL;
     uint64_t found, *answer = test_new(N, sizeof *answer);
     thr_matrix queries = thr_matrix_f32(rows, N, DIMS);
     char text[32];
-    expect_ok(thr_index_open(context, DIR_A, &index, &err));
+    OWNED(thr_index, index) = test_index_open(context, DIR_A);
     expect_ok(thr_index_verify(index, &err));
     assert_true(thr_index_get_info(index).has_ids);
     expect_ok(thr_index_search(index, &queries, 1, NULL, answer, NULL, &err));
@@ -46,7 +45,6 @@ static void check_ids(thr_context *context, const uint64_t *ids) {
     expect_error(thr_index_find(index, "", &found, &err), THR_ENOTFOUND, NULL);
     expect_error(thr_index_find(index, "99999999999999999999999", &found, &err), THR_ENOTFOUND, NULL);
     assert_null(strstr(err.text, "MANIFEST"));
-    thr_index_free(index);
 }
 
 static void make_ids(uint64_t ids[N]) {
@@ -111,12 +109,11 @@ static void write_names(int n, int last) {
 }
 
 TEST(names_are_found_and_given_back) {
-    thr_index *index = NULL;
     uint64_t id;
     char text[32];
     write_names(N, N - 1);
     expect_ok(build_with(*state, NULL, 0, FILE_A));
-    expect_ok(thr_index_open(*state, DIR_A, &index, &err));
+    OWNED(thr_index, index) = test_index_open(*state, DIR_A);
     expect_ok(thr_index_verify(index, &err));
     assert_true(thr_index_get_info(index).has_names && !thr_index_get_info(index).has_ids);
     for (uint64_t i = 0; i < N; i++) {
@@ -137,18 +134,15 @@ TEST(names_are_found_and_given_back) {
     expect_error(thr_index_row_names(NULL, 0, 1, names, &err), THR_EINVAL, NULL);
     expect_error(thr_index_find(index, "w", &id, &err), THR_ENOTFOUND, NULL);
     expect_error(thr_index_find(index, "17", &id, &err), THR_ENOTFOUND, NULL);
-    thr_index_free(index);
 }
 
 TEST(an_index_without_ids_finds_row_numbers) {
-    thr_index *index = NULL;
     uint64_t id;
     expect_ok(build_with(*state, NULL, 0, NULL));
-    expect_ok(thr_index_open(*state, DIR_A, &index, &err));
+    OWNED(thr_index, index) = test_index_open(*state, DIR_A);
     expect_ok(thr_index_find(index, "17", &id, &err));
     assert_int_equal(id, 17);
     expect_error(thr_index_find(index, "200", &id, &err), THR_ENOTFOUND, NULL);
-    thr_index_free(index);
 }
 
 TEST(duplicates_are_named_with_both_rows) {

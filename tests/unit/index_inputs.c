@@ -14,7 +14,7 @@ static void make_model(thr_context *context, uint32_t item_bits) {
     float *rows = random_rows(N, DIMS, 3);
     const thr_matrix view = thr_matrix_f32(rows, N, DIMS);
     thr_tower_train_options options;
-    thr_reader *reader = NULL;
+    OWNED(thr_reader, reader) = NULL;
     thr_tower_train_options_init_vectors(&options, true);
     options.config.n_dims = CODE_DIMS;
     options.config.item_bits = item_bits;
@@ -22,7 +22,6 @@ static void make_model(thr_context *context, uint32_t item_bits) {
     options.run.batch = 100;
     expect_ok(thr_reader_from_matrix(context, &view, &reader, &err));
     expect_ok(thr_tower_train_vectors(context, NULL, reader, MODEL, &options, NULL, &err));
-    thr_reader_free(reader);
 }
 
 static thr_index_build_options options_for(thr_metric metric, thr_dtype keep) {
@@ -38,10 +37,8 @@ static thr_index_build_options options_for(thr_metric metric, thr_dtype keep) {
 
 static thr_index *make_index(thr_context *context, const float *rows, thr_metric metric, thr_dtype keep) {
     const thr_index_build_options options = options_for(metric, keep);
-    thr_index *index = NULL;
     expect_ok(build_rows(context, DIR_I, rows, N, DIMS, &options, &err));
-    expect_ok(thr_index_open(context, DIR_I, &index, &err));
-    return index;
+    return test_index_open(context, DIR_I);
 }
 
 typedef struct answer {
@@ -74,7 +71,7 @@ TEST(all_candidates_are_the_exact_answer) {
     static const thr_dtype keeps[] = {THR_DTYPE_F32, THR_DTYPE_F16, THR_DTYPE_I8};
     for (thr_metric metric = THR_METRIC_COSINE; metric <= THR_METRIC_L2; metric++)
         for (size_t i = 0; i < 3; i++) {
-            thr_index *index = make_index(*state, rows, metric, keeps[i]);
+            OWNED(thr_index, index) = make_index(*state, rows, metric, keeps[i]);
             const thr_search_options all = candidates(N);
             thr_search_options exact = {0};
             exact.exact = true;
@@ -86,7 +83,6 @@ TEST(all_candidates_are_the_exact_answer) {
                                      naive_score(metric, queries + q * DIMS, rows + scanned.ids[q * K + j] * DIMS,
                                                  DIMS)) < 1e-4);
             expect_ok(thr_index_verify(index, &err));
-            thr_index_free(index);
         }
 }
 
@@ -123,7 +119,7 @@ static void naive(thr_context *context, const float *rows, const float *query, s
 /* Queries are coded with 8 bits, so a row at the edge of the candidates may differ from the floats' order. */
 TEST(codes_choose_the_candidates) {
     float *rows = random_rows(N, DIMS, 1), *queries = random_rows(QUERIES, DIMS, 2);
-    thr_index *index = make_index(*state, rows, THR_METRIC_IP, THR_DTYPE_F32);
+    OWNED(thr_index, index) = make_index(*state, rows, THR_METRIC_IP, THR_DTYPE_F32);
     const thr_search_options options = candidates(100);
     const answer got = ask(index, queries, &options);
     size_t n_same = 0;
@@ -135,12 +131,11 @@ TEST(codes_choose_the_candidates) {
                 n_same += want[i] == got.ids[q * K + j];
     }
     assert_true(n_same >= QUERIES * K - 3);
-    thr_index_free(index);
 }
 
 TEST(the_calibration_reaches_its_recall) {
     float *rows = random_rows(N, DIMS, 1);
-    thr_index *index = make_index(*state, rows, THR_METRIC_L2, THR_DTYPE_F32);
+    OWNED(thr_index, index) = make_index(*state, rows, THR_METRIC_L2, THR_DTYPE_F32);
     assert_true(thr_index_get_info(index).tuned_queries > 0);
     assert_int_equal(thr_index_get_info(index).n_dims, DIMS);
     thr_search_options options = {0};
@@ -156,12 +151,11 @@ TEST(the_calibration_reaches_its_recall) {
     }
     assert_true((double)n_found >= 0.85 * (double)n);
     expect_ok(thr_index_tune(index, NULL, &err));
-    thr_index_free(index);
 }
 
 TEST(filters_radii_and_vectors_are_of_the_inputs) {
     float *rows = random_rows(N, DIMS, 1), *queries = random_rows(QUERIES, DIMS, 2), vector[DIMS];
-    thr_index *index = make_index(*state, rows, THR_METRIC_L2, THR_DTYPE_F32);
+    OWNED(thr_index, index) = make_index(*state, rows, THR_METRIC_L2, THR_DTYPE_F32);
     uint64_t filter[(N + 63) / 64 + 1];
     uint8_t certified[QUERIES];
     thr_radius_result *found = NULL;
@@ -197,12 +191,11 @@ TEST(filters_radii_and_vectors_are_of_the_inputs) {
     thr_radius_result_free(found);
     expect_ok(thr_index_vector(index, 777, vector, &err));
     assert_memory_equal(vector, rows + 777 * DIMS, sizeof vector);
-    thr_index_free(index);
 }
 
 TEST(codes_alone_take_the_same_queries) {
     float *rows = random_rows(N, DIMS, 1);
-    thr_index *index = make_index(*state, rows, THR_METRIC_COSINE, THR_DTYPE_NONE);
+    OWNED(thr_index, index) = make_index(*state, rows, THR_METRIC_COSINE, THR_DTYPE_NONE);
     thr_search_options options = {0};
     float vector[DIMS];
     const answer got = ask(index, rows, NULL);
@@ -219,7 +212,6 @@ TEST(codes_alone_take_the_same_queries) {
     expect_error(thr_index_vector(index, 0, vector, &err), THR_EUNSUPPORTED, NULL);
     expect_error(thr_index_tune(index, NULL, &err), THR_EUNSUPPORTED, NULL);
     expect_ok(thr_index_verify(index, &err));
-    thr_index_free(index);
 }
 
 TEST(gpus_screen_for_the_same_answers) {
@@ -231,7 +223,7 @@ TEST(gpus_screen_for_the_same_answers) {
     const thr_search_options options = candidates(60);
     const answer want = ask(index, queries, &options);
     thr_context_options with = {0};
-    thr_context *context = NULL;
+    OWNED(thr_context, context) = NULL;
     with.device = "cuda";
     expect_ok(thr_context_create(&with, &context, &err));
     thr_index_free(index);
@@ -241,7 +233,6 @@ TEST(gpus_screen_for_the_same_answers) {
     assert_true(emulator.launches() > before);
     expect_same(&got, &want);
     thr_index_free(index);
-    thr_context_free(context);
 }
 
 /* ------------------------------------------------------------------------------------------------ changes */
@@ -251,10 +242,8 @@ TEST(items_come_and_go) {
     thr_index *index = make_index(*state, rows, THR_METRIC_L2, THR_DTYPE_F16);
     const thr_matrix added = thr_matrix_f32(more, QUERIES, DIMS);
     const uint64_t gone[] = {0, 700, N + 1};
-    thr_reader *reader = NULL;
     thr_index_free(index);
-    expect_ok(thr_reader_from_matrix(*state, &added, &reader, &err));
-    expect_ok(thr_index_add(*state, DIR_I, reader, NULL, NULL, &err));
+    expect_ok(add_matrix(*state, DIR_I, &added, NULL, NULL, &err));
     expect_ok(thr_index_remove(*state, DIR_I, gone, 3, NULL, &err));
     for (int compacted = 0; compacted < 2; compacted++) {
         expect_ok(thr_index_open(*state, DIR_I, &index, &err));
@@ -267,7 +256,6 @@ TEST(items_come_and_go) {
         expect_ok(thr_index_compact(*state, DIR_I, NULL, &err));
     }
     expect_error(thr_index_recode(*state, DIR_I, NULL, &err), THR_EUNSUPPORTED, NULL);
-    thr_reader_free(reader);
 }
 
 /* A journal has no codes of a model: each call is a commit. */
@@ -312,14 +300,13 @@ TEST(what_does_not_fit_is_refused) {
     rows[9 * DIMS + 5] = 0x1p61f;
     expect_error(build_rows(*state, DIR_I, rows, N, DIMS, &options, &err), THR_ERANGE, "row 9");
     rows[9 * DIMS + 5] = 1;
-    thr_index *index = make_index(*state, rows, THR_METRIC_L2, THR_DTYPE_F32);
+    OWNED(thr_index, index) = make_index(*state, rows, THR_METRIC_L2, THR_DTYPE_F32);
     const thr_matrix narrow = thr_matrix_f32(rows, QUERIES, CODE_DIMS), wide = thr_matrix_f32(rows, QUERIES, DIMS);
     thr_search_options search = candidates(20);
     answer out;
     expect_error(thr_index_search(index, &narrow, K, &search, out.ids, out.scores, &err), THR_EDIM, NULL);
     rows[3] = INFINITY;
     expect_error(thr_index_search(index, &wide, K, NULL, out.ids, out.scores, &err), THR_ERANGE, NULL);
-    thr_index_free(index);
 }
 
 typedef struct counted {
@@ -331,7 +318,7 @@ static thr_status build_open_search(const counted *c) {
     thr_index_build_options options = options_for(THR_METRIC_IP, THR_DTYPE_F16);
     const thr_matrix queries = thr_matrix_f32(c->rows, QUERIES, DIMS);
     const thr_search_options search = candidates(30);
-    thr_index *index = NULL;
+    OWNED(thr_index, index) = NULL;
     answer out;
     options.calibration_queries = 30;
     thr_status status = build_rows(c->context, DIR_I, c->rows, FEW, DIMS, &options, &err);
@@ -339,14 +326,12 @@ static thr_status build_open_search(const counted *c) {
         status = thr_index_open(c->context, DIR_I, &index, &err);
     if (status == THR_OK)
         status = thr_index_search(index, &queries, K, &search, out.ids, out.scores, &err);
-    thr_index_free(index);
     return status;
 }
 
 TEST(every_allocation_may_fail) {
     test_memory memory = {0};
     float *rows = random_rows(N, DIMS, 1);
-    (void)state;
     const counted c = {test_context(1, THR_ISA_BEST, &memory), rows};
     test_oom oom = test_oom_start(&memory);
     oom.tolerant = true; /* the choice of a kernel does without memory */

@@ -6,48 +6,35 @@ static const char DIR_A[] = "index-items", NAMES_A[] = "index-items.txt";
 enum { N = 300, DIMS = 6, MORE = 40 };
 
 /* Names PREFIX0, PREFIX1, ... */
-static void write_names(const char *prefix, int n) {
-    FILE *file = fopen(NAMES_A, "w");
-    assert_non_null(file);
-    for (int i = 0; i < n; i++)
-        (void)fprintf(file, "%s%d\n", prefix, i);
-    (void)fclose(file);
-}
-
 static void add_more(thr_context *context, uint64_t first_id, bool names) {
     float *rows = random_rows(MORE, DIMS, 2);
     uint64_t ids[MORE];
     thr_index_add_options options = {0};
-    thr_reader *reader = NULL;
     const thr_matrix matrix = thr_matrix_f32(rows, MORE, DIMS);
     for (uint64_t i = 0; i < MORE; i++)
         ids[i] = first_id + 7 * i;
     options.ids = names ? NULL : ids;
     options.n_ids = names ? 0 : MORE;
     options.ids_path = names ? NAMES_A : NULL;
-    expect_ok(thr_reader_from_matrix(context, &matrix, &reader, &err));
-    expect_ok(thr_index_add(context, DIR_A, reader, &options, NULL, &err));
-    thr_reader_free(reader);
+    expect_ok(add_matrix(context, DIR_A, &matrix, &options, NULL, &err));
 }
 
 /* An index of N items, MORE added, and every fifth of the first removed. */
 static thr_index *make(thr_context *context, bool names) {
     float *rows = random_rows(N, DIMS, 1);
     thr_index_build_options options = build_options(THR_METRIC_L2, THR_DTYPE_F32, 2);
-    thr_index *index = NULL;
     uint64_t removed[N / 5];
-    write_names("w", N);
+    write_lines(NAMES_A, "w", N);
     options.ids_path = names ? NAMES_A : NULL;
     options.segment_rows = 64;
     test_remove_directory(DIR_A);
     expect_ok(build_rows(context, DIR_A, rows, N, DIMS, &options, &err));
-    write_names("more ", MORE);
+    write_lines(NAMES_A, "more ", MORE);
     add_more(context, 1000, names);
     for (uint64_t i = 0; i < N / 5; i++)
         removed[i] = 5 * i;
     expect_ok(thr_index_remove(context, DIR_A, removed, N / 5, NULL, &err));
-    expect_ok(thr_index_open(context, DIR_A, &index, &err));
-    return index;
+    return test_index_open(context, DIR_A);
 }
 
 static void check_rows_and_vectors(thr_index *index) {
@@ -78,17 +65,16 @@ static void check_rows_and_vectors(thr_index *index) {
 
 TEST(rows_ids_and_vectors_agree_with_one_at_a_time) {
     for (int names = 0; names < 2; names++) {
-        thr_index *index = make(*state, names != 0);
+        OWNED(thr_index, index) = make(*state, names != 0);
         check_rows_and_vectors(index);
         expect_error(thr_index_rows(NULL, NULL, 0, NULL, &err), THR_EINVAL, NULL);
         expect_error(thr_index_row_ids(index, 0, 1, NULL, &err), THR_EINVAL, NULL);
         expect_error(thr_index_vectors(index, NULL, 1, NULL, &err), THR_EINVAL, NULL);
-        thr_index_free(index);
     }
 }
 
 TEST(names_are_found_unless_their_items_were_removed) {
-    thr_index *index = make(*state, true);
+    OWNED(thr_index, index) = make(*state, true);
     char text[N + MORE + 2][16];
     const char *names[N + MORE + 2];
     uint64_t ids[N + MORE + 2], one;
@@ -108,17 +94,15 @@ TEST(names_are_found_unless_their_items_were_removed) {
     names[2] = NULL;
     expect_error(thr_index_find_many(index, names, 3, ids, &err), THR_EINVAL, NULL);
     expect_ok(thr_index_find_many(index, NULL, 0, NULL, &err));
-    thr_index_free(index);
 }
 
 TEST(ids_are_names_where_there_are_none) {
     static const char *const names[] = {"1", "5", "1007", "", "x", "99999999999999999999999"};
-    thr_index *index = make(*state, false);
+    OWNED(thr_index, index) = make(*state, false);
     uint64_t ids[6];
     expect_ok(thr_index_find_many(index, names, 6, ids, &err));
     assert_true(ids[0] == 1 && ids[1] == THR_NO_ID && ids[2] == 1007);
     assert_true(ids[3] == THR_NO_ID && ids[4] == THR_NO_ID && ids[5] == THR_NO_ID);
-    thr_index_free(index);
 }
 
 TEST_IN_CONTEXT(2, NULL)

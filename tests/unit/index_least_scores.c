@@ -94,22 +94,19 @@ static void check_index(thr_index *index, const float *queries, bool vectors, bo
 TEST(limits_cut_answers) {
     static const thr_metric metrics[] = {THR_METRIC_COSINE, THR_METRIC_IP, THR_METRIC_L2};
     float *rows = random_rows(N, DIMS, 1), *queries = random_rows(N_QUERIES, DIMS, 2);
-    thr_context *context = NULL;
+    OWNED(thr_context, context) = NULL;
     expect_ok(thr_context_create(NULL, &context, &err));
     for (int i = 0; i < 12; i++) {
         const bool vectors = i % 2 == 0, flat = i / 2 % 2 == 1;
         thr_index_build_options options = build_options(metrics[i / 4], vectors ? THR_DTYPE_F32 : THR_DTYPE_NONE, 3);
-        thr_index *index = NULL;
         options.lead_bits = flat ? 3 : 1;
         options.segment_rows = 2500;
         test_remove_directory(DIR_A);
         expect_ok(build_rows(context, DIR_A, rows, N, DIMS, &options, &err));
-        expect_ok(thr_index_open(context, DIR_A, &index, &err));
+        OWNED(thr_index, index) = test_index_open(context, DIR_A);
         check_index(index, queries, vectors, flat);
-        thr_index_free(index);
     }
     test_remove_directory(DIR_A);
-    thr_context_free(context);
 }
 
 TEST(limits_that_are_no_scores) {
@@ -119,13 +116,12 @@ TEST(limits_that_are_no_scores) {
     thr_index_build_options build = build_options(THR_METRIC_COSINE, THR_DTYPE_F32, 2);
     thr_search_options options = {0};
     thr_radius_result *result = NULL;
-    thr_context *context = NULL;
-    thr_index *index = NULL;
+    OWNED(thr_context, context) = NULL;
     uint64_t ids[2];
     test_remove_directory(DIR_A);
     expect_ok(thr_context_create(NULL, &context, &err));
     expect_ok(build_rows(context, DIR_A, rows, 100, DIMS, &build, &err));
-    expect_ok(thr_index_open(context, DIR_A, &index, &err));
+    thr_index *index = test_index_open(context, DIR_A);
     options.least_scores = least;
     expect_error(thr_index_search(index, &m, 1, &options, ids, scores, &err), THR_EINVAL, "query 1");
     least[1] = INFINITY;
@@ -134,5 +130,4 @@ TEST(limits_that_are_no_scores) {
     expect_error(thr_index_search_radius(index, &m, 0, &options, &result, &err), THR_EINVAL, NULL);
     thr_index_free(index);
     test_remove_directory(DIR_A);
-    thr_context_free(context);
 }

@@ -24,7 +24,7 @@ static void fill(float *rows, uint64_t first, uint64_t n) {
 static void add_batch(thr_context *context, const thr_build_dir *lock, uint64_t first) {
     float rows[BATCH * DIMS];
     const thr_matrix matrix = thr_matrix_f32(rows, BATCH, DIMS);
-    thr_reader *reader = NULL;
+    OWNED(thr_reader, reader) = NULL;
     thr_row_source source = {.context = context};
     thr_ids ids = {.context = context, .name = "ids"};
     const thr_addition addition = {.source = &source, .ids = &ids};
@@ -35,7 +35,6 @@ static void add_batch(thr_context *context, const thr_build_dir *lock, uint64_t 
     expect_ok(thr_index_commit_add(context, DIR_A, lock, &addition, &change, &err));
     assert_int_equal(change.first_id, first);
     thr_index_row_source_close(&source);
-    thr_reader_free(reader);
 }
 
 /* An index with a segment of N items and nine small ones, and its lock. */
@@ -53,10 +52,9 @@ static void make(thr_context *context, thr_build_dir *lock) {
 
 /* The index has the items below n, but every `step`th from `from` on. */
 static void expect_items(thr_context *context, uint64_t n, uint64_t from, uint64_t step, uint32_t n_segments) {
-    thr_index *index = NULL;
     uint64_t row, n_items = 0;
     float vector[DIMS];
-    expect_ok(thr_index_open(context, DIR_A, &index, &err));
+    OWNED(thr_index, index) = test_index_open(context, DIR_A);
     expect_ok(thr_index_verify(index, &err));
     for (uint64_t id = 0; id < n; id++) {
         const bool there = id < from || (id - from) % step != 0;
@@ -71,7 +69,6 @@ static void expect_items(thr_context *context, uint64_t n, uint64_t from, uint64
     assert_int_equal(thr_index_get_info(index).n_items, n_items);
     if (n_segments > 0)
         assert_int_equal(thr_index_get_info(index).n_segments, n_segments);
-    thr_index_free(index);
 }
 
 static void remove_some(thr_context *context, const thr_build_dir *lock, uint64_t from, uint64_t step, uint64_t n) {
@@ -159,7 +156,6 @@ TEST(a_writer_merges_while_others_change) {
         thr_build_dir lock;
         thr_index_writer *writer = NULL;
         thr_index_writer_options options = {0};
-        thr_index *index = NULL;
         void *failed = NULL;
         make(*state, &lock);
         thr_index_build_dir_close(&lock);
@@ -175,11 +171,10 @@ TEST(a_writer_merges_while_others_change) {
             assert_null(failed);
         }
         thr_index_writer_free(writer);
-        expect_ok(thr_index_open(*state, DIR_A, &index, &err));
+        OWNED(thr_index, index) = test_index_open(*state, DIR_A);
         expect_ok(thr_index_verify(index, &err));
         n[in_calls] = thr_index_get_info(index).n_items;
         assert_true(thr_index_get_info(index).n_segments < 2 * 8);
-        thr_index_free(index);
     }
     assert_int_equal(n[0], n[1]);
 }

@@ -29,17 +29,11 @@ static thr_status build_texts(thr_context *context, const char *model, const thr
     return status;
 }
 
-static thr_index *open_index(thr_context *context) {
-    thr_index *index = NULL;
-    expect_ok(thr_index_open(context, DIR_M, &index, &err));
-    return index;
-}
-
 static thr_index *make_index(thr_context *context, uint32_t query_bits, uint32_t item_bits) {
     const thr_index_build_options options = options_for(MODEL);
     make_model(context, MODEL, query_bits, item_bits, 1);
     expect_ok(build_texts(context, MODEL, &options));
-    return open_index(context);
+    return test_index_open(context, DIR_M);
 }
 
 typedef struct answer {
@@ -74,7 +68,7 @@ static void expect_cosines(const answer *got, const float *queries, const float 
 TEST(codes_of_queries_and_items_score_their_true_cosines) {
     static const uint32_t bits[][2] = {{1, 1}, {3, 2}, {2, 3}, {1, 8}, {8, 1}, {5, 4}};
     for (size_t i = 0; i < COUNT_OF(bits); i++) {
-        thr_index *index = make_index(*state, bits[i][0], bits[i][1]);
+        OWNED(thr_index, index) = make_index(*state, bits[i][0], bits[i][1]);
         float *queries = encode_texts(*state, MODEL, THR_SIDE_QUERY, 700, QUERIES);
         float *items = encode_texts(*state, MODEL, THR_SIDE_ITEM, 0, N);
         answer got = ask(index, queries, NULL);
@@ -88,12 +82,11 @@ TEST(codes_of_queries_and_items_score_their_true_cosines) {
             queries[d] *= 0.3f;
         got = ask(index, queries, &options);
         expect_cosines(&got, queries, items, 0.02);
-        thr_index_free(index);
     }
 }
 
 TEST(float_queries_meet_codes_with_eight_bits) {
-    thr_index *index = make_index(*state, THR_FLOAT_BITS, 2);
+    OWNED(thr_index, index) = make_index(*state, THR_FLOAT_BITS, 2);
     float *queries = encode_texts(*state, MODEL, THR_SIDE_QUERY, 700, QUERIES);
     float *items = encode_texts(*state, MODEL, THR_SIDE_ITEM, 0, N);
     answer got = ask(index, queries, NULL);
@@ -106,7 +99,6 @@ TEST(float_queries_meet_codes_with_eight_bits) {
     got = ask(index, queries, NULL);
     for (size_t i = 0; i < K; i++)
         assert_true(got.ids[i] == i && got.scores[i] == 0);
-    thr_index_free(index);
 }
 
 TEST(vectors_of_a_float_side_are_built_as_any) {
@@ -125,7 +117,7 @@ TEST(vectors_of_a_float_side_are_built_as_any) {
         const answer got = ask(index, queries, &options);
         expect_cosines(&got, queries, items, 1e-6);
         thr_index_free(index);
-        index = open_index(*state); /* a calibration leaves the model where it is */
+        index = test_index_open(*state, DIR_M); /* a calibration leaves the model where it is */
         assert_int_equal(count_files(DIR_M, ".safetensors", NULL), 1);
         expect_ok(thr_index_verify(index, &err));
         thr_index_free(index);
@@ -154,7 +146,7 @@ TEST(texts_are_found_in_cells) {
     thr_index_free(index);
     options.cells = 30;
     expect_ok(build_texts(*state, MODEL, &options));
-    index = open_index(*state);
+    index = test_index_open(*state, DIR_M);
     assert_true(thr_index_get_cells(index).n_cells >= 15 && thr_tower_of_index(index) != NULL);
     const answer all = ask(index, queries, &exact), got = ask(index, queries, &some);
     assert_memory_equal(&all, &truth, sizeof all);
@@ -163,7 +155,7 @@ TEST(texts_are_found_in_cells) {
     thr_index_free(index);
     expect_ok(thr_index_remove(*state, DIR_M, gone, 3, NULL, &err));
     expect_ok(thr_index_rewrite(*state, DIR_M, NULL, &err));
-    index = open_index(*state);
+    index = test_index_open(*state, DIR_M);
     expect_ok(thr_index_verify(index, &err));
     const answer left = ask(index, queries, &exact), again = ask(index, queries, &some);
     assert_true(thr_index_get_cells(index).n_items == N - 3 && share_found(&again, &left) >= 0.89);
@@ -174,13 +166,13 @@ TEST(texts_are_found_in_cells) {
     expect_error(build_texts(*state, MODEL, &options), THR_EUNSUPPORTED, "cells need kept vectors");
     options.cells = THR_CELLS_AUTO;
     expect_ok(build_texts(*state, MODEL, &options));
-    index = open_index(*state);
+    index = test_index_open(*state, DIR_M);
     assert_int_equal(thr_index_get_cells(index).n_cells, 0);
     thr_index_free(index);
 }
 
 TEST(filters_radii_and_certificates_are_as_of_any_codes) {
-    thr_index *index = make_index(*state, 3, 2);
+    OWNED(thr_index, index) = make_index(*state, 3, 2);
     float *queries = encode_texts(*state, MODEL, THR_SIDE_QUERY, 700, QUERIES);
     float *items = encode_texts(*state, MODEL, THR_SIDE_ITEM, 0, N);
     const thr_matrix matrix = thr_matrix_f32(queries, QUERIES, MODEL_DIMS);
@@ -213,7 +205,6 @@ TEST(filters_radii_and_certificates_are_as_of_any_codes) {
     answer out;
     expect_error(thr_index_search(index, &matrix, K, &options, out.ids, out.scores, &err), THR_EUNSUPPORTED, NULL);
     expect_error(thr_index_tune(index, NULL, &err), THR_EUNSUPPORTED, "nothing to calibrate");
-    thr_index_free(index);
 }
 
 TEST(gpus_answer_as_the_cpu) {
@@ -226,18 +217,17 @@ TEST(gpus_answer_as_the_cpu) {
         float *queries = encode_texts(*state, MODEL, THR_SIDE_QUERY, 700, QUERIES);
         const answer wanted = ask(index, queries, NULL);
         thr_context_options options = {0};
-        thr_context *context = NULL;
+        OWNED(thr_context, context) = NULL;
         options.device = "cuda";
         expect_ok(thr_context_create(&options, &context, &err));
         thr_index_free(index);
-        index = open_index(context);
+        index = test_index_open(context, DIR_M);
         const uint64_t before = emulator.launches();
         const answer got = ask(index, queries, NULL);
         assert_true(emulator.launches() > before);
         assert_memory_equal(got.ids, wanted.ids, sizeof got.ids);
         assert_memory_equal(got.scores, wanted.scores, sizeof got.scores);
         thr_index_free(index);
-        thr_context_free(context);
     }
 }
 
@@ -252,7 +242,7 @@ TEST(a_models_codes_are_kept_as_they_are) {
     options.segment_rows = 256;
     make_model(*state, MODEL, 3, 2, 1);
     expect_ok(build_texts(*state, MODEL, &options));
-    thr_index *index = open_index(*state);
+    OWNED(thr_index, index) = test_index_open(*state, DIR_M);
     const thr_index_info info = thr_index_get_info(index);
     assert_int_equal(info.n_items, N);
     assert_int_equal(info.n_dims, MODEL_DIMS);
@@ -271,16 +261,14 @@ TEST(a_models_codes_are_kept_as_they_are) {
         assert_memory_equal(vector, items + i * MODEL_DIMS, sizeof vector);
     }
     expect_error(thr_index_vector(index, N, vector, &err), THR_ENOTFOUND, NULL);
-    thr_index_free(index);
 }
 
 TEST(indexes_of_other_vectors_carry_no_model) {
     float *rows = random_rows(100, 5, 1);
     test_remove_directory(DIR_M);
     expect_ok(build_rows(*state, DIR_M, rows, 100, 5, NULL, &err));
-    thr_index *index = open_index(*state);
+    OWNED(thr_index, index) = test_index_open(*state, DIR_M);
     assert_null(thr_tower_of_index(index));
-    thr_index_free(index);
 }
 
 TEST(what_the_model_did_not_make_is_refused) {
@@ -321,7 +309,7 @@ TEST(a_new_index_brings_its_own_model) {
     assert_int_equal(count_files(DIR_M, ".safetensors", new), 1);
     assert_string_not_equal(old, new);
     assert_int_equal(access(left, F_OK), -1);
-    index = open_index(*state);
+    index = test_index_open(*state, DIR_M);
     assert_true(thr_tower_get_info(thr_tower_of_index(index)).fingerprint != fingerprint);
     thr_index_free(index);
     const thr_index_build_options plain = options_for(NULL);
@@ -332,11 +320,10 @@ TEST(a_new_index_brings_its_own_model) {
 /* ------------------------------------------------------------------------------------------------ damage */
 
 static thr_status try_to_open(thr_context *context) {
-    thr_index *index = NULL;
+    OWNED(thr_index, index) = NULL;
     thr_status status = thr_index_open(context, DIR_M, &index, &err);
     if (status == THR_OK)
         status = thr_index_verify(index, &err);
-    thr_index_free(index);
     return status;
 }
 
@@ -385,7 +372,7 @@ typedef struct counted {
 static thr_status build_open_search(const counted *c) {
     const thr_index_build_options options = options_for(MODEL);
     const thr_matrix queries = thr_matrix_f32(c->items, QUERIES, MODEL_DIMS);
-    thr_index *index = NULL;
+    OWNED(thr_index, index) = NULL;
     answer out;
     thr_status status = build_rows(c->context, DIR_M, c->items, N, MODEL_DIMS, &options, &err);
     if (status == THR_OK)
@@ -394,7 +381,6 @@ static thr_status build_open_search(const counted *c) {
         status = thr_index_search(index, &queries, K, NULL, out.ids, out.scores, &err);
     if (status == THR_OK)
         status = thr_index_verify(index, &err);
-    thr_index_free(index);
     return status;
 }
 

@@ -47,20 +47,16 @@ static void write_table(uint64_t first, uint64_t n) {
 }
 
 static void add_rows(thr_context *context, const thr_matrix *matrix, const thr_index_add_options *options) {
-    thr_reader *reader = NULL;
-    expect_ok(thr_reader_from_matrix(context, matrix, &reader, &err));
-    expect_ok(thr_index_add(context, DIR_B, reader, options, NULL, &err));
-    thr_reader_free(reader);
+    expect_ok(add_matrix(context, DIR_B, matrix, options, NULL, &err));
 }
 
 static void write_journal(thr_context *context, const float *rows) {
-    thr_index_writer *writer = NULL;
+    OWNED(thr_index_writer, writer) = NULL;
     expect_ok(thr_index_writer_open(context, DIR_B, NULL, &writer, &err));
     for (uint64_t i = 0; i < 20; i++) {
         const thr_matrix one = thr_matrix_f32(rows + i * DIMS, 1, DIMS);
         expect_ok(thr_index_writer_add(writer, &one, NULL, NULL, NULL, &err));
     }
-    thr_index_writer_free(writer);
 }
 
 static float *draw_rows(const kind *k) {
@@ -382,7 +378,7 @@ static bool is_right_radius(const live_items *items, const float *query, float l
 static void expect_right_radius(thr_index *index, const live_items *items, const float *rows, const char *mutant) {
     const thr_matrix queries = thr_matrix_f32(rows, N_QUERIES, DIMS);
     const float least = items->metric == THR_METRIC_L2 ? -2 : 0.5F;
-    thr_radius_result *found = NULL;
+    OWNED(thr_radius_result, found) = NULL;
     thr_search_options options = {0};
     options.recall = 1;
     const thr_status status = thr_index_search_radius(index, &queries, least, &options, &found, &err);
@@ -390,7 +386,6 @@ static void expect_right_radius(thr_index *index, const live_items *items, const
     for (uint64_t q = 0; q < N_QUERIES; q++)
         assert_case(is_right_radius(items, rows + q * DIMS, least, found, q),
                     "%s: verified, and a wrong radius search (query %d)", mutant, (int)q);
-    thr_radius_result_free(found);
 }
 
 /*

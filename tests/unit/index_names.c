@@ -38,7 +38,6 @@ TEST(damaged_slots_find_nothing_wrong_and_end) {
     const thr_strings names = {offsets, bytes, 2, sizeof bytes};
     thr_name_slot slots[4];
     uint32_t item;
-    (void)state;
     assert_int_equal(thr_name_slots_count(2), 4);
     for (uint32_t place = 1; place < 5; place++) { /* no slot is empty; places 3 and 4 do not exist */
         for (int i = 0; i < 4; i++)

@@ -15,10 +15,9 @@ enum { N = 150, MOST_DIMS = 140 };
 
 static thr_index *build(thr_context *context, const float *rows, uint32_t n_dims,
                         const thr_index_build_options *options) {
-    thr_index *index = NULL;
     test_remove_directory(DIR_A);
     expect_ok(build_rows(context, DIR_A, rows, N, n_dims, options, &err));
-    expect_ok(thr_index_open(context, DIR_A, &index, &err));
+    thr_index *index = test_index_open(context, DIR_A);
     expect_ok(thr_index_verify(index, &err));
     return index;
 }
@@ -150,7 +149,7 @@ static void check_files(thr_context *context, thr_metric metric, uint32_t n_dims
     for (size_t i = 0; centre && i < (size_t)N * n_dims; i++)
         rows[i] += 1;
     const thr_index_build_options options = nested_options(metric, bits, lead, rotate);
-    thr_index *index = build(context, rows, n_dims, &options);
+    OWNED(thr_index, index) = build(context, rows, n_dims, &options);
     const thr_code_errors *errors = &index->manifest.errors;
     const thr_index_info info = thr_index_get_info(index);
     double most[4] = {0};
@@ -170,7 +169,6 @@ static void check_files(thr_context *context, thr_metric metric, uint32_t n_dims
               stored[i] * stored[i] <= most[i] * most[i] + (i % 2 == 0 ? rounding : 1e-6 * stored[i] * stored[i])))
             fail_msg("%u of %u planes: number %d of the errors is %.9g, the largest seen %.9g", lead, bits, i,
                      stored[i], most[i]);
-    thr_index_free(index);
 }
 
 TEST(files_follow_the_format) {
@@ -194,14 +192,13 @@ TEST(sections_are_those_of_nested_codes) {
         const uint32_t *wanted = lead < 3 ? nested : flat;
         const size_t n = lead < 3 ? COUNT_OF(nested) : COUNT_OF(flat);
         const thr_index_build_options options = nested_options(THR_METRIC_COSINE, 3, lead, false);
-        thr_index *index = build(*state, rows, DIMS, &options);
+        OWNED(thr_index, index) = build(*state, rows, DIMS, &options);
         for (uint32_t s = 0; s < index->n_segments; s++) {
             const thr_segment_view *view = &index->mapped[s].view;
             assert_int_equal(view->file.n_sections, n);
             for (size_t i = 0; i < n; i++)
                 assert_int_equal(view->file.sections[i].kind, wanted[i]);
         }
-        thr_index_free(index);
     }
 }
 
@@ -213,9 +210,8 @@ TEST(leading_planes_are_chosen_by_dimensions) {
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         float *rows = random_rows(N, cases[i].n_dims, 1);
         const thr_index_build_options options = nested_options(THR_METRIC_IP, cases[i].bits, 0, false);
-        thr_index *index = build(*state, rows, cases[i].n_dims, &options);
+        OWNED(thr_index, index) = build(*state, rows, cases[i].n_dims, &options);
         assert_int_equal(thr_index_get_info(index).lead_bits, cases[i].lead);
-        thr_index_free(index);
     }
 }
 
@@ -228,7 +224,7 @@ static void check_equal_rows(thr_context *context, float value, uint32_t n_dims,
     thr_search_options search = {0};
     for (size_t i = 0; i < (size_t)N * n_dims; i++)
         rows[i] = value;
-    thr_index *index = build(context, rows, n_dims, options);
+    OWNED(thr_index, index) = build(context, rows, n_dims, options);
     const thr_matrix query = thr_matrix_f32(rows, 1, n_dims);
     search.n_survivors = 20;
     search.n_candidates = 10;
@@ -237,7 +233,6 @@ static void check_equal_rows(thr_context *context, float value, uint32_t n_dims,
         assert_int_equal(ids[i], i); /* all rows tie: the first ones */
         assert_true(scores[i] == scores[0]);
     }
-    thr_index_free(index);
 }
 
 /* Rows that are all alike, all zero, of one dimension, tiny or huge are built, verified, and found. */

@@ -25,12 +25,10 @@ static float *make_rows(uint64_t n, uint64_t seed) {
 
 static thr_index *build_and_open(thr_context *context, const float *rows, thr_metric metric, bool rotated) {
     thr_index_build_options options = build_options(metric, THR_DTYPE_F32, 3);
-    thr_index *index = NULL;
     options.rotate = rotated ? THR_ROTATE_ON : THR_ROTATE_OFF;
     test_remove_directory(PLACE);
     expect_ok(build_rows(context, PLACE, rows, N, DIMS, &options, &err));
-    expect_ok(thr_index_open(context, PLACE, &index, &err));
-    return index;
+    return test_index_open(context, PLACE);
 }
 
 /* A query's noise: measured on rows, and computed from the noise of the index. */
@@ -55,11 +53,10 @@ static double screened_by(const thr_noise *noise) {
 
 TEST(every_kind_of_query_has_the_noise_of_the_index) {
     static const thr_metric metrics[] = {THR_METRIC_COSINE, THR_METRIC_IP, THR_METRIC_L2};
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(1, THR_ISA_BEST, NULL);
     float *rows = make_rows(N, 1), *queries = make_rows(QUERIES, 2);
-    (void)state;
     for (size_t m = 0; m < 3; m++) {
-        thr_index *index = build_and_open(context, rows, metrics[m], true);
+        OWNED(thr_index, index) = build_and_open(context, rows, metrics[m], true);
         thr_scan *scan = NULL;
         expect_ok(thr_index_take_scan(index, &scan, &err));
         assert_true(index->noise.screened > 0 && index->noise.rescored > 0);
@@ -80,34 +77,28 @@ TEST(every_kind_of_query_has_the_noise_of_the_index) {
         }
         assert_true(n >= 0.9 * QUERIES && fabs(screened / n - 1) < 0.12 && fabs(rescored / n - 1) < 0.12);
         thr_idle_put(&index->scans, scan);
-        thr_index_free(index);
     }
-    thr_context_free(context);
 }
 
 TEST(other_indexes_have_no_noise) {
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(1, THR_ISA_BEST, NULL);
     float *rows = make_rows(N, 1);
     thr_scan *scan = NULL;
-    (void)state;
-    thr_index *index = build_and_open(context, rows, THR_METRIC_L2, false);
+    OWNED(thr_index, index) = build_and_open(context, rows, THR_METRIC_L2, false);
     expect_ok(thr_index_take_scan(index, &scan, &err));
     assert_true(index->noise.screened == 0 && index->noise.rescored == 0);
     thr_noise measured, expected;
     noise_of(index, scan, rows, &measured, &expected);
     assert_true(measured.known && !expected.known);
     thr_idle_put(&index->scans, scan);
-    thr_index_free(index);
-    thr_context_free(context);
 }
 
 /* A rotated query can still have few effective dimensions. Its errors are not those of random queries. */
 TEST(a_query_of_few_components_is_measured) {
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(1, THR_ISA_BEST, NULL);
     float *rows = make_rows(N, 1);
     thr_scan *scan = NULL;
-    (void)state;
-    thr_index *index = build_and_open(context, rows, THR_METRIC_IP, true);
+    OWNED(thr_index, index) = build_and_open(context, rows, THR_METRIC_IP, true);
     expect_ok(thr_index_take_scan(index, &scan, &err));
     thr_scan_query query = {.corpus = &index->corpus, .geometry = {.part_length = 1, .effective_dims = DIMS / 3.0}};
     query.code.n_dims = DIMS;
@@ -116,8 +107,6 @@ TEST(a_query_of_few_components_is_measured) {
     query.geometry.effective_dims = 4;
     assert_false(thr_scan_noise_of_corpus(&query).known);
     thr_idle_put(&index->scans, scan);
-    thr_index_free(index);
-    thr_context_free(context);
 }
 
 /*
@@ -126,15 +115,14 @@ TEST(a_query_of_few_components_is_measured) {
  */
 TEST(coarse_queries_of_clusters_keep_the_recall) {
     enum { CLUSTERS = 500, MANY = 240, K = 10 };
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(1, THR_ISA_BEST, NULL);
     float *centres = random_rows(CLUSTERS, DIMS, 1), *rows = random_rows(N, DIMS, 2);
     float *vectors = random_rows(MANY, DIMS, 3), scores[MANY * K], exact[MANY * K];
     uint64_t ids[MANY * K];
     const thr_matrix queries = thr_matrix_f32(vectors, MANY, DIMS);
-    (void)state;
     for (uint64_t i = 0; i < N * DIMS; i++)
         rows[i] = centres[i / DIMS % CLUSTERS * DIMS + i % DIMS] + 0.001f * rows[i];
-    thr_index *index = build_and_open(context, rows, THR_METRIC_IP, true);
+    OWNED(thr_index, index) = build_and_open(context, rows, THR_METRIC_IP, true);
     thr_search_options options = {0};
     options.exact = true;
     expect_ok(thr_index_search(index, &queries, K, &options, ids, exact, &err));
@@ -147,8 +135,6 @@ TEST(coarse_queries_of_clusters_keep_the_recall) {
             found += scores[i] >= exact[i / K * K + K - 1];
         assert_true((double)found >= 0.945 * MANY * K);
     }
-    thr_index_free(index);
-    thr_context_free(context);
 }
 
 static int clean(void **state) {

@@ -15,13 +15,12 @@ TEST(searches_of_all_kinds_are_right) {
         float *rows = make_rows(k, k->n, 1), *queries = mixed_queries(k, CHECKED);
         memset(rows + (size_t)7 * k->n_dims, 0, k->n_dims * sizeof *rows);
         memcpy(rows + (size_t)9 * k->n_dims, rows + (size_t)8 * k->n_dims, k->n_dims * sizeof *rows);
-        thr_index *index = build_kind(*state, DIR_A, k, rows);
+        OWNED(thr_index, index) = build_kind(*state, DIR_A, k, rows);
         truth t = read_truth(index, k, NULL, k->n);
         for (uint64_t r = 0; r < k->n * k->n_dims && k->keep == THR_DTYPE_F32; r++)
             assert_true(t.vectors[r] == rows[r]);
         n_certified += check_searches(index, &t, queries);
         n_centred += thr_index_get_info(index).centred;
-        thr_index_free(index);
     }
     print_message("%zu answers certified, %zu of %d kinds centred\n", n_certified, n_centred, N_KINDS);
     assert_true(n_certified > 100 && n_centred > 2 && n_centred < N_KINDS);
@@ -101,7 +100,7 @@ TEST(every_kind_of_query_gets_its_recall) {
     for (size_t i = 0; i < LARGE_KINDS; i += EACH) {
         const kind *k = &LARGES[i];
         float *rows = make_rows(k, k->n, 1);
-        thr_index *index = build_kind(*state, DIR_A, k, rows);
+        OWNED(thr_index, index) = build_kind(*state, DIR_A, k, rows);
         uint64_t *sparse = make_filter(thr_index_n_rows(index), false),
                  *runs = make_filter(thr_index_n_rows(index), true);
         for (query_kind of = HELD_OUT; of < QUERY_KINDS; of++) {
@@ -110,7 +109,6 @@ TEST(every_kind_of_query_gets_its_recall) {
             check_recall(index, k, of, queries, sparse, &exact, &found);
             check_recall(index, k, of, queries, runs, &exact, &found);
         }
-        thr_index_free(index);
     }
 }
 
@@ -154,14 +152,13 @@ TEST(filtered_searches_are_right) {
     for (size_t i = 0; i < N_KINDS; i += EACH) {
         const kind *k = &KINDS[i];
         float *rows = make_rows(k, k->n, 1), *queries = mixed_queries(k, CHECKED);
-        thr_index *index = build_kind(*state, DIR_A, k, rows);
+        OWNED(thr_index, index) = build_kind(*state, DIR_A, k, rows);
         truth all = read_truth(index, k, NULL, k->n);
         for (int runs = 0; runs < 2; runs++) {
             uint64_t *filter = make_filter(thr_index_n_rows(index), runs == 1);
             truth t = allowed_of(index, &all, filter);
             check_filtered(index, &t, queries, filter);
         }
-        thr_index_free(index);
     }
 }
 
@@ -196,7 +193,7 @@ TEST(answers_have_the_same_bits_everywhere) {
     for (size_t i = 0; i < N_KINDS; i += EACH) {
         const kind *k = &KINDS[i];
         float *rows = make_rows(k, k->n, 1), *queries = mixed_queries(k, BATCH);
-        thr_index *index = build_kind(*state, DIR_A, k, rows);
+        OWNED(thr_index, index) = build_kind(*state, DIR_A, k, rows);
         answer first = answer_make(BATCH, K), other = answer_make(BATCH, K);
         for (int way = 0; way < 3; way++) {
             thr_search_options options = default_options();
@@ -210,16 +207,13 @@ TEST(answers_have_the_same_bits_everywhere) {
                 assert_memory_equal(first.certified, other.certified, BATCH);
             }
             for (size_t c = 0; c < 3; c++) {
-                thr_index *again = NULL;
-                expect_ok(thr_index_open(contexts[c], DIR_A, &again, &err));
+                OWNED(thr_index, again) = test_index_open(contexts[c], DIR_A);
                 search(again, k, queries, options, &other);
                 assert_true(same_answer(&first, &other));
                 assert_memory_equal(first.certified, other.certified, BATCH);
                 expect_same_radius(index, again, k, queries, first.scores[K - 1]);
-                thr_index_free(again);
             }
         }
-        thr_index_free(index);
     }
     for (size_t c = 0; c < 3; c++)
         thr_context_free(contexts[c]);

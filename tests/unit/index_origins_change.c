@@ -46,9 +46,7 @@ static void check(bench *b, thr_index *before) {
 }
 
 static thr_index *open_now(bench *b) {
-    thr_index *index = NULL;
-    expect_ok(thr_index_open(b->context, DIR_A, &index, &err));
-    return index;
+    return test_index_open(b->context, DIR_A);
 }
 
 static thr_matrix next_rows(bench *b, uint64_t n) {
@@ -65,10 +63,7 @@ static void note_added(bench *b, uint64_t n, thr_index_change change) {
 static void add(bench *b, uint64_t n) {
     const thr_matrix rows = next_rows(b, n);
     thr_index_change change;
-    thr_reader *reader = NULL;
-    expect_ok(thr_reader_from_matrix(b->context, &rows, &reader, &err));
-    expect_ok(thr_index_add(b->context, DIR_A, reader, NULL, &change, &err));
-    thr_reader_free(reader);
+    expect_ok(add_matrix(b->context, DIR_A, &rows, NULL, &change, &err));
     note_added(b, n, change);
 }
 
@@ -92,9 +87,8 @@ static void remove_some(bench *b, uint64_t from, uint64_t one_in) {
 }
 
 static uint32_t n_segments(bench *b) {
-    thr_index *index = open_now(b);
+    OWNED(thr_index, index) = open_now(b);
     const uint32_t n = index->n_segments;
-    thr_index_free(index);
     return n;
 }
 
@@ -172,8 +166,8 @@ TEST(indexes_stay_right_through_journals) {
         bench b;
         thr_index_change change;
         open_bench(&b, *state, &KINDS[i]);
-        thr_index *before = open_now(&b);
-        thr_index_writer *writer = open_writer(&b, 256);
+        OWNED(thr_index, before) = open_now(&b);
+        OWNED(thr_index_writer, writer) = open_writer(&b, 256);
         for (uint64_t step = 0; step < 12; step++) {
             write_some(&b, writer, 37);
             uint64_t n, *ids = ids_to_remove(&b, step, 97, &n);
@@ -190,8 +184,6 @@ TEST(indexes_stay_right_through_journals) {
         expect_ok(thr_index_writer_recode(writer, &change, &err));
         write_some(&b, writer, 50);
         check(&b, before);
-        thr_index_writer_free(writer);
-        thr_index_free(before);
     }
 }
 

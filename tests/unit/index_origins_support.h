@@ -97,8 +97,7 @@ static inline thr_index_build_options options_of(const kind *k) {
 }
 
 static inline thr_index *open_verified(thr_context *context, const char *dir) {
-    thr_index *index = NULL;
-    expect_ok(thr_index_open(context, dir, &index, &err));
+    thr_index *index = test_index_open(context, dir);
     expect_ok(thr_index_verify(index, &err));
     return index;
 }
@@ -280,7 +279,7 @@ static inline double check_radius(thr_index *index, truth *t, const float *queri
     options.recall = recall;
     for (uint64_t q = 0; q < exact->n_queries && t->n > K; q++) {
         const thr_matrix one = thr_matrix_f32(queries + q * t->kind->n_dims, 1, t->kind->n_dims);
-        thr_radius_result *result = NULL;
+        OWNED(thr_radius_result, result) = NULL;
         uint64_t n_sure = 0, sure_found = 0;
         const float least = exact->scores[q * K + K - 1];
         expect_ok(thr_index_search_radius(index, &one, least, &options, &result, &err));
@@ -298,7 +297,6 @@ static inline double check_radius(thr_index *index, truth *t, const float *queri
         assert_true(recall < 1 || sure_found == n_sure);
         n_found += sure_found;
         n_there += n_sure;
-        thr_radius_result_free(result);
     }
     return n_there == 0 ? 1 : (double)n_found / (double)n_there;
 }

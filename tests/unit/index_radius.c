@@ -6,11 +6,9 @@ static const char DIR_A[] = "index-radius";
 enum { N = 300, DIMS = 12, QUERIES = 6 };
 
 static thr_index *build_and_open(thr_context *context, const float *rows, const thr_index_build_options *options) {
-    thr_index *index = NULL;
     test_remove_directory(DIR_A);
     expect_ok(build_rows(context, DIR_A, rows, N, DIMS, options, &err));
-    expect_ok(thr_index_open(context, DIR_A, &index, &err));
-    return index;
+    return test_index_open(context, DIR_A);
 }
 
 static thr_search_options exact_options(void) {
@@ -52,7 +50,7 @@ TEST(a_radius_search_finds_what_the_best_of_all_begin_with) {
         ids[i] = 7 * (N - i);
     for (size_t i = 0; i < COUNT_OF(filter); i++)
         filter[i] = UINT64_C(0xf0f0f0f00f0f0f0f);
-    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(2, THR_ISA_BEST, NULL);
     const thr_matrix matrix = thr_matrix_f32(queries, QUERIES, DIMS);
     for (int metric = 0; metric < 3; metric++)
         for (int given = 0; given < 2; given++) {
@@ -60,12 +58,12 @@ TEST(a_radius_search_finds_what_the_best_of_all_begin_with) {
             build.ids = given ? ids : NULL;
             build.n_ids = given ? N : 0;
             build.segment_rows = 128;
-            thr_index *index = build_and_open(context, rows, &build);
+            OWNED(thr_index, index) = build_and_open(context, rows, &build);
             thr_search_options options = exact_options();
             options.certified = certified;
             for (int filtered = 0; filtered < 2; filtered++) {
                 const float least = metric == THR_METRIC_L2 ? -8 : 0.3f;
-                thr_radius_result *result = NULL;
+                OWNED(thr_radius_result, result) = NULL;
                 options.filter = filtered ? filter : NULL;
                 options.filter_bits = N;
                 expect_ok(thr_index_search_radius(index, &matrix, least, &options, &result, &err));
@@ -73,18 +71,15 @@ TEST(a_radius_search_finds_what_the_best_of_all_begin_with) {
                 assert_in_range(result->offsets[QUERIES], 10, N * QUERIES - 10);
                 for (size_t q = 0; q < QUERIES; q++) /* not if the rounding decides about an item at the border */
                     n_certified += certified[q];
-                thr_radius_result_free(result);
             }
-            thr_index_free(index);
         }
     assert_true(n_certified > 0);
     test_remove_directory(DIR_A);
-    thr_context_free(context);
 }
 
 TEST(no_queries_and_no_items_make_empty_answers) {
     float *rows = random_rows(N, DIMS, 7);
-    thr_context *context = test_context(3, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(3, THR_ISA_BEST, NULL);
     const thr_index_build_options build = build_options(THR_METRIC_COSINE, THR_DTYPE_F32, 3);
     thr_index *index = build_and_open(context, rows, &build);
     const thr_matrix none = thr_matrix_f32(rows, 0, DIMS), two = thr_matrix_f32(rows, 2, DIMS);
@@ -104,12 +99,11 @@ TEST(no_queries_and_no_items_make_empty_answers) {
     thr_radius_result_free(NULL);
     thr_index_free(index);
     test_remove_directory(DIR_A);
-    thr_context_free(context);
 }
 
 TEST(missing_arguments_and_wrong_scores_are_refused) {
     float *rows = random_rows(N, DIMS, 8);
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(1, THR_ISA_BEST, NULL);
     const thr_matrix matrix = thr_matrix_f32(rows, 1, DIMS), narrow = thr_matrix_f32(rows, 1, DIMS - 1);
     const thr_index_build_options build = build_options(THR_METRIC_L2, THR_DTYPE_F32, 3);
     thr_index *index = build_and_open(context, rows, &build);
@@ -128,7 +122,6 @@ TEST(missing_arguments_and_wrong_scores_are_refused) {
     assert_null(result);
     thr_index_free(index);
     test_remove_directory(DIR_A);
-    thr_context_free(context);
 }
 
 /* The default options with one change to o, their copy: the search is refused, and the error has this part. */
@@ -144,7 +137,7 @@ TEST(missing_arguments_and_wrong_scores_are_refused) {
 TEST(options_that_a_radius_search_does_not_have_are_refused) {
     float *rows = random_rows(N, DIMS, 8);
     const uint64_t filter[(N + 63) / 64] = {1};
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(1, THR_ISA_BEST, NULL);
     const thr_matrix matrix = thr_matrix_f32(rows, 1, DIMS);
     const thr_index_build_options build = build_options(THR_METRIC_L2, THR_DTYPE_F32, 3);
     thr_index *index = build_and_open(context, rows, &build);
@@ -155,12 +148,11 @@ TEST(options_that_a_radius_search_does_not_have_are_refused) {
     refuse_options((o.filter = filter, o.filter_bits = N - 1), "");
     thr_index_free(index);
     test_remove_directory(DIR_A);
-    thr_context_free(context);
 }
 
 TEST(an_exact_search_needs_vectors) {
     float *rows = random_rows(N, DIMS, 8);
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(1, THR_ISA_BEST, NULL);
     const thr_matrix matrix = thr_matrix_f32(rows, 1, DIMS);
     const thr_index_build_options build = build_options(THR_METRIC_COSINE, THR_DTYPE_NONE, 3);
     thr_index *index = build_and_open(context, rows, &build);
@@ -170,7 +162,6 @@ TEST(an_exact_search_needs_vectors) {
     expect_error(thr_index_search_radius(index, &matrix, 0, &options, &result, &err), THR_EUNSUPPORTED, NULL);
     thr_index_free(index);
     test_remove_directory(DIR_A);
-    thr_context_free(context);
 }
 
 /* N / 2 rows, of unit length for ip, else with values that float16 holds; then the same, for cosine times 3. */
@@ -220,12 +211,10 @@ TEST(every_item_is_within_the_best_score_of_itself_and_its_multiples) {
         float *rows = pairs_of_rows((thr_metric)metric);
         for (size_t i = 0; i < (metric == THR_METRIC_IP ? 1 : 2); i++)
             for (int level = THR_ISA_SCALAR; level <= THR_ISA_BEST; level += THR_ISA_BEST - THR_ISA_SCALAR) {
-                thr_context *context = test_context(2, (thr_isa)level, NULL);
+                OWNED(thr_context, context) = test_context(2, (thr_isa)level, NULL);
                 const thr_index_build_options build = build_options((thr_metric)metric, keeps[i], 3);
-                thr_index *index = build_and_open(context, rows, &build);
+                OWNED(thr_index, index) = build_and_open(context, rows, &build);
                 check_self_matches(index, (thr_metric)metric, rows);
-                thr_index_free(index);
-                thr_context_free(context);
             }
     }
     test_remove_directory(DIR_A);
@@ -238,24 +227,21 @@ TEST(cosines_are_between_minus_1_and_1) {
     float *scores = test_new(N * N, sizeof *scores);
     for (size_t i = 0; i < (size_t)N / 2 * DIMS; i++)
         rows[(size_t)N / 2 * DIMS + i] = -5 * rows[i];
-    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(2, THR_ISA_BEST, NULL);
     const thr_matrix queries = thr_matrix_f32(rows, N, DIMS);
     for (size_t i = 0; i < COUNT_OF(keeps); i++) {
         const thr_index_build_options build = build_options(THR_METRIC_COSINE, keeps[i], 3);
         const thr_search_options options = exact_options();
-        thr_index *index = build_and_open(context, rows, &build);
-        thr_radius_result *result = NULL;
+        OWNED(thr_index, index) = build_and_open(context, rows, &build);
+        OWNED(thr_radius_result, result) = NULL;
         expect_ok(thr_index_search(index, &queries, N, &options, ids, scores, &err));
         for (size_t j = 0; j < (size_t)N * N; j++)
             assert_true(fabsf(scores[j]) <= 1);
         expect_ok(thr_index_search_radius(index, &queries, 0.9f, &options, &result, &err));
         for (size_t j = 0; j < result->offsets[N]; j++)
             assert_true(result->scores[j] <= 1);
-        thr_radius_result_free(result);
-        thr_index_free(index);
     }
     test_remove_directory(DIR_A);
-    thr_context_free(context);
 }
 
 TEST(codes_alone_answer_with_the_estimates_of_a_search) {
@@ -263,7 +249,7 @@ TEST(codes_alone_answer_with_the_estimates_of_a_search) {
     uint64_t ids[N];
     float scores[N];
     uint8_t certified = 7;
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(1, THR_ISA_BEST, NULL);
     const thr_matrix matrix = thr_matrix_f32(rows, 1, DIMS);
     const thr_index_build_options build = build_options(THR_METRIC_IP, THR_DTYPE_NONE, 3);
     thr_index *index = build_and_open(context, rows, &build);
@@ -281,7 +267,6 @@ TEST(codes_alone_answer_with_the_estimates_of_a_search) {
     thr_radius_result_free(result);
     thr_index_free(index);
     test_remove_directory(DIR_A);
-    thr_context_free(context);
 }
 
 TEST(every_allocation_may_fail) {
@@ -294,15 +279,12 @@ TEST(every_allocation_may_fail) {
     test_oom oom = test_oom_start(&memory);
     oom.tolerant = true; /* the choice of a kernel does without memory */
     while (test_oom_next(&oom)) {
-        thr_index *index = NULL;
-        thr_radius_result *result = NULL;
-        expect_ok(thr_index_open(context, DIR_A, &index, &err));
+        OWNED(thr_radius_result, result) = NULL;
+        OWNED(thr_index, index) = test_index_open(context, DIR_A);
         test_oom_arm(&oom);
         const thr_status status = thr_index_search_radius(index, &matrix, 0.1f, NULL, &result, &err);
         (void)test_oom_check(&oom, status, &err, "no memory");
         assert_true((status == THR_OK) == (result != NULL));
-        thr_radius_result_free(result);
-        thr_index_free(index);
     }
     assert_true(oom.n_failed > 10);
     test_remove_directory(DIR_A);

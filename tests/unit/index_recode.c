@@ -46,7 +46,6 @@ static void write_names(uint64_t first, uint64_t end) {
 
 /* Build with the old items, add the new ones, and remove a few of both. */
 static void make(thr_context *context, const float *rows, thr_index_build_options *options, bool names) {
-    thr_reader *reader = NULL;
     thr_index_add_options add = {0};
     uint64_t gone[30];
     const thr_matrix more = thr_matrix_f32(rows + OLD * DIMS, NEW, DIMS);
@@ -56,9 +55,7 @@ static void make(thr_context *context, const float *rows, thr_index_build_option
     expect_ok(build_rows(context, DIR_A, rows, OLD, DIMS, options, &err));
     write_names(OLD, N);
     add.ids_path = options->ids_path;
-    expect_ok(thr_reader_from_matrix(context, &more, &reader, &err));
-    expect_ok(thr_index_add(context, DIR_A, reader, &add, NULL, &err));
-    thr_reader_free(reader);
+    expect_ok(add_matrix(context, DIR_A, &more, &add, NULL, &err));
     for (uint64_t i = 0; i < 30; i++)
         gone[i] = 80 * i;
     expect_ok(thr_index_remove(context, DIR_A, gone, 30, NULL, &err));
@@ -119,14 +116,11 @@ TEST(items_and_scores_stay_the_same) {
 static bool compact_recodes(thr_context *context, const float *rows, uint64_t n_old, uint64_t n) {
     thr_index_build_options options = build_options(THR_METRIC_L2, THR_DTYPE_F32, 3);
     const thr_matrix more = thr_matrix_f32(rows + n_old * DIMS, n - n_old, DIMS);
-    thr_reader *reader = NULL;
     thr_index *index = NULL;
     float now, learned[2];
     test_remove_directory(DIR_A);
     expect_ok(build_rows(context, DIR_A, rows, n_old, DIMS, &options, &err));
-    expect_ok(thr_reader_from_matrix(context, &more, &reader, &err));
-    expect_ok(thr_index_add(context, DIR_A, reader, NULL, NULL, &err));
-    thr_reader_free(reader);
+    expect_ok(add_matrix(context, DIR_A, &more, NULL, NULL, &err));
     for (int i = 0; i < 2; i++) {
         expect_ok(thr_index_open(context, DIR_A, &index, &err));
         expect_ok(thr_index_code_error(index, &now, &learned[i], &err));
@@ -176,13 +170,11 @@ TEST(the_choice_of_a_rotation_is_kept) {
             rows[i * DIMS] *= 20;
         for (int i = 0; i < 2; i++) {
             thr_index_build_options options = build_options(THR_METRIC_L2, THR_DTYPE_F32, 3);
-            thr_index *index = NULL;
             options.rotate = GIVEN[i];
             make(*state, rows, &options, false);
             expect_ok(thr_index_recode(*state, DIR_A, NULL, &err));
-            expect_ok(thr_index_open(*state, DIR_A, &index, &err));
+            OWNED(thr_index, index) = test_index_open(*state, DIR_A);
             assert_int_equal(thr_index_get_info(index).rotated, GIVEN[i] == THR_ROTATE_ON);
-            thr_index_free(index);
         }
     }
 }
@@ -190,13 +182,11 @@ TEST(the_choice_of_a_rotation_is_kept) {
 TEST(codes_need_vectors) {
     float *rows = shifted_rows(), now, learned;
     thr_index_build_options options = build_options(THR_METRIC_L2, THR_DTYPE_NONE, 3);
-    thr_index *index = NULL;
     make(*state, rows, &options, false);
     expect_error(thr_index_recode(*state, DIR_A, NULL, &err), THR_EUNSUPPORTED, NULL);
-    expect_ok(thr_index_open(*state, DIR_A, &index, &err));
+    OWNED(thr_index, index) = test_index_open(*state, DIR_A);
     expect_ok(thr_index_code_error(index, &now, &learned, &err));
     assert_true(now == 0 && learned == 0);
-    thr_index_free(index);
 }
 
 /* An index that began empty: scored exactly, then by codes, of which a calibration chooses the counts. */

@@ -24,16 +24,12 @@ static thr_status put(thr_context *context, const char *lines, uint64_t n, thr_i
     float *rows = random_rows(n, DIMS, 2);
     const thr_matrix matrix = thr_matrix_f32(rows, n, DIMS);
     thr_index_add_options options = {0};
-    thr_reader *reader = NULL;
     options.replace = true;
     if (lines != NULL) {
         test_write_text(NAMES_A, lines);
         options.ids_path = NAMES_A;
     }
-    expect_ok(thr_reader_from_matrix(context, &matrix, &reader, &err));
-    const thr_status status = thr_index_add(context, DIR_A, reader, &options, change, &err);
-    thr_reader_free(reader);
-    return status;
+    return add_matrix(context, DIR_A, &matrix, &options, change, &err);
 }
 
 static thr_status remove_these(thr_context *context, const char *const *names, uint64_t n_names, const uint64_t *ids,
@@ -49,11 +45,9 @@ static thr_status remove_these(thr_context *context, const char *const *names, u
 }
 
 static bool has(thr_context *context, const char *name) {
-    thr_index *index = NULL;
     uint64_t id;
-    expect_ok(thr_index_open(context, DIR_A, &index, &err));
+    OWNED(thr_index, index) = test_index_open(context, DIR_A);
     const bool found = thr_index_find(index, name, &id, &err) == THR_OK;
-    thr_index_free(index);
     return found;
 }
 
@@ -126,7 +120,6 @@ TEST(a_change_is_made_although_its_merge_was_stopped) {
     thr_context_options options = {0};
     thr_context *stopping = NULL;
     thr_index_change change;
-    thr_index *index = NULL;
     build(*state, false);
     for (uint64_t i = 0; i < N / 2; i++)
         gone[i] = 2 * i;
@@ -142,9 +135,8 @@ TEST(a_change_is_made_although_its_merge_was_stopped) {
     assert_string_equal(thr_status_name(change.unmerged), "OK");
     assert_int_equal(change.n_items, N / 2 + 4);
     thr_context_free(stopping);
-    expect_ok(thr_index_open(*state, DIR_A, &index, &err));
+    OWNED(thr_index, index) = test_index_open(*state, DIR_A);
     assert_int_equal(thr_index_n_removed(index), 0);
-    thr_index_free(index);
 }
 
 TEST_IN_CONTEXT(2, DIR_A)

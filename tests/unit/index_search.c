@@ -13,12 +13,6 @@ static const uint32_t all_bits[] = {1, 3, 8};
 
 enum { K = 10, N_QUERIES = 5 };
 
-static thr_index *open_index(thr_context *context, const char *dir) {
-    thr_index *index = NULL;
-    expect_ok(thr_index_open(context, dir, &index, &err));
-    return index;
-}
-
 /* Doubles, largest first. */
 static int by_score(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
@@ -112,7 +106,7 @@ static void check_shape(thr_context *context, thr_metric metric, thr_dtype keep,
         memset(rows + n_dims, 0, n_dims * sizeof *rows); /* a zero vector */
     test_remove_directory(DIR_A);
     expect_ok(build_rows(context, DIR_A, rows, n, n_dims, &options, &err));
-    thr_index *index = open_index(context, DIR_A);
+    OWNED(thr_index, index) = test_index_open(context, DIR_A);
     thr_index_info info = thr_index_get_info(index);
     assert_int_equal(info.n_items, n);
     assert_int_equal(info.n_dims, n_dims);
@@ -125,7 +119,6 @@ static void check_shape(thr_context *context, thr_metric metric, thr_dtype keep,
     assert_false(info.has_ids || info.has_names);
     expect_ok(thr_index_verify(index, &err));
     check_index(&info, index, rows, n + n_dims);
-    thr_index_free(index);
 }
 
 TEST(answers_are_those_of_the_naive_model_for_every_size) {
@@ -171,7 +164,7 @@ TEST(many_segments_answer_as_one) {
             expect_ok(build_rows(*state, DIR_A, rows, N, DIMS, &options, &err));
             options.segment_rows = 100; /* 128 */
             expect_ok(build_rows(*state, DIR_B, rows, N, DIMS, &options, &err));
-            thr_index *a = open_index(*state, DIR_A), *b = open_index(*state, DIR_B);
+            thr_index *a = test_index_open(*state, DIR_A), *b = test_index_open(*state, DIR_B);
             assert_int_equal(thr_index_get_info(a).n_segments, 1);
             assert_int_equal(thr_index_get_info(b).n_segments, 8);
             expect_ok(thr_index_verify(b, &err));
@@ -206,7 +199,7 @@ TEST(pieces_of_any_size_give_the_same_index) {
     options.sample_rows = N;
     test_remove_directory(DIR_A);
     expect_ok(build_rows(*state, DIR_A, rows, N, DIMS, &options, &err));
-    thr_index *a = open_index(*state, DIR_A);
+    OWNED(thr_index, a) = test_index_open(*state, DIR_A);
     options.segment_rows = 256;
     for (size_t i = 0; i < COUNT_OF(pieces); i++) {
         stream s = {rows, N, DIMS, pieces[i]};
@@ -215,11 +208,9 @@ TEST(pieces_of_any_size_give_the_same_index) {
         expect_ok(thr_reader_from_function(*state, N, DIMS, give, &s, &reader, &err));
         expect_ok(thr_index_build(*state, DIR_B, reader, &options, &err));
         thr_reader_free(reader);
-        thr_index *b = open_index(*state, DIR_B);
+        OWNED(thr_index, b) = test_index_open(*state, DIR_B);
         expect_same_answers(a, b, &matrix);
-        thr_index_free(b);
     }
-    thr_index_free(a);
 }
 
 TEST(every_type_of_rows_can_be_indexed) {
@@ -247,7 +238,7 @@ TEST(every_type_of_rows_can_be_indexed) {
                 thr_index_build_options options = build_options(THR_METRIC_L2, keeps[k], 4);
                 test_remove_directory(DIR_A);
                 expect_ok(build_matrix(*state, DIR_A, &rows, &options, &err));
-                thr_index *index = open_index(*state, DIR_A);
+                OWNED(thr_index, index) = test_index_open(*state, DIR_A);
                 expect_ok(thr_index_verify(index, &err));
                 bool exact = keeps[k] != THR_DTYPE_I8 || dtypes[t] == THR_DTYPE_I8;
                 seed = 1;
@@ -258,7 +249,6 @@ TEST(every_type_of_rows_can_be_indexed) {
                         assert_true(fabs((double)vector[d] - value) <= (exact ? 0 : 4.0 / 127 / 2 * 1.001));
                     }
                 }
-                thr_index_free(index);
             }
 }
 
@@ -273,7 +263,7 @@ TEST(a_filter_is_obeyed) {
     test_remove_directory(DIR_A);
     build.segment_rows = 64;
     expect_ok(build_rows(*state, DIR_A, rows, N, DIMS, &build, &err));
-    thr_index *index = open_index(*state, DIR_A);
+    OWNED(thr_index, index) = test_index_open(*state, DIR_A);
     options.filter = filter;
     options.filter_bits = N;
     for (uint64_t r = 5; r < N; r += 50) /* 5 55 105 155 205 255 */
@@ -283,7 +273,6 @@ TEST(a_filter_is_obeyed) {
         assert_true(i < 6 ? ids[i] % 50 == 5 : ids[i] == THR_NO_ID);
     options.filter_bits = N - 1;
     expect_error(thr_index_search(index, &query, K, &options, ids, scores, &err), THR_EINVAL, NULL);
-    thr_index_free(index);
 }
 
 TEST(wrong_questions_are_refused) {
@@ -295,7 +284,7 @@ TEST(wrong_questions_are_refused) {
     thr_search_options good = {0}, bad;
     test_remove_directory(DIR_A);
     expect_ok(build_rows(*state, DIR_A, rows, N, DIMS, NULL, &err));
-    thr_index *index = open_index(*state, DIR_A);
+    OWNED(thr_index, index) = test_index_open(*state, DIR_A);
     expect_ok(thr_index_search(index, &query, K, NULL, ids, NULL, &err));
     expect_ok(thr_index_search(index, &none, K, &good, ids, scores, &err));
     expect_error(thr_index_search(index, &query, 0, &good, ids, scores, &err), THR_EINVAL, NULL);
@@ -317,12 +306,10 @@ TEST(wrong_questions_are_refused) {
     expect_error(thr_index_search(index, &query, K, &good, ids, scores, &err), THR_ERANGE, NULL);
     rows[3] = INFINITY;
     expect_error(thr_index_search(index, &query, K, &good, ids, scores, &err), THR_ERANGE, NULL);
-    thr_index_free(index);
 }
 
 TEST(a_second_search_allocates_nothing) {
     enum { N = 5000, DIMS = 20 };
-    (void)state;
     float *rows = random_rows(N, DIMS, 1), *queries = random_rows(N_QUERIES, DIMS, 2);
     uint64_t *ids = test_new(N_QUERIES * 100, sizeof *ids);
     float *scores = test_new(N_QUERIES * 100, sizeof *scores);
@@ -335,7 +322,7 @@ TEST(a_second_search_allocates_nothing) {
             thr_search_options search = {0};
             test_remove_directory(DIR_A);
             expect_ok(build_rows(context, DIR_A, rows, N, DIMS, &options, &err));
-            thr_index *index = open_index(context, DIR_A);
+            thr_index *index = test_index_open(context, DIR_A);
             search.exact = false;
             expect_ok(thr_index_search(index, &matrix, 100, &search, ids, scores, &err));
             size_t calls = atomic_load(&count.calls);
@@ -365,14 +352,13 @@ static void *search_often(void *arg) {
 
 TEST(searches_at_the_same_time_agree) {
     enum { N = 2000, DIMS = 16, THREADS = 4 };
-    (void)state;
     float *rows = random_rows(N, DIMS, 1), *queries = random_rows(N_QUERIES, DIMS, 2);
     thr_matrix matrix = thr_matrix_f32(queries, N_QUERIES, DIMS);
-    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(2, THR_ISA_BEST, NULL);
     searcher searchers[THREADS];
     test_remove_directory(DIR_A);
     expect_ok(build_rows(context, DIR_A, rows, N, DIMS, NULL, &err));
-    thr_index *index = open_index(context, DIR_A);
+    OWNED(thr_index, index) = test_index_open(context, DIR_A);
     for (size_t i = 0; i < THREADS; i++)
         searchers[i] = (searcher){.index = index, .queries = &matrix};
     test_at_once(THREADS, search_often, searchers, sizeof *searchers);
@@ -380,14 +366,11 @@ TEST(searches_at_the_same_time_agree) {
         assert_int_equal(searchers[i].status, THR_OK);
         assert_memory_equal(searchers[i].ids, searchers[0].ids, sizeof searchers[i].ids);
     }
-    thr_index_free(index);
-    thr_context_free(context);
 }
 
 TEST(names_of_metrics_and_defaults_are_as_documented) {
     const thr_index_build_options build = thr_index_complete_build(NULL);
     const thr_search_options search = thr_index_complete_search(NULL);
-    (void)state;
     assert_string_equal(thr_metric_name(THR_METRIC_COSINE), "cosine");
     assert_string_equal(thr_metric_name(THR_METRIC_IP), "ip");
     assert_string_equal(thr_metric_name(THR_METRIC_L2), "l2");

@@ -33,9 +33,7 @@ static float *shifted_rows(void) {
 }
 
 static thr_index *open_index(const char *dir) {
-    thr_index *index = NULL;
-    expect_ok(thr_index_open(context, dir, &index, &err));
-    return index;
+    return test_index_open(context, dir);
 }
 
 typedef struct answer {
@@ -45,12 +43,11 @@ typedef struct answer {
 
 static void search(const char *dir, const float *queries, bool exact, answer *found) {
     const thr_matrix matrix = thr_matrix_f32(queries, N_QUERIES, DIMS);
-    thr_index *index = open_index(dir);
+    OWNED(thr_index, index) = open_index(dir);
     thr_search_options options = {0};
     options.exact = exact;
     options.n_survivors = N;
     expect_ok(thr_index_search(index, &matrix, K, &options, found->ids, found->scores, &err));
-    thr_index_free(index);
 }
 
 /* Merge two answers, in which rows of the second follow those of the first. */

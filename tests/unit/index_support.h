@@ -3,7 +3,7 @@
 #pragma once
 
 #include "index/journal/row_table.h" /* before test.h, whose err its parameter would shadow */
-#include "test.h"
+#include "owned.h"
 
 #include <dirent.h>
 #include <sys/stat.h>
@@ -85,6 +85,15 @@ static inline void reseal_index(thr_context *context, const char *dir) {
 
 /* -------------------------------------------------------------------------------------------- data */
 
+/* Lines "prefix0" to "prefix(n - 1)". */
+static inline void write_lines(const char *path, const char *prefix, uint64_t n) {
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    for (uint64_t i = 0; i < n; i++)
+        (void)fprintf(file, "%s%d\n", prefix, (int)i);
+    assert_int_equal(fclose(file), 0);
+}
+
 /* Values of [-1, 1), as float, with a different length of every row. */
 static inline float *random_rows(uint64_t n, uint32_t n_dims, uint64_t seed) {
     float *rows = test_new(n * n_dims, sizeof *rows);
@@ -98,18 +107,23 @@ static inline float *random_rows(uint64_t n, uint32_t n_dims, uint64_t seed) {
 
 static inline thr_status build_matrix(thr_context *context, const char *dir, const thr_matrix *rows,
                                       const thr_index_build_options *options, thr_error *error) {
-    thr_reader *reader = NULL;
-    thr_status status = thr_reader_from_matrix(context, rows, &reader, error);
-    if (status == THR_OK)
-        status = thr_index_build(context, dir, reader, options, error);
-    thr_reader_free(reader);
-    return status;
+    OWNED(thr_reader, reader) = NULL;
+    THR_TRY(thr_reader_from_matrix(context, rows, &reader, error));
+    return thr_index_build(context, dir, reader, options, error);
 }
 
 static inline thr_status build_rows(thr_context *context, const char *dir, const float *rows, uint64_t n,
                                     uint32_t n_dims, const thr_index_build_options *options, thr_error *error) {
     thr_matrix matrix = thr_matrix_f32(rows, n, n_dims);
     return build_matrix(context, dir, &matrix, options, error);
+}
+
+/* Add rows to an index. */
+static inline thr_status add_matrix(thr_context *context, const char *dir, const thr_matrix *rows,
+                                    const thr_index_add_options *options, thr_index_change *change, thr_error *error) {
+    OWNED(thr_reader, reader) = NULL;
+    THR_TRY(thr_reader_from_matrix(context, rows, &reader, error));
+    return thr_index_add(context, dir, reader, options, change, error);
 }
 
 static inline thr_index_build_options build_options(thr_metric metric, thr_dtype keep, uint32_t bits) {

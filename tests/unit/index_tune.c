@@ -39,12 +39,6 @@ static thr_index_build_options tuned_options(thr_metric metric, thr_dtype keep, 
     return options;
 }
 
-static thr_index *open_index(thr_context *context) {
-    thr_index *index = NULL;
-    expect_ok(thr_index_open(context, DIR_A, &index, &err));
-    return index;
-}
-
 /* The mean recall at k over queries, by the library's own measure, and whether all answers were exact ones. */
 static double recall_of(thr_index *index, const float *queries, uint64_t n, uint64_t k, float recall, uint64_t *exact) {
     const thr_matrix rows = thr_matrix_f32(queries, n, DIMS);
@@ -77,7 +71,7 @@ TEST(a_promised_recall_is_reached_by_queries_that_were_not_calibrated_with) {
             options.replace = true;
             options.lead_bits = 1;
             expect_ok(build_rows(*state, DIR_A, rows, N, DIMS, &options, &err));
-            thr_index *index = open_index(*state);
+            OWNED(thr_index, index) = test_index_open(*state, DIR_A);
             assert_true(thr_index_get_info(index).tuned_queries >= THR_TUNE_LEAST_QUERIES);
             for (size_t r = 0; r < COUNT_OF(recalls); r++)
                 for (uint64_t k = 1; k <= K; k += K - 1) {
@@ -90,7 +84,6 @@ TEST(a_promised_recall_is_reached_by_queries_that_were_not_calibrated_with) {
             uint64_t exact;
             assert_true(recall_of(index, queries, QUERIES, K, 1, &exact) == 1);
             assert_int_equal(exact, QUERIES);
-            thr_index_free(index);
         }
 }
 
@@ -101,7 +94,7 @@ TEST(counts_grow_with_recall_and_k) {
     options.replace = true;
     options.lead_bits = 1;
     expect_ok(build_rows(*state, DIR_A, rows, N, DIMS, &options, &err));
-    thr_index *index = open_index(*state);
+    OWNED(thr_index, index) = test_index_open(*state, DIR_A);
     thr_search_options low, high;
     for (uint64_t k = 1; k <= 3000; k = k * 3 / 2 + 1) {
         low = (thr_search_options){0};
@@ -119,7 +112,6 @@ TEST(counts_grow_with_recall_and_k) {
     assert_int_equal(low.n_candidates, 77);
     assert_int_equal(low.n_survivors, 99);
     assert_false(low.exact);
-    thr_index_free(index);
 }
 
 TEST(a_calibration_by_queries_is_kept_in_the_index) {
@@ -128,7 +120,7 @@ TEST(a_calibration_by_queries_is_kept_in_the_index) {
     options.replace = true;
     options.calibration_queries = THR_NO_CALIBRATION;
     expect_ok(build_rows(*state, DIR_A, rows, N, DIMS, &options, &err));
-    thr_index *index = open_index(*state), *other = open_index(*state);
+    thr_index *index = test_index_open(*state, DIR_A), *other = test_index_open(*state, DIR_A);
     assert_int_equal(thr_index_get_info(index).tuned_queries, 0);
     const thr_matrix all = thr_matrix_f32(queries, QUERIES, DIMS);
     expect_ok(thr_index_tune(index, &all, &err));
@@ -138,7 +130,7 @@ TEST(a_calibration_by_queries_is_kept_in_the_index) {
     expect_error(thr_index_tune(other, &all, &err), THR_ECHANGED, NULL);
     thr_index_free(other);
     thr_index_free(index);
-    index = open_index(*state);
+    index = test_index_open(*state, DIR_A);
     assert_int_equal(thr_index_get_info(index).tuned_queries, QUERIES);
     uint64_t exact;
     assert_true(recall_of(index, queries, QUERIES, K, 0.95f, &exact) >= 0.95);
@@ -151,7 +143,7 @@ TEST(what_cannot_be_calibrated_is_refused) {
     options.replace = true;
     options.calibration_queries = 50;
     expect_ok(build_rows(*state, DIR_A, rows, N, DIMS, &options, &err));
-    thr_index *index = open_index(*state);
+    OWNED(thr_index, index) = test_index_open(*state, DIR_A);
     thr_matrix few = thr_matrix_f32(rows, 1, DIMS);
     expect_error(thr_index_tune(index, &few, &err), THR_EINVAL, "1 queries are too few");
     few.n_rows = 40;
@@ -171,7 +163,6 @@ TEST(what_cannot_be_calibrated_is_refused) {
         search.recall = wrong[i];
         expect_error(thr_index_search(index, &few, K, &search, ids, NULL, &err), THR_EINVAL, "recall");
     }
-    thr_index_free(index);
 }
 
 /* Ten items, one, and many that are all the same: nothing to learn, and answers are exact. */
@@ -183,7 +174,7 @@ TEST(tiny_and_equal_collections_answer_exactly) {
     uint64_t exact;
     for (size_t i = 0; i < COUNT_OF(sizes); i++) {
         expect_ok(build_rows(*state, DIR_A, rows, sizes[i], DIMS, &options, &err));
-        thr_index *index = open_index(*state);
+        thr_index *index = test_index_open(*state, DIR_A);
         const uint64_t tuned = thr_index_get_info(index).tuned_queries;
         assert_true(sizes[i] < THR_TUNE_LEAST_ITEMS ? tuned == 0 : tuned >= THR_TUNE_LEAST_QUERIES);
         if (sizes[i] < THR_TUNE_LEAST_ITEMS) {
@@ -197,7 +188,7 @@ TEST(tiny_and_equal_collections_answer_exactly) {
     for (uint64_t r = 1; r < N; r++)
         memcpy(rows + r * DIMS, rows, DIMS * sizeof *rows);
     expect_ok(build_rows(*state, DIR_A, rows, N, DIMS, &options, &err));
-    thr_index *index = open_index(*state);
+    thr_index *index = test_index_open(*state, DIR_A);
     assert_true(recall_of(index, rows, 40, K, 0.9f, &exact) == 1);
     assert_int_equal(exact, 40);
     thr_index_free(index);
@@ -210,7 +201,7 @@ TEST(codes_only_are_calibrated_for_their_own_order) {
     options.replace = true;
     options.lead_bits = 1;
     expect_ok(build_rows(*state, DIR_A, rows, N, DIMS, &options, &err));
-    thr_index *index = open_index(*state);
+    OWNED(thr_index, index) = test_index_open(*state, DIR_A);
     assert_true(thr_index_get_info(index).tuned_queries >= THR_TUNE_LEAST_QUERIES);
     const thr_matrix all = thr_matrix_f32(queries, QUERIES, DIMS);
     uint64_t found[QUERIES * K], truth[QUERIES * K], hits = 0;
@@ -222,7 +213,6 @@ TEST(codes_only_are_calibrated_for_their_own_order) {
         for (size_t j = i / K * K; j < i / K * K + K; j++)
             hits += found[i] == truth[j];
     assert_true((double)hits >= 0.985 * QUERIES * K);
-    thr_index_free(index);
 }
 
 /* Every third row: of the allowed ones the best are found as often as promised. */
@@ -232,7 +222,7 @@ TEST(a_filtered_search_keeps_the_promise) {
     options.replace = true;
     options.lead_bits = 1;
     expect_ok(build_rows(*state, DIR_A, rows, N, DIMS, &options, &err));
-    thr_index *index = open_index(*state);
+    OWNED(thr_index, index) = test_index_open(*state, DIR_A);
     uint64_t filter[(N + 63) / 64] = {0}, found[QUERIES * K], truth[QUERIES * K], hits = 0;
     for (uint64_t r = 0; r < N; r += 3)
         filter[r / 64] |= UINT64_C(1) << r % 64;
@@ -247,7 +237,6 @@ TEST(a_filtered_search_keeps_the_promise) {
         for (size_t j = i / K * K; j < i / K * K + K; j++)
             hits += found[i] == truth[j];
     assert_true((double)hits >= 0.985 * QUERIES * K);
-    thr_index_free(index);
 }
 
 TEST_IN_CONTEXT(2, DIR_A)

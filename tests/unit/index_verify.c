@@ -21,19 +21,15 @@ static void build(thr_context *context, const thr_index_build_options *options) 
 }
 
 static void expect_sound(thr_context *context) {
-    thr_index *index = NULL;
-    expect_ok(thr_index_open(context, DIR_A, &index, &err));
+    OWNED(thr_index, index) = test_index_open(context, DIR_A);
     expect_ok(thr_index_verify(index, &err));
-    thr_index_free(index);
 }
 
 static void expect_found(thr_context *context, const char *wanted_text) {
-    thr_index *index = NULL;
-    expect_ok(thr_index_open(context, DIR_A, &index, &err));
+    OWNED(thr_index, index) = test_index_open(context, DIR_A);
     expect_error(thr_index_verify(index, &err), THR_ECORRUPT, NULL);
     if (strstr(err.text, wanted_text) == NULL)
         fail_msg("'%s' does not say '%s'", err.text, wanted_text);
-    thr_index_free(index);
 }
 
 /* The first segment's bytes of a section, in memory; put_back writes and seals them. */

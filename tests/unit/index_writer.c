@@ -82,7 +82,7 @@ static void expect_radius(const model *m, thr_index *index, uint64_t seed) {
     const float least = m->metric == THR_METRIC_L2 ? -8.0F : 0.3F;
     const thr_matrix queries = thr_matrix_f32(rows, 1, DIMS);
     thr_search_options options = {0};
-    thr_radius_result *result = NULL;
+    OWNED(thr_radius_result, result) = NULL;
     options.recall = 1;
     expect_ok(thr_index_search_radius(index, &queries, least, &options, &result, &err));
     uint64_t sure = 0, n = result->offsets[1];
@@ -94,7 +94,6 @@ static void expect_radius(const model *m, thr_index *index, uint64_t seed) {
         assert_true(i == 0 || result->scores[i] <= result->scores[i - 1]);
         assert_true(naive_score(m->metric, rows, m->vectors[result->ids[i]], DIMS) > (double)least - m->rounding);
     }
-    thr_radius_result_free(result);
 }
 
 /* The index holds the model's items and no others. */
@@ -120,10 +119,8 @@ static void expect_model(const model *m, thr_index *index, uint64_t seed) {
 }
 
 static void expect_directory(thr_context *context, const model *m, uint64_t seed) {
-    thr_index *index = NULL;
-    expect_ok(thr_index_open(context, DIR_A, &index, &err));
+    OWNED(thr_index, index) = test_index_open(context, DIR_A);
     expect_model(m, index, seed);
-    thr_index_free(index);
 }
 
 /* ------------------------------------------------------------------------------------------------ random changes */
@@ -194,7 +191,7 @@ static void begin_sequence(thr_context *context, model *m, thr_dtype keep, bool 
 static void run_sequence(thr_context *context, thr_metric metric, thr_dtype keep, bool empty, uint64_t seed) {
     enum { STEPS = 150 };
     model *m = test_new(1, sizeof *m);
-    thr_index *reader = NULL;
+    OWNED(thr_index, reader) = NULL;
     uint64_t rng = seed;
     m->metric = metric;
     m->rounding = keep == THR_DTYPE_F32 ? 1e-4 : keep == THR_DTYPE_F16 ? 0.02 : 0.2;
@@ -222,7 +219,6 @@ static void run_sequence(thr_context *context, thr_metric metric, thr_dtype keep
     thr_index_writer_free(writer);
     expect_ok(thr_index_compact(context, DIR_A, NULL, &err));
     expect_directory(context, m, rng);
-    thr_index_free(reader);
 }
 
 static uint64_t seed_of_run(void) {
@@ -256,15 +252,14 @@ TEST(scores_do_not_change_when_the_journal_ends) {
             uint64_t ids[2][2 * N];
             test_remove_directory(DIR_A);
             expect_ok(build_rows(*state, DIR_A, rows, N, DIMS, &options, &err));
-            thr_index_writer *writer = open_writer(*state, DIR_A, 0);
+            OWNED(thr_index_writer, writer) = open_writer(*state, DIR_A, 0);
             const thr_matrix added = thr_matrix_f32(rows + (size_t)N * DIMS, N, DIMS);
             const thr_matrix query = thr_matrix_f32(rows + (size_t)2 * N * DIMS, 1, DIMS);
             expect_ok(thr_index_writer_add(writer, &added, NULL, NULL, NULL, &err));
             for (int i = 0; i < 2; i++) {
-                thr_index *index = NULL;
                 thr_search_options search = {0};
                 search.exact = true;
-                expect_ok(thr_index_open(*state, DIR_A, &index, &err));
+                thr_index *index = test_index_open(*state, DIR_A);
                 assert_int_equal(thr_index_get_info(index).n_segments, 1 + i);
                 expect_ok(thr_index_search(index, &query, (uint64_t)2 * N, &search, ids[i], scores[i], &err));
                 thr_index_free(index);
@@ -272,7 +267,6 @@ TEST(scores_do_not_change_when_the_journal_ends) {
             }
             assert_memory_equal(ids[0], ids[1], sizeof ids[0]);
             assert_memory_equal(scores[0], scores[1], sizeof scores[0]);
-            thr_index_writer_free(writer);
         }
 }
 
@@ -280,11 +274,10 @@ TEST(names_and_filters_see_the_tail) {
     const char *names[] = {"one", "two", "three"}, *wrong[] = {"four", "a\nb", "four"}, *shown[256];
     float *rows = random_rows(6, DIMS, 1);
     uint64_t id, row, words[8] = {0}, answer[4];
-    thr_index *index = NULL;
     thr_search_options search = {0};
     thr_index_change change;
     create_empty(*state, DIR_A, THR_METRIC_COSINE, THR_DTYPE_F32, true);
-    thr_index_writer *writer = open_writer(*state, DIR_A, 0);
+    OWNED(thr_index_writer, writer) = open_writer(*state, DIR_A, 0);
     const thr_matrix three = thr_matrix_f32(rows, 3, DIMS), other = thr_matrix_f32(rows + (size_t)3 * DIMS, 1, DIMS);
     expect_error(thr_index_writer_add(writer, &three, NULL, NULL, NULL, &err), THR_EINVAL, NULL);
     expect_error(thr_index_writer_add(writer, &three, NULL, wrong, NULL, &err), THR_EINVAL, NULL);
@@ -300,7 +293,7 @@ TEST(names_and_filters_see_the_tail) {
     expect_error(thr_index_writer_add(writer, &other, NULL, names + 1, NULL, &err), THR_EDUPLICATE, NULL);
     expect_ok(thr_index_writer_upsert(writer, &other, NULL, names + 1, &change, &err));
     assert_true(change.n_removed == 1 && change.first_id == 3 && change.n_items == 3);
-    expect_ok(thr_index_open(*state, DIR_A, &index, &err));
+    OWNED(thr_index, index) = test_index_open(*state, DIR_A);
     expect_ok(thr_index_find(index, "two", &id, &err));
     assert_int_equal(id, 3);
     assert_string_equal(thr_index_name(index, 2), "three");
@@ -315,20 +308,17 @@ TEST(names_and_filters_see_the_tail) {
     expect_ok(thr_index_search(index, &other, 4, &search, answer, NULL, &err));
     assert_true(answer[0] == 3 && answer[1] == 2 && answer[2] == THR_NO_ID);
     assert_true(thr_index_row(index, 3, &row) && row == 3);
-    thr_index_free(index);
-    thr_index_writer_free(writer);
 }
 
 TEST(an_empty_index_has_no_answers) {
     model *m = test_new(1, sizeof *m);
     float *rows = random_rows(300, DIMS, 1), nan[DIMS] = {NAN};
     uint64_t answer[2];
-    thr_index *index = NULL;
     const thr_matrix bad = thr_matrix_f32(nan, 1, DIMS);
     m->rounding = 1e-4;
     create_empty(*state, DIR_A, THR_METRIC_COSINE, THR_DTYPE_F32, false);
     expect_directory(*state, m, 1);
-    expect_ok(thr_index_open(*state, DIR_A, &index, &err));
+    thr_index *index = test_index_open(*state, DIR_A);
     expect_error(thr_index_search(index, &bad, 2, NULL, answer, NULL, &err), THR_ERANGE, NULL);
     expect_error(thr_index_tune(index, NULL, &err), THR_EUNSUPPORTED, NULL);
     thr_index_free(index);
@@ -338,10 +328,7 @@ TEST(an_empty_index_has_no_answers) {
     for (uint64_t i = 0, n; i < 300; i += n) {
         n = i < 200 ? 50 : 100;
         const thr_matrix some = thr_matrix_f32(rows + i * DIMS, n, DIMS);
-        thr_reader *reader = NULL;
-        expect_ok(thr_reader_from_matrix(*state, &some, &reader, &err));
-        expect_ok(thr_index_add(*state, DIR_A, reader, NULL, NULL, &err));
-        thr_reader_free(reader);
+        expect_ok(add_matrix(*state, DIR_A, &some, NULL, NULL, &err));
         for (uint64_t j = i; j < i + n; j++)
             model_put(m, j, rows + j * DIMS);
         assert_int_equal(count_files(DIR_A, ".seg", NULL) > 0, i == 200);
@@ -362,7 +349,6 @@ TEST(wrong_writes_are_refused) {
     float wide[2 * DIMS] = {1}, nan[DIMS] = {NAN};
     const uint64_t twice[] = {5, 5}, none[] = {THR_NO_ID};
     const char *names[] = {"a", "b"};
-    thr_index *index = NULL;
     create_empty(*state, DIR_A, THR_METRIC_COSINE, THR_DTYPE_F32, false);
     expect_ok(thr_index_writer_open(*state, DIR_A, NULL, &writer, &err));
     expect_error(thr_index_writer_open(*state, DIR_A, NULL, &second, &err), THR_EBUSY, NULL);
@@ -384,10 +370,9 @@ TEST(wrong_writes_are_refused) {
     thr_index_change change;
     expect_ok(thr_index_writer_remove(writer, repeated, 3, &change, &err));
     assert_int_equal(change.n_removed, 1);
-    expect_ok(thr_index_open(*state, DIR_A, &index, &err));
+    OWNED(thr_index, index) = test_index_open(*state, DIR_A);
     expect_ok(thr_index_verify(index, &err));
     assert_int_equal(thr_index_get_info(index).n_items, 1);
-    thr_index_free(index);
     thr_index_writer_free(writer);
 }
 
@@ -396,7 +381,7 @@ TEST(wrong_writes_are_refused) {
 TEST(a_writer_releases_its_lock_though_a_child_lives) {
     float vector[DIMS] = {1};
     const thr_matrix one = thr_matrix_f32(vector, 1, DIMS);
-    thr_index_writer *next = NULL;
+    OWNED(thr_index_writer, next) = NULL;
     int ended = -1;
     create_empty(*state, DIR_A, THR_METRIC_COSINE, THR_DTYPE_F32, false);
     thr_index_writer *writer = open_writer(*state, DIR_A, JOURNAL);
@@ -413,7 +398,6 @@ TEST(a_writer_releases_its_lock_though_a_child_lives) {
     (void)kill(child, SIGKILL);
     assert_int_equal(waitpid(child, &ended, 0), child);
     assert_int_equal(status, THR_OK); /* though the child was alive */
-    thr_index_writer_free(next);
 }
 
 /* They would overwrite what its parent writes. */
@@ -422,14 +406,13 @@ TEST(a_childs_writes_are_refused) {
     const thr_matrix one = thr_matrix_f32(vector, 1, DIMS);
     int ended = -1;
     create_empty(*state, DIR_A, THR_METRIC_COSINE, THR_DTYPE_F32, false);
-    thr_index_writer *writer = open_writer(*state, DIR_A, JOURNAL);
+    OWNED(thr_index_writer, writer) = open_writer(*state, DIR_A, JOURNAL);
     const pid_t child = fork();
     if (child == 0)
         _exit(thr_index_writer_add(writer, &one, NULL, NULL, NULL, NULL) == THR_EINVAL ? 0 : 1);
     assert_true(child > 0);
     assert_int_equal(waitpid(child, &ended, 0), child);
     assert_int_equal(ended, 0);
-    thr_index_writer_free(writer);
 }
 
 TEST(items_are_removed_by_name) {
@@ -487,7 +470,7 @@ TEST(many_threads_write_while_one_reads) {
     float *rows = random_rows(1, DIMS, 1);
     const thr_matrix query = thr_matrix_f32(rows, 1, DIMS);
     create_empty(*state, DIR_A, THR_METRIC_L2, THR_DTYPE_F32, false);
-    thr_index_writer *writer = open_writer(*state, DIR_A, 0);
+    OWNED(thr_index_writer, writer) = open_writer(*state, DIR_A, 0);
     expect_ok(thr_index_open(*state, DIR_A, &index, &err));
     for (uint64_t i = 0; i < THREADS; i++) {
         adders[i] = (adder){.writer = writer, .first = i * EACH};
@@ -520,7 +503,6 @@ TEST(many_threads_write_while_one_reads) {
         }
     }
     thr_index_free(index);
-    thr_index_writer_free(writer);
 }
 
 TEST_IN_CONTEXT(2, NULL)

@@ -268,10 +268,9 @@ TEST(a_writer_killed_at_any_time_loses_nothing) {
     make(*state);
     for (uint64_t run = 0; run < runs; run++) {
         uint64_t done[THREADS] = {0};
-        thr_index *index = NULL;
         start_again();
         write_and_kill(*state, &seed, done);
-        expect_ok(thr_index_open(*state, DIR_A, &index, &err));
+        thr_index *index = test_index_open(*state, DIR_A);
         expect_ok(thr_index_verify(index, &err));
         for (uint64_t i = 0; i < THREADS; i++) {
             if (!shows(index, i, done[i]) && !shows(index, i, done[i] + 1))

@@ -28,9 +28,8 @@ static void create_with_one_item(thr_context *context) {
     float vector[DIMS] = {1};
     const thr_matrix one = thr_matrix_f32(vector, 1, DIMS);
     create_empty(context, DIR_A, THR_METRIC_COSINE, THR_DTYPE_F32, false);
-    thr_index_writer *writer = open_writer(context, DIR_A, JOURNAL);
+    OWNED(thr_index_writer, writer) = open_writer(context, DIR_A, JOURNAL);
     expect_ok(thr_index_writer_add(writer, &one, NULL, NULL, NULL, &err));
-    thr_index_writer_free(writer);
 }
 
 TEST(a_journal_of_another_index_or_a_pipe_is_refused) {
@@ -102,7 +101,6 @@ TEST(verify_finds_a_repeated_name_in_a_journal) {
     float vectors[2 * DIMS] = {1};
     const thr_matrix two = thr_matrix_f32(vectors, 2, DIMS);
     thr_frame_header h;
-    thr_index *index = NULL;
     size_t size;
     create_empty(*state, DIR_A, THR_METRIC_COSINE, THR_DTYPE_F32, true);
     thr_index_writer *writer = open_writer(*state, DIR_A, JOURNAL);
@@ -117,10 +115,9 @@ TEST(verify_finds_a_repeated_name_in_a_journal) {
     h.checksum = thr_index_frame_checksum(&h, (const char *)frame + sizeof h);
     memcpy(frame, &h, sizeof h);
     test_write_file(path, bytes, size);
-    expect_ok(thr_index_open(*state, DIR_A, &index, &err));
+    OWNED(thr_index, index) = test_index_open(*state, DIR_A);
     expect_error(thr_index_verify(index, &err), THR_ECORRUPT, NULL);
     assert_non_null(strstr(err.text, "second item with the name 'aa'"));
-    thr_index_free(index);
 }
 
 /* Thousands of headers that all promise the rest of the file are not each summed to its end. */
@@ -163,7 +160,6 @@ TEST(a_frame_inside_the_data_of_a_torn_frame_is_no_frame) {
     const float vector[DIMS] = {1};
     const thr_matrix one = thr_matrix_f32(vector, 1, DIMS);
     for (int how = 0; how < 3; how++) {
-        thr_index *index = NULL;
         size_t size;
         create_with_one_item(*state);
         thr_index_writer *writer = open_writer(*state, DIR_A, JOURNAL);
@@ -178,9 +174,8 @@ TEST(a_frame_inside_the_data_of_a_torn_frame_is_no_frame) {
         if (how == 1)
             memset(bytes + second, 0, THR_FRAME_HEADER); /* of these bytes none was written */
         test_write_file(path, bytes, second + FIRST_SIZE + (how == 2 ? 8 : 0));
-        expect_ok(thr_index_open(*state, DIR_A, &index, &err));
+        OWNED(thr_index, index) = test_index_open(*state, DIR_A);
         assert_int_equal(thr_index_get_info(index).n_items, 1);
-        thr_index_free(index);
     }
 }
 
@@ -194,9 +189,8 @@ TEST(a_journal_that_was_cut_is_damaged) {
             create_empty(*state, DIR_A, THR_METRIC_COSINE, THR_DTYPE_F32, false);
             for (size_t i = 0; i < n; i++) {
                 const thr_matrix one = thr_matrix_f32(vectors + i * DIMS, 1, DIMS);
-                thr_index_writer *writer = open_writer(*state, DIR_A, JOURNAL);
+                OWNED(thr_index_writer, writer) = open_writer(*state, DIR_A, JOURNAL);
                 expect_ok(thr_index_writer_add(writer, &one, NULL, NULL, NULL, &err));
-                thr_index_writer_free(writer);
             }
             uint8_t *bytes = test_bytes_of(journal_of(DIR_A), &size);
             assert_int_equal(size, THR_JOURNAL_HEADER + n * FIRST_SIZE);

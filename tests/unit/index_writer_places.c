@@ -30,11 +30,9 @@ static thr_index_writer *begin(thr_context *context) {
 }
 
 static void expect_items(thr_context *context, const char *dir, uint64_t n) {
-    thr_index *index = NULL;
-    expect_ok(thr_index_open(context, dir, &index, &err));
+    OWNED(thr_index, index) = test_index_open(context, dir);
     assert_int_equal(thr_index_get_info(index).n_items, n);
     expect_ok(thr_index_verify(index, &err));
-    thr_index_free(index);
 }
 
 static void copy_file(const char *from, const char *to) {
@@ -90,25 +88,23 @@ TEST(nothing_is_acknowledged_in_a_deleted_directory) {
 TEST(nothing_is_acknowledged_in_a_deleted_journal) {
     char path[PATH_ROOM];
     for (int cut = 0; cut < 2; cut++) {
-        thr_index_writer *writer = begin(*state);
+        OWNED(thr_index_writer, writer) = begin(*state);
         assert_int_equal(count_files(DIR_A, ".log", path), 1);
         assert_int_equal(cut != 0 ? truncate(path, 64) : unlink(path), 0);
         expect_error(add(writer, 1), THR_ECHANGED, NULL);
         assert_non_null(strstr(err.text, cut != 0 ? "has cut" : "has deleted"));
-        thr_index_writer_free(writer);
     }
 }
 
 TEST(nothing_is_acknowledged_beside_another_manifest) {
     char ours[PATH_ROOM], theirs[PATH_ROOM];
-    thr_index_writer *writer = begin(*state);
+    OWNED(thr_index_writer, writer) = begin(*state);
     create_empty(*state, OTHER, THR_METRIC_L2, THR_DTYPE_F32, false);
     join_path(ours, DIR_A, "MANIFEST");
     join_path(theirs, OTHER, "MANIFEST");
     copy_file(theirs, ours);
     expect_error(add(writer, 1), THR_ECHANGED, NULL);
     assert_non_null(strstr(err.text, "replaced the MANIFEST"));
-    thr_index_writer_free(writer);
 }
 
 /* After a flush, which closes the index, and after a refusal, which closes it, too. */
@@ -118,7 +114,7 @@ TEST(a_writer_never_goes_on_from_an_older_state) {
     join_path(older, OTHER, "MANIFEST");
     for (int flushed = 0; flushed < 2; flushed++)
         for (uint64_t n = 1; n <= JOURNAL; n += JOURNAL - 1) {
-            thr_index_writer *writer = begin(*state);
+            OWNED(thr_index_writer, writer) = begin(*state);
             create_empty(*state, OTHER, THR_METRIC_COSINE, THR_DTYPE_F32, false);
             copy_file(manifest, older);
             expect_ok(add(writer, JOURNAL));
@@ -127,7 +123,6 @@ TEST(a_writer_never_goes_on_from_an_older_state) {
             copy_file(older, manifest);
             for (int i = 0; i < 2; i++)
                 assert_true(add(writer, n) != THR_OK); /* the older state may name a file that is gone */
-            thr_index_writer_free(writer);
         }
 }
 
@@ -168,12 +163,11 @@ TEST(a_commit_names_no_file_that_was_deleted) {
     const thr_matrix rows = thr_matrix_f32(ROWS, JOURNAL, DIMS);
     thr_index_build_options options = build_options(THR_METRIC_COSINE, THR_DTYPE_F32, 3);
     deleting d = {.ending = ".seg"};
-    thr_reader *reader = NULL;
+    OWNED(thr_reader, reader) = NULL;
     test_remove_directory(DIR_A);
     expect_ok(build_matrix(*state, DIR_A, &rows, &options, &err));
     expect_ok(thr_reader_from_function(*state, 100, DIMS, delete_meanwhile, &d, &reader, &err));
     expect_error(thr_index_add(*state, DIR_A, reader, NULL, NULL, &err), THR_ECHANGED, NULL);
-    thr_reader_free(reader);
 }
 
 /* ------------------------------------------------------------------------------------------------ callbacks */
@@ -200,7 +194,6 @@ TEST(a_callback_of_a_write_cannot_write) {
     reentry r = {.n_calls = 0};
     thr_context_options options = {0};
     thr_context *context = NULL;
-    (void)state;
     options.progress = write_again;
     options.progress_user = &r;
     expect_ok(thr_context_create(&options, &context, &err));

@@ -135,13 +135,12 @@ TEST(the_same_bytes_with_any_number_of_threads) {
     thr_built_lists first = {0};
     expect_ok(thr_lists_build(*state, &c.items, NULL, &first, &err));
     for (uint32_t threads = 1; threads <= 7; threads += 2) {
-        thr_context *context = test_context(threads, THR_ISA_BEST, NULL);
+        OWNED(thr_context, context) = test_context(threads, THR_ISA_BEST, NULL);
         thr_built_lists again = {0};
         expect_ok(thr_lists_build(context, &c.items, NULL, &again, &err));
         assert_int_equal(thr_lists_bytes(&again.lists), thr_lists_bytes(&first.lists));
         assert_memory_equal(again.memory, first.memory, thr_lists_bytes(&first.lists));
         thr_lists_built_free(context, &again);
-        thr_context_free(context);
     }
     thr_lists_built_free(*state, &first);
 }
@@ -241,7 +240,7 @@ TEST(every_failing_allocation_is_enomem) {
     uint64_t rng = test_seed() + 3;
     hits_catalogue c = hits_draw(600, 16, &rng);
     test_memory memory = {0};
-    thr_context *context = test_context(2, THR_ISA_BEST, &memory);
+    OWNED(thr_context, context) = test_context(2, THR_ISA_BEST, &memory);
     test_oom oom = test_oom_start(&memory);
     while (test_oom_next(&oom)) {
         thr_built_lists built = {0};
@@ -251,7 +250,6 @@ TEST(every_failing_allocation_is_enomem) {
         thr_lists_built_free(context, &built);
     }
     assert_true(oom.n_failed > 2);
-    thr_context_free(context);
 }
 
 TEST_IN_CONTEXT(3, NULL)

@@ -37,7 +37,6 @@ static inline void write_texts(const char *path, uint64_t n) {
 static inline void make_model(thr_context *context, const char *path, uint32_t query_bits, uint32_t item_bits,
                               uint64_t seed) {
     thr_tower_train_options options;
-    thr_error error;
     char pairs[PATH_ROOM], text[TEXT_ROOM];
     (void)snprintf(pairs, sizeof pairs, "%s.tsv", path);
     FILE *file = fopen(pairs, "w");
@@ -57,22 +56,20 @@ static inline void make_model(thr_context *context, const char *path, uint32_t q
     options.n_negatives = 4;
     options.run.n_epochs = 1;
     options.run.seed = seed;
-    expect_ok(thr_tower_train(context, pairs, path, &options, NULL, &error));
+    expect_ok(thr_tower_train(context, pairs, path, &options, NULL, &err));
     (void)unlink(pairs);
 }
 
 /* The embeddings of texts first to first + n - 1, MODEL_DIMS floats each. */
 static inline float *encode_texts(thr_context *context, const char *path, thr_side side, uint64_t first, uint64_t n) {
     thr_tower *tower = NULL;
-    thr_error error;
-    float *out = malloc((size_t)n * MODEL_DIMS * sizeof *out);
-    assert_non_null(out);
-    expect_ok(thr_tower_open(context, path, &tower, &error));
+    float *out = test_new(n * MODEL_DIMS, sizeof *out);
+    expect_ok(thr_tower_open(context, path, &tower, &err));
     for (uint64_t i = 0; i < n; i++) {
         char text[TEXT_ROOM];
         const char *const one = text;
         make_text(first + i, text);
-        expect_ok(thr_tower_encode(tower, side, &one, NULL, 1, out + i * MODEL_DIMS, &error));
+        expect_ok(thr_tower_encode(tower, side, &one, NULL, 1, out + i * MODEL_DIMS, &err));
     }
     thr_tower_free(tower);
     return out;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scan_certify.c - estimates never fall below their bounds, so an answer that is certified is the exact one. */
-#include "test.h"
+#include "owned.h"
 
 #include "naive.h"
 #include "run_scan.h"
@@ -105,7 +105,7 @@ static void assert_bound(const bench *b, uint32_t query_bits, const char *what, 
 
 /* The bounds for each item's own exact score, where they are tightest. */
 static void check_bounds(bench *b, const float *vector, uint32_t query_bits, const char *what) {
-    thr_scan *scan = NULL;
+    OWNED(thr_scan, scan) = NULL;
     uint8_t certified = 0;
     thr_search_options options = {.recall = 0.99f};
     test_query naive;
@@ -133,7 +133,6 @@ static void check_bounds(bench *b, const float *vector, uint32_t query_bits, con
         assert_bound(b, query_bits, what, i, "rescored", (double)test_estimate(corpus, &naive, i), rescored);
     }
     test_query_free(&naive);
-    thr_scan_free(scan);
 }
 
 /* ------------------------------------------------------------------------------------------------ answers */
@@ -164,7 +163,6 @@ static size_t check_answers(bench *b, const float *queries, size_t n_queries, ui
     uint8_t *certified = test_new(n_queries, 1);
     const thr_matrix matrix = thr_matrix_f32(queries, n_queries, b->shape.n_dims);
     size_t n = 0;
-    thr_scan *scan = NULL;
     thr_search_options options = {.recall = 0.99f};
     char shape[160];
     (void)snprintf(shape, sizeof shape, "%s: %u dims, %u bits, %u leading, %u query bits, %s, kept as %s", what,
@@ -173,7 +171,7 @@ static size_t check_answers(bench *b, const float *queries, size_t n_queries, ui
     options.recall = 0; /* the counts decide */
     options.query_bits = query_bits;
     options.exact = true;
-    expect_ok(thr_scan_create(b->context, &scan, &err));
+    OWNED(thr_scan, scan) = test_scan_create(b->context);
     const thr_answers exact = {.k = k, .ids = exact_rows, .scores = exact_scores},
                       found = {.k = k, .ids = rows, .scores = scores, .certified = certified};
     expect_ok(test_run_scan(scan, &b->corpus.scan, &matrix, &options, &exact, &err));
@@ -186,7 +184,6 @@ static size_t check_answers(bench *b, const float *queries, size_t n_queries, ui
         expect_ok(test_run_scan(scan, &b->corpus.scan, &matrix, &options, &found, &err));
         n += count_certified(&found, &exact, n_queries, shape, candidates);
     }
-    thr_scan_free(scan);
     return n;
 }
 
@@ -257,14 +254,12 @@ TEST(near_neighbours_are_certified_and_hopeless_data_is_not) {
 static uint8_t certified_one(bench *b, const float *query, const thr_search_options *given) {
     uint64_t rows[4];
     uint8_t certified = 7;
-    thr_scan *scan = NULL;
     thr_search_options options = *given;
     const thr_matrix matrix = thr_matrix_f32(query, 1, b->shape.n_dims);
     options.certified = &certified;
-    expect_ok(thr_scan_create(b->context, &scan, &err));
+    OWNED(thr_scan, scan) = test_scan_create(b->context);
     expect_ok(test_run_scan(scan, &b->corpus.scan, &matrix, &options,
                             &(thr_answers){.k = 4, .ids = rows, .certified = options.certified}, &err));
-    thr_scan_free(scan);
     return certified;
 }
 

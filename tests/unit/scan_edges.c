@@ -2,7 +2,7 @@
 /*
  * scan_edges.c - ties, zeros, filters, bad queries; and that threads, levels, segments and time change nothing.
  */
-#include "test.h"
+#include "owned.h"
 
 #include "kernel/kernel.h"
 #include "naive.h"
@@ -33,7 +33,7 @@ static void search(thr_scan *scan, const test_corpus *corpus, const float *queri
 TEST(equal_items_are_answered_by_the_smallest_rows) {
     enum { ITEMS = 3000, DIMS = 12, K = 70 };
     uint64_t rng = test_seed();
-    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(2, THR_ISA_BEST, NULL);
     float *rows = gaussian_rows(&rng, ITEMS, DIMS), query[DIMS];
     test_gaussian(&rng, query, DIMS);
     for (size_t i = 1; i < ITEMS; i++)
@@ -46,23 +46,21 @@ TEST(equal_items_are_answered_by_the_smallest_rows) {
             thr_search_options options = defaults();
             for (int exact = 0; exact < 2 - (KEEPS[keep] == THR_DTYPE_NONE); exact++) {
                 uint64_t found[K];
-                thr_scan *scan = NULL;
+                OWNED(thr_scan, scan) = NULL;
                 assert_ok(thr_scan_create(context, &scan, NULL), NULL);
                 options.exact = exact != 0;
                 search(scan, &corpus, query, 1, K, &options, found, NULL);
                 for (uint64_t i = 0; i < K; i++)
                     assert_int_equal(found[i], i);
-                thr_scan_free(scan);
             }
             test_target_free(&corpus);
         }
-    thr_context_free(context);
 }
 
 TEST(zero_queries_and_zero_items_score_by_the_metrics_definition) {
     enum { ITEMS = 200, DIMS = 9, K = 20 };
     uint64_t rng = test_seed();
-    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(2, THR_ISA_BEST, NULL);
     float *rows = gaussian_rows(&rng, ITEMS, DIMS);
     float queries[4 * DIMS] = {0};
     memset(rows + 30 * DIMS, 0, 10 * DIMS * sizeof *rows);
@@ -85,11 +83,10 @@ TEST(zero_queries_and_zero_items_score_by_the_metrics_definition) {
                 test_search_equals_naive(context, &corpus, queries, 4, K, &options, "zeros, filter");
                 test_target_free(&corpus);
             }
-    thr_context_free(context);
 }
 
 TEST(a_score_of_nothing_is_plus_zero) {
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(1, THR_ISA_BEST, NULL);
     const float row[4] = {1, 2, 3, 4};
     const test_shape shape = {1, 4, 3, THR_METRIC_L2, THR_DTYPE_F32, 0, false, 0, false};
     test_corpus corpus;
@@ -103,13 +100,12 @@ TEST(a_score_of_nothing_is_plus_zero) {
     assert_true(found == 0 && score == 0 && !signbit(score));
     thr_scan_free(scan);
     test_target_free(&corpus);
-    thr_context_free(context);
 }
 
 TEST(filters_of_none_one_few_and_all_items_hold) {
     enum { ITEMS = 1000, WORDS = (ITEMS + 63) / 64, DIMS = 17 };
     uint64_t rng = test_seed();
-    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(2, THR_ISA_BEST, NULL);
     float *rows = gaussian_rows(&rng, ITEMS, DIMS), queries[3 * DIMS];
     test_gaussian(&rng, queries, COUNT_OF(queries));
     for (size_t m = 0; m < 3; m++)
@@ -138,12 +134,11 @@ TEST(filters_of_none_one_few_and_all_items_hold) {
                 }
             test_target_free(&corpus);
         }
-    thr_context_free(context);
 }
 
 TEST(a_query_that_is_not_finite_or_too_long_is_erange_with_its_number) {
     enum { QUERIES = 9, DIMS = 5 };
-    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(2, THR_ISA_BEST, NULL);
     const float rows[2 * DIMS] = {1, 2, 3, 4, 5, 5, 4, 3, 2, 1};
     const test_shape shape = {2, DIMS, 3, THR_METRIC_COSINE, THR_DTYPE_F32, 0, false, 0, false};
     test_corpus corpus;
@@ -164,7 +159,6 @@ TEST(a_query_that_is_not_finite_or_too_long_is_erange_with_its_number) {
     }
     thr_scan_free(scan);
     test_target_free(&corpus);
-    thr_context_free(context);
 }
 
 /* Sums of hits that are all 0, for queries before one; the others have none. */
@@ -194,8 +188,8 @@ static void search_failing(const test_corpus *corpus, failing_hits *hits, const 
                            float *multiplier_7, uint32_t n_threads) {
     enum { MOST = 70, BAD = 37 };
     const thr_search_options options = defaults();
-    thr_context *context = test_context(n_threads, THR_ISA_BEST, NULL);
-    thr_scan *scan = NULL;
+    OWNED(thr_context, context) = test_context(n_threads, THR_ISA_BEST, NULL);
+    OWNED(thr_scan, scan) = NULL;
     uint64_t found[MOST];
     const thr_answers answers = {.k = 1, .ids = found};
     assert_ok(thr_scan_create(context, &scan, NULL), NULL);
@@ -210,8 +204,6 @@ static void search_failing(const test_corpus *corpus, failing_hits *hits, const 
                  "query 37: the value of row 7 is not finite");
     *bad_query = 1;
     *multiplier_7 = 1;
-    thr_scan_free(scan);
-    thr_context_free(context);
 }
 
 TEST(a_failure_in_a_thread_keeps_its_status_and_text) {
@@ -246,15 +238,13 @@ enum { SAME_ITEMS = 135000, SAME_DIMS = 10, SAME_K = 50, SAME_QUERIES = 5 };
 /* All queries, at_once of them in a search, with n_threads at a level. */
 static void search_all(const test_corpus *corpus, const float *queries, uint32_t n_threads, thr_isa isa, size_t at_once,
                        uint64_t *found, float *scores) {
-    thr_context *context = test_context(n_threads, isa, NULL);
-    thr_scan *scan = NULL;
+    OWNED(thr_context, context) = test_context(n_threads, isa, NULL);
+    OWNED(thr_scan, scan) = NULL;
     const thr_search_options options = defaults();
     assert_ok(thr_scan_create(context, &scan, NULL), NULL);
     for (size_t q = 0; q < SAME_QUERIES; q += at_once)
         search(scan, corpus, queries + q * SAME_DIMS, at_once, SAME_K, &options, found + q * SAME_K,
                scores + q * SAME_K);
-    thr_scan_free(scan);
-    thr_context_free(context);
 }
 
 enum { SAME_PLACES = SAME_K * SAME_QUERIES };
@@ -340,12 +330,11 @@ TEST(tiny_rows_around_a_centre_are_found_by_huge_queries) {
         test_corpus corpus;
         test_target_make(&corpus, &shape, rows);
         thr_context *context = test_context(1, THR_ISA_BEST, NULL);
-        thr_scan *scan = NULL;
         thr_search_options options = {.recall = 0.99f};
         options.recall = 0; /* the counts decide */
         options.n_candidates = 400;
         uint64_t found[QUERIES * BEST], truth[QUERIES * BEST];
-        expect_ok(thr_scan_create(context, &scan, &err));
+        thr_scan *scan = test_scan_create(context);
         search(scan, &corpus, queries, QUERIES, BEST, &options, found, NULL);
         options.exact = true;
         search(scan, &corpus, queries, QUERIES, BEST, &options, truth, NULL);
@@ -358,14 +347,13 @@ TEST(tiny_rows_around_a_centre_are_found_by_huge_queries) {
 
 static void *caller_main(void *arg) {
     caller *c = arg;
-    thr_scan *scan = NULL;
+    OWNED(thr_scan, scan) = NULL;
     const thr_search_options options = defaults();
     const thr_matrix matrix = thr_matrix_f32(c->query, 1, c->corpus->shape.n_dims);
     c->status = thr_scan_create(c->context, &scan, NULL);
     for (int round = 0; round < 5 && c->status == THR_OK; round++)
         c->status = thr_scan_search(scan, &c->corpus->scan, &matrix, &options,
                                     &(thr_answers){.k = SAME_K, .ids = c->rows}, NULL);
-    thr_scan_free(scan);
     return NULL;
 }
 
@@ -395,9 +383,8 @@ static void search_at_once(thr_context *const *contexts) {
 }
 
 TEST(searches_on_several_threads_of_one_context_do_not_disturb_each_other) {
-    thr_context *context = test_context(3, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(3, THR_ISA_BEST, NULL);
     search_at_once((thr_context *[CALLERS]){context, context, context, context});
-    thr_context_free(context);
 }
 
 TEST(contexts_of_different_levels_search_at_once) {
@@ -468,7 +455,7 @@ static void check_out_of_memory(uint32_t n_threads, const test_corpus *corpus, c
     test_oom oom = test_oom_start(&memory);
     oom.tolerant = true; /* the choice of a kernel does without memory */
     while (test_oom_next(&oom)) {
-        thr_context *context = test_context(n_threads, THR_ISA_BEST, &memory);
+        OWNED(thr_context, context) = test_context(n_threads, THR_ISA_BEST, &memory);
         const size_t live = memory.live;
         uint64_t found[OOM_K];
         float scores[OOM_K];
@@ -485,7 +472,6 @@ static void check_out_of_memory(uint32_t n_threads, const test_corpus *corpus, c
         assert_memory_equal(found, wanted, sizeof found);
         thr_scan_free(scan);
         assert_int_equal(memory.live, live);
-        thr_context_free(context);
     }
     assert_true(oom.n_failed > 4);
 }
@@ -512,8 +498,8 @@ TEST(one_scan_serves_targets_of_different_shapes) {
     enum { TARGETS = 4, K = 30 };
     const uint32_t dims[TARGETS] = {5, 90, 1, 33};
     uint64_t rng = test_seed();
-    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
-    thr_scan *scan = NULL;
+    OWNED(thr_context, context) = test_context(2, THR_ISA_BEST, NULL);
+    OWNED(thr_scan, scan) = NULL;
     assert_ok(thr_scan_create(context, &scan, NULL), NULL);
     for (int round = 0; round < 2; round++)
         for (size_t t = 0; t < TARGETS; t++) {
@@ -529,7 +515,5 @@ TEST(one_scan_serves_targets_of_different_shapes) {
             assert_memory_equal(found, wanted, sizeof found);
             test_target_free(&corpus);
         }
-    thr_scan_free(scan);
     thr_scan_free(NULL);
-    thr_context_free(context);
 }

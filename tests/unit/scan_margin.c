@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scan_margin.c - a recall that margins keep: for queries unlike the items, with few survivors, and the same bits. */
-#include "test.h"
+#include "owned.h"
 
 #include "naive.h"
 #include "scan/margins/margin.h"
@@ -70,11 +70,10 @@ static thr_status search(thr_context *context, const test_corpus *corpus, const 
                          const thr_search_options *options, uint64_t *ids, float *scores, thr_error *error) {
     const thr_matrix matrix = thr_matrix_f32(queries, n, corpus->scan.quantiser->n_dims);
     const thr_answers answers = {.k = K, .ids = ids, .scores = scores};
-    thr_scan *scan = NULL;
+    OWNED(thr_scan, scan) = NULL;
     thr_status status = thr_scan_create(context, &scan, error);
     if (status == THR_OK)
         status = thr_scan_search(scan, &corpus->scan, &matrix, options, &answers, error);
-    thr_scan_free(scan);
     return status;
 }
 
@@ -105,7 +104,7 @@ static void make_corpus(test_corpus *corpus, int i, const float *rows) {
 
 /* With ten survivors, counts alone find few of the best; margins keep the recall of every kind of query. */
 TEST(every_kind_of_query_gets_its_recall) {
-    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(2, THR_ISA_BEST, NULL);
     uint64_t rng = test_seed();
     float *rows = make_rows(&rng);
     uint64_t *filter = test_filter(&rng, ITEMS, 3);
@@ -127,14 +126,13 @@ TEST(every_kind_of_query_gets_its_recall) {
         }
         test_target_free(&corpus);
     }
-    thr_context_free(context);
 }
 
 /* Factors over many orders of magnitude: a margin must be that of rows near the query. */
 /* Codes without rotation clip large components. The best items of such a query are those that are clipped most. */
 TEST(queries_of_few_components_get_their_recall) {
     enum { MANY = 64, SURVIVORS = 1000 }; /* fewer cause a second pass, which mends most of these queries */
-    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(2, THR_ISA_BEST, NULL);
     uint64_t rng = test_seed();
     float *rows = test_new((size_t)ITEMS * MANY, sizeof *rows);
     test_gaussian(&rng, rows, (size_t)ITEMS * MANY);
@@ -159,11 +157,10 @@ TEST(queries_of_few_components_get_their_recall) {
         }
         test_target_free(&corpus);
     }
-    thr_context_free(context);
 }
 
 TEST(items_of_very_different_lengths_keep_their_recall) {
-    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(2, THR_ISA_BEST, NULL);
     uint64_t rng = test_seed();
     float *rows = make_rows(&rng), *queries = make_queries(&rng, rows, 3);
     for (uint32_t i = 0; i < ITEMS; i++) {
@@ -182,12 +179,11 @@ TEST(items_of_very_different_lengths_keep_their_recall) {
         }
         test_target_free(&corpus);
     }
-    thr_context_free(context);
 }
 
 /* Thousands of rows share the best score: the first of them are the answer, as in an exact scan. */
 TEST(repeated_items_are_answered_in_order) {
-    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(2, THR_ISA_BEST, NULL);
     uint64_t rng = test_seed(), ids[QUERIES * K], truth[QUERIES * K];
     float *rows = make_rows(&rng), *queries = make_queries(&rng, rows, 0);
     const thr_search_options options = options_of(0.95f, K);
@@ -205,7 +201,6 @@ TEST(repeated_items_are_answered_in_order) {
         assert_memory_equal(ids, truth, sizeof ids);
         test_target_free(&corpus);
     }
-    thr_context_free(context);
 }
 
 /* Level, threads and batch do not change an answer; nor does the number of survivors make it worse. */
@@ -221,7 +216,7 @@ TEST(answers_depend_on_nothing_but_the_question) {
         const thr_search_options options = options_of(0.9f, 3 * K);
         for (int isa = THR_ISA_SCALAR; isa <= THR_ISA_LAST; isa++)
             for (uint32_t n_threads = 1; n_threads <= 3; n_threads++) {
-                thr_context *context = try_context(n_threads, (thr_isa)isa);
+                OWNED(thr_context, context) = try_context(n_threads, (thr_isa)isa);
                 if (context == NULL)
                     continue;
                 const uint64_t batch = n_threads == 2 ? QUERIES : n_threads == 1 ? 7 : 1;
@@ -235,7 +230,6 @@ TEST(answers_depend_on_nothing_but_the_question) {
                 memcpy(wanted, ids, sizeof ids);
                 memcpy(wanted_scores, scores, sizeof scores);
                 first = false;
-                thr_context_free(context);
             }
         test_target_free(&corpus);
     }
@@ -274,11 +268,10 @@ TEST(memory_may_end_at_any_allocation) {
         test_oom oom = test_oom_start(&memory);
         oom.tolerant = true; /* the choice of a kernel does without memory */
         while (test_oom_next(&oom)) {
-            thr_context *context = test_context(2, THR_ISA_BEST, &memory);
+            OWNED(thr_context, context) = test_context(2, THR_ISA_BEST, &memory);
             test_oom_arm(&oom);
             const thr_status status = search(context, &corpus, queries, n_queries, &options, ids, NULL, &err);
             (void)test_oom_check(&oom, status, &err, "no memory");
-            thr_context_free(context);
         }
         assert_true(oom.n_failed > 10);
     }

@@ -3,7 +3,7 @@
  * scan_nested.c - searches of nested codes, alone and in groups, against the search by the book in every bit: the
  * leading planes choose the survivors, all planes the candidates, the vectors the answer.
  */
-#include "test.h"
+#include "owned.h"
 
 #include "kernel/kernel.h"
 #include "naive.h"
@@ -207,8 +207,7 @@ TEST(survivors_are_all_that_the_other_planes_are_read_of) {
     test_gaussian(&rng, rows, (size_t)ITEMS * DIMS);
     test_gaussian(&rng, queries, (size_t)QUERIES * DIMS);
     test_target_make(&corpus, &shape, rows);
-    thr_scan *scan = NULL;
-    expect_ok(thr_scan_create(next(c), &scan, &err));
+    thr_scan *scan = test_scan_create(next(c));
     uint64_t truth[QUERIES * K];
     thr_search_options options = defaults(0, 0);
     options.exact = true;

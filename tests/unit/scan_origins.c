@@ -44,7 +44,6 @@ static thr_index *open_kind(thr_context *context, const kind *k) {
     thr_index_build_options options = build_options(k->metric, THR_DTYPE_F32, k->bits);
     const thr_matrix more = thr_matrix_f32(rows + (size_t)BUILT * k->n_dims, ADDED, k->n_dims);
     thr_reader *reader = NULL;
-    thr_index *index = NULL;
     options.lead_bits = k->lead;
     options.rotate = k->rotated ? THR_ROTATE_ON : THR_ROTATE_OFF;
     options.cells = k->cells;
@@ -55,7 +54,7 @@ static thr_index *open_kind(thr_context *context, const kind *k) {
     expect_ok(thr_reader_from_matrix(context, &more, &reader, &err));
     expect_ok(thr_index_add(context, DIR_A, reader, NULL, NULL, &err));
     thr_reader_free(reader);
-    expect_ok(thr_index_open(context, DIR_A, &index, &err));
+    thr_index *index = test_index_open(context, DIR_A);
     const uint32_t last = index->n_segments - 1;
     assert_true(index->corpus.origins != NULL && index->n_segments == (k->whole ? 2 : 4));
     assert_true(index->cells[0].n > k->cells / 3 && index->cells[last].n == 0 && index->manifest.n_rows <= MOST_ROWS);
@@ -627,7 +626,7 @@ TEST(terms_are_the_bases_and_bounds_of_distances) {
     for (size_t m = 0; m < 3; m++)
         for (int more = 0; more < 4; more++) {
             const kind k = {METRICS[m], 40, 2, 1, 300, (more & 1) != 0, (more & 2) != 0, more == 2};
-            thr_index *index = open_kind(*state, &k);
+            OWNED(thr_index, index) = open_kind(*state, &k);
             const thr_kernels *kernels = index->context->kernels;
             const thr_corpus_origins *origins = index->corpus.origins;
             float *points = test_new((size_t)origins->n * k.n_dims, sizeof *points),
@@ -649,7 +648,6 @@ TEST(terms_are_the_bases_and_bounds_of_distances) {
                 assert_memory_equal(terms, others, at * sizeof *terms);
                 check_terms(&index->corpus, points, vector, length, terms, ROUNDING);
             }
-            thr_index_free(index);
         }
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scan_radius.c - all rows within a radius, beside a loop that scores every row. */
-#include "test.h"
+#include "owned.h"
 
 #include "naive.h"
 #include "scan/way.h"
@@ -99,11 +99,9 @@ static size_t count_found(const thr_found *found, const thr_candidate *right, si
 static thr_found *search(thr_context *context, const test_corpus *corpus, const float *queries, uint64_t n_queries,
                          float least, const thr_search_options *options) {
     thr_found *found = test_new((size_t)n_queries, sizeof *found);
-    thr_scan *scan = NULL;
     const thr_matrix matrix = thr_matrix_f32(queries, n_queries, corpus->shape.n_dims);
-    expect_ok(thr_scan_create(context, &scan, &err));
+    OWNED(thr_scan, scan) = test_scan_create(context);
     expect_ok(thr_scan_radius(scan, &corpus->scan, &matrix, least, options, found, &err));
-    thr_scan_free(scan);
     return found;
 }
 
@@ -171,7 +169,7 @@ static void check_certain(thr_context *context, uint64_t *rng, const test_shape 
 
 TEST(a_certain_search_finds_just_the_rows_within_the_radius) {
     enum { ITEMS = 350, WORDS = (ITEMS + 63) / 64 };
-    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(2, THR_ISA_BEST, NULL);
     uint64_t rng = test_seed(), half[WORDS], few[WORDS] = {1, 0, 1}, none[WORDS] = {0};
     for (size_t i = 0; i < WORDS; i++)
         half[i] = thr_rng_next(&rng);
@@ -194,7 +192,6 @@ TEST(a_certain_search_finds_just_the_rows_within_the_radius) {
                     const size_t f = (m + keep + code + (size_t)centre) % 4;
                     check_certain(context, &rng, &shape, filters[f], names[f]);
                 }
-    thr_context_free(context);
 }
 
 /* ------------------------------------------------------------------------------------------------ most of all */
@@ -306,7 +303,7 @@ TEST(answers_depend_on_nothing_but_the_question) {
             for (int way = -1; way < THR_N_WAYS; way++)
                 for (size_t isa = 0; isa < 2; isa++) {
                     const uint32_t each = n_threads == 1 ? 1 : n_threads == 2 ? BIG_QUERIES : 2;
-                    thr_context *context = test_context(n_threads, isas[isa], NULL);
+                    OWNED(thr_context, context) = test_context(n_threads, isas[isa], NULL);
                     context->forced_way = way;
                     for (uint32_t q = 0; q < (isa == 0 ? 2 * each : BIG_QUERIES) && q < BIG_QUERIES; q += each) {
                         thr_found *other =
@@ -315,7 +312,6 @@ TEST(answers_depend_on_nothing_but_the_question) {
                         assert_memory_equal(certified + q, again, each);
                         free_found(context, other, each);
                     }
-                    thr_context_free(context);
                 }
         free_found(first, found, BIG_QUERIES);
         thr_context_free(first);
@@ -356,7 +352,7 @@ TEST(all_rows_or_none_are_found) {
 }
 
 TEST(one_item_is_found_or_not) {
-    thr_context *context = test_context(3, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(3, THR_ISA_BEST, NULL);
     const float row[] = {0, 2, 0}, queries[] = {0, 8, 0, 0, 0, 5};
     static const float scores[][2] = {{1, 0}, {16, 0}, {-36, -29}};
     for (size_t m = 0; m < 3; m++) {
@@ -376,7 +372,6 @@ TEST(one_item_is_found_or_not) {
             }
         test_target_free(&corpus);
     }
-    thr_context_free(context);
 }
 
 /* ------------------------------------------------------------------------------------------------ memory */
@@ -395,18 +390,15 @@ TEST(memory_may_end_at_any_allocation) {
         test_oom oom = test_oom_start(&memory);
         oom.tolerant = true; /* the choice of a kernel does without memory */
         while (test_oom_next(&oom)) {
-            thr_context *context = test_context(2, THR_ISA_BEST, &memory);
-            thr_scan *scan = NULL;
+            OWNED(thr_context, context) = test_context(2, THR_ISA_BEST, &memory);
             thr_found found[5] = {{0}};
             const thr_matrix queries = thr_matrix_f32(rows, n_queries, DIMS);
-            expect_ok(thr_scan_create(context, &scan, &err));
+            OWNED(thr_scan, scan) = test_scan_create(context);
             test_oom_arm(&oom);
             const thr_status status = thr_scan_radius(scan, &corpus.scan, &queries, 0, &options, found, &err);
             (void)test_oom_check(&oom, status, &err, "no memory");
             for (uint64_t q = 0; q < n_queries; q++)
                 thr_scan_found_free(context, &found[q]);
-            thr_scan_free(scan);
-            thr_context_free(context);
         }
         assert_true(oom.n_failed > 10);
     }
@@ -414,16 +406,14 @@ TEST(memory_may_end_at_any_allocation) {
 }
 
 TEST(a_bad_query_is_named) {
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(1, THR_ISA_BEST, NULL);
     const float rows[] = {1, 2, 3, 4}, queries[] = {1, 2, 1, NAN};
     const test_shape shape = {.n_items = 2, .n_dims = 2, .bits = 2, .keep = THR_DTYPE_F32};
     const thr_matrix matrix = thr_matrix_f32(queries, 2, 2);
-    thr_scan *scan = NULL;
     test_corpus corpus;
     test_target_make(&corpus, &shape, rows);
-    expect_ok(thr_scan_create(context, &scan, &err));
+    thr_scan *scan = test_scan_create(context);
     expect_error(thr_scan_check_queries(scan, &corpus.scan, &matrix, &err), THR_ERANGE, "query 1");
     thr_scan_free(scan);
     test_target_free(&corpus);
-    thr_context_free(context);
 }

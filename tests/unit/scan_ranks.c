@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scan_ranks.c - ranks are the places that sorting all items by their estimates gives. */
-#include "test.h"
+#include "owned.h"
 
 #include "naive.h"
 
@@ -38,10 +38,9 @@ static void rank_naively(const test_corpus *corpus, const float *vector, uint64_
 static void check_ranks(thr_context *context, const test_corpus *corpus, const thr_matrix *queries, uint64_t query,
                         uint64_t n_survivors, const uint64_t *rows, size_t n_rows) {
     uint32_t lead_ranks[ITEMS], full_ranks[ITEMS], wanted_lead[ITEMS], wanted_full[ITEMS];
-    thr_scan *scan = NULL;
     const thr_scan_rank_request request = {rows, n_rows, n_survivors, lead_ranks, full_ranks};
     rank_naively(corpus, (const float *)queries->data + query * DIMS, n_survivors, wanted_lead, wanted_full);
-    expect_ok(thr_scan_create(context, &scan, &err));
+    thr_scan *scan = test_scan_create(context);
     for (int again = 0; again < 2; again++) /* a scan is used again and again */
         expect_ok(thr_scan_ranks(scan, &corpus->scan, queries, query, &request, &err));
     thr_scan_free(scan);
@@ -69,7 +68,7 @@ TEST(ranks_are_places_in_both_orders) {
             memcpy(rows + i * DIMS, rows + thr_rng_below(&rng, i) * DIMS, DIMS * sizeof *rows);
     }
     for (uint32_t n_threads = 1; n_threads <= 2; n_threads++) {
-        thr_context *context = test_context(n_threads, THR_ISA_BEST, NULL);
+        OWNED(thr_context, context) = test_context(n_threads, THR_ISA_BEST, NULL);
         for (size_t m = 0; m < 3; m++)
             for (uint32_t lead = 0; lead <= 2; lead++) {
                 const test_shape shape = {ITEMS, DIMS,      3,    METRICS[m], m == 2 ? THR_DTYPE_NONE : THR_DTYPE_F32,
@@ -86,7 +85,6 @@ TEST(ranks_are_places_in_both_orders) {
                 check_ranks(context, &corpus, &matrix, 1, 500, all, 0);
                 test_target_free(&corpus);
             }
-        thr_context_free(context);
     }
 }
 
@@ -102,17 +100,15 @@ TEST(without_memory_it_is_enomem_and_nothing_is_lost) {
     test_memory memory = {0};
     test_oom oom = test_oom_start(&memory);
     while (test_oom_next(&oom)) {
-        thr_context *context = test_context(1, THR_ISA_BEST, &memory);
+        OWNED(thr_context, context) = test_context(1, THR_ISA_BEST, &memory);
         uint32_t lead_rank = 0, full_rank = 0;
-        thr_scan *scan = NULL;
+        OWNED(thr_scan, scan) = NULL;
         test_oom_arm(&oom);
         thr_status status = thr_scan_create(context, &scan, &err);
         if (status == THR_OK)
             status = thr_scan_ranks(scan, &corpus.scan, &matrix, 0,
                                     &(thr_scan_rank_request){&row, 1, ITEMS, &lead_rank, &full_rank}, &err);
         (void)test_oom_check(&oom, status, &err, "no memory");
-        thr_scan_free(scan);
-        thr_context_free(context);
     }
     assert_true(oom.n_failed > 4);
     assert_int_equal(unsetenv("THR_KERNEL"), 0);

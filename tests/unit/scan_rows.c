@@ -3,7 +3,7 @@
  * scan_rows.c - filters that let few rows through are answered from the vectors, exactly; and blocks with few and with
  * many allowed rows are scored alike.
  */
-#include "test.h"
+#include "owned.h"
 
 #include "naive.h"
 #include "scan/job.h"
@@ -57,8 +57,7 @@ static size_t count_exact(thr_context *context, const test_corpus *corpus, const
     const thr_matrix matrix = thr_matrix_f32(queries, QUERIES, DIMS);
     uint64_t found[QUERIES * K], wanted[K];
     size_t n = 0;
-    thr_scan *scan = NULL;
-    expect_ok(thr_scan_create(context, &scan, &err));
+    thr_scan *scan = test_scan_create(context);
     expect_ok(thr_scan_search(scan, &corpus->scan, &matrix, &options, &(thr_answers){.k = K, .ids = found}, &err));
     thr_scan_free(scan);
     for (size_t q = 0; q < QUERIES; q++) {

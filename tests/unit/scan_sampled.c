@@ -3,7 +3,7 @@
  * scan_sampled.c - collections large enough for a sampled first threshold (more than 16,384 rows), and rows arranged
  * to mislead the sample.
  */
-#include "test.h"
+#include "owned.h"
 
 #include "naive.h"
 
@@ -27,7 +27,7 @@ TEST(large_collections_equal_the_naive_answer) {
     uint64_t rng = test_seed();
     float *rows = test_new((size_t)ITEMS * DIMS, sizeof *rows), queries[4 * DIMS];
     uint64_t *filter = test_new((ITEMS + 63) / 64, sizeof *filter);
-    thr_context *context = test_context(3, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(3, THR_ISA_BEST, NULL);
     test_gaussian(&rng, rows, (size_t)ITEMS * DIMS);
     test_gaussian(&rng, queries, 4 * DIMS);
     for (int metric = THR_METRIC_COSINE; metric <= THR_METRIC_L2; metric++) {
@@ -50,7 +50,6 @@ TEST(large_collections_equal_the_naive_answer) {
         }
         test_target_free(&corpus);
     }
-    thr_context_free(context);
 }
 
 /* Only the sampled blocks hold good rows: the threshold from them is far too high for everything else. */
@@ -58,7 +57,7 @@ TEST(a_sample_of_only_high_scores_does_not_lose_rows) {
     uint64_t rng = test_seed();
     const uint64_t n_blocks = (ITEMS + 63) / 64;
     float *rows = test_new((size_t)ITEMS * DIMS, sizeof *rows), query[DIMS];
-    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(2, THR_ISA_BEST, NULL);
     test_gaussian(&rng, rows, (size_t)ITEMS * DIMS);
     test_gaussian(&rng, query, DIMS);
     for (uint64_t s = 0; s < thr_sample_blocks(n_blocks); s++) {
@@ -78,13 +77,12 @@ TEST(a_sample_of_only_high_scores_does_not_lose_rows) {
         }
         test_target_free(&corpus);
     }
-    thr_context_free(context);
 }
 
 TEST(rising_falling_and_equal_rows_equal_the_naive_answer) {
     uint64_t rng = test_seed();
     float *rows = test_new((size_t)ITEMS * DIMS, sizeof *rows), query[DIMS], noise[DIMS];
-    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(2, THR_ISA_BEST, NULL);
     test_gaussian(&rng, query, DIMS);
     test_gaussian(&rng, noise, DIMS);
     for (int order = 0; order < 3; order++) {
@@ -101,5 +99,4 @@ TEST(rising_falling_and_equal_rows_equal_the_naive_answer) {
         test_search_equals_naive(context, &corpus, query, 1, 5000, &options, "ordered rows, many");
         test_target_free(&corpus);
     }
-    thr_context_free(context);
 }

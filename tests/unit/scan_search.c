@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scan_search.c - every answer of a search, in every bit, against the search by the book (naive.h). */
-#include "test.h"
+#include "owned.h"
 
 #include "naive.h"
 
@@ -47,7 +47,7 @@ static void check_corpus(thr_context *context, const test_corpus *corpus, uint32
 TEST(all_kinds_of_targets_and_searches_equal_the_naive_answer) {
     const uint32_t sizes[] = {1, 63, 64, 65, 200, 1000};
     uint64_t rng = test_seed();
-    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(2, THR_ISA_BEST, NULL);
     for (size_t m = 0; m < COUNT_OF(METRICS); m++)
         for (size_t keep = 0; keep < COUNT_OF(KEEPS); keep++)
             for (size_t b = 0; b < COUNT_OF(BITS); b++)
@@ -65,7 +65,6 @@ TEST(all_kinds_of_targets_and_searches_equal_the_naive_answer) {
                         check_corpus(context, &corpus, QUERY_BITS[q], &rng);
                     test_target_free(&corpus);
                 }
-    thr_context_free(context);
 }
 
 /* Whatever the metric and the centre, the estimate is the score of the decoded codes: here it is near the true one. */
@@ -87,7 +86,7 @@ static double true_score(thr_metric metric, const float *query, const float *row
 TEST(estimates_of_eight_bit_codes_are_near_the_true_scores) {
     enum { ITEMS = 300, DIMS = 60 };
     uint64_t rng = test_seed();
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(1, THR_ISA_BEST, NULL);
     for (size_t m = 0; m < 3; m++)
         for (int centre = 0; centre < 2; centre++) {
             const test_shape shape = {
@@ -98,10 +97,9 @@ TEST(estimates_of_eight_bit_codes_are_near_the_true_scores) {
             uint64_t found[ITEMS];
             test_gaussian(&rng, query, DIMS);
             test_target_make(&corpus, &shape, rows);
-            thr_scan *scan = NULL;
             const thr_matrix matrix = thr_matrix_f32(query, 1, DIMS);
             const thr_search_options options = defaults(8);
-            expect_ok(thr_scan_create(context, &scan, &err));
+            thr_scan *scan = test_scan_create(context);
             expect_ok(thr_scan_search(scan, &corpus.scan, &matrix, &options,
                                       &(thr_answers){.k = ITEMS, .ids = found, .scores = scores}, &err));
             thr_scan_free(scan);
@@ -118,7 +116,6 @@ TEST(estimates_of_eight_bit_codes_are_near_the_true_scores) {
             }
             test_target_free(&corpus);
         }
-    thr_context_free(context);
 }
 
 /* Scores differ from the double ones by the rounding of n_dims additions, so nothing far better is left out. */
@@ -149,7 +146,7 @@ static void check_exact_answer(const test_corpus *corpus, const test_query *quer
 TEST(exact_scores_and_order_hold_in_double_within_the_bound) {
     enum { ITEMS = 500, K = 40 };
     uint64_t rng = test_seed();
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(1, THR_ISA_BEST, NULL);
     for (size_t m = 0; m < 3; m++)
         for (size_t keep = 0; keep < 3; keep++) {
             const test_shape shape = {.n_items = ITEMS,
@@ -165,11 +162,10 @@ TEST(exact_scores_and_order_hold_in_double_within_the_bound) {
             test_query query;
             test_target_make(&corpus, &shape, rows);
             test_query_make(&query, &corpus, vector, 4);
-            thr_scan *scan = NULL;
             thr_search_options options = defaults(4);
             options.exact = true;
             const thr_matrix matrix = thr_matrix_f32(vector, 1, shape.n_dims);
-            expect_ok(thr_scan_create(context, &scan, &err));
+            thr_scan *scan = test_scan_create(context);
             expect_ok(thr_scan_search(scan, &corpus.scan, &matrix, &options,
                                       &(thr_answers){.k = K, .ids = found, .scores = scores}, &err));
             thr_scan_free(scan);
@@ -177,14 +173,13 @@ TEST(exact_scores_and_order_hold_in_double_within_the_bound) {
             test_query_free(&query);
             test_target_free(&corpus);
         }
-    thr_context_free(context);
 }
 
 /* The naive answers to different numbers of candidates differ, so searches do depend on the set that is refined. */
 TEST(more_candidates_refine_more_until_the_answer_is_the_exact_one) {
     enum { ITEMS = 2000, DIMS = 24, K = 10 };
     uint64_t rng = test_seed();
-    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(2, THR_ISA_BEST, NULL);
     float *rows = test_new((size_t)ITEMS * DIMS, sizeof *rows), query[DIMS];
     test_gaussian(&rng, rows, (size_t)ITEMS * DIMS);
     test_gaussian(&rng, query, DIMS);
@@ -207,5 +202,4 @@ TEST(more_candidates_refine_more_until_the_answer_is_the_exact_one) {
         assert_memory_not_equal(answers[0], exact, sizeof exact);
         test_target_free(&corpus);
     }
-    thr_context_free(context);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scan_way.c - the fastest measured kernel is chosen once, unless THR_KERNEL names another. */
-#include "test.h"
+#include "owned.h"
 
 #include "scan/way.h"
 
@@ -14,7 +14,7 @@ static thr_context *context_with(const char *forced) {
 }
 
 TEST(the_way_with_the_highest_rate_is_taken) {
-    thr_context *context = context_with(NULL);
+    OWNED(thr_context, context) = context_with(NULL);
     static const uint32_t shapes[][4] = {{200, 3, 4, 1}, {200, 3, 4, 64}, {64, 1, 1, 2}, {1, 8, 8, 5}, {5000, 2, 5, 7}};
     for (size_t i = 0; i < COUNT_OF(shapes); i++) {
         const uint32_t *s = shapes[i];
@@ -31,12 +31,11 @@ TEST(the_way_with_the_highest_rate_is_taken) {
         }
         assert_int_equal(thr_scan_way_choose(context, s[0], s[1], s[2], s[3]), choice.way);
     }
-    thr_context_free(context);
 }
 
 TEST(thr_kernel_takes_the_choice) {
     for (int way = 0; way < THR_N_WAYS; way++) {
-        thr_context *context = context_with(thr_way_name((thr_way)way));
+        OWNED(thr_context, context) = context_with(thr_way_name((thr_way)way));
         for (uint32_t n = 1; n < 40; n += 13) {
             assert_int_equal(thr_scan_way_choose(context, 96, 3, 4, n), way);
             thr_way_choice choice;
@@ -45,7 +44,6 @@ TEST(thr_kernel_takes_the_choice) {
             assert_true(choice.forced);
             assert_true(choice.rates[THR_WAY_TILE] > 0);
         }
-        thr_context_free(context);
     }
 }
 
@@ -69,7 +67,7 @@ TEST(a_context_measures_a_shape_once) {
 /* More shapes than are kept: the oldest is measured again, and nothing else is forgotten. */
 TEST(shapes_may_be_more_than_are_kept) {
     test_memory memory = {0};
-    thr_context *context = test_context(1, THR_ISA_BEST, &memory);
+    OWNED(thr_context, context) = test_context(1, THR_ISA_BEST, &memory);
     for (uint32_t n_dims = 300; n_dims < 364; n_dims++)
         (void)thr_scan_way_choose(context, n_dims, 1, 4, 1);
     size_t calls = memory.calls;
@@ -81,7 +79,6 @@ TEST(shapes_may_be_more_than_are_kept) {
     calls = memory.calls;
     (void)thr_scan_way_choose(context, 300, 1, 4, 1);
     assert_true(memory.calls > calls);
-    thr_context_free(context);
 }
 
 TEST(without_memory_a_search_takes_the_table_and_measures_later) {
@@ -112,13 +109,12 @@ TEST(shapes_out_of_range_are_refused) {
         {{8, 3, 0, 1}, THR_EINVAL, "of 0 bits"},  {{8, 3, 9, 1}, THR_EINVAL, "of 9 bits"},
         {{8, 3, 4, 0}, THR_EINVAL, "one query"},
     };
-    thr_context *context = context_with(NULL);
+    OWNED(thr_context, context) = context_with(NULL);
     for (size_t i = 0; i < COUNT_OF(wrong); i++) {
         const uint32_t *s = wrong[i].shape;
         thr_way_choice choice;
         expect_error(thr_way_choose(context, s[0], s[1], s[2], s[3], &choice, &err), wrong[i].status, wrong[i].part);
     }
-    thr_context_free(context);
 }
 
 typedef struct racers {

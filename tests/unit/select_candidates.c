@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* select_candidates.c - sorting, splitting and collecting against qsort, ties by the smaller row above all. */
-#include "test.h"
+#include "owned.h"
 
 #include "naive.h"
 
@@ -187,7 +187,7 @@ static void check_collector(thr_context *context, thr_collector collectors[], si
 TEST(a_collector_keeps_what_the_model_keeps) {
     uint64_t rng = test_seed();
     test_memory memory = {0};
-    thr_context *context = test_context(1, THR_ISA_SCALAR, &memory);
+    OWNED(thr_context, context) = test_context(1, THR_ISA_SCALAR, &memory);
     const size_t live = memory.live;
     const size_t sizes[] = {1, 2, 5, 40};
     thr_collector collectors[3] = {{0}};
@@ -206,24 +206,22 @@ TEST(a_collector_keeps_what_the_model_keeps) {
     for (size_t c = 0; c < 3; c++)
         thr_select_collector_free(&collectors[c]);
     assert_int_equal(memory.live, live);
-    thr_context_free(context);
 }
 
 /* Every number of wanted rows among many ties, in any order of arrival: the smaller rows win. */
 TEST(ties_go_to_the_smaller_rows_in_any_order_of_arrival) {
     uint64_t rng = test_seed();
-    thr_context *context = test_context(1, THR_ISA_SCALAR, NULL);
+    OWNED(thr_context, context) = test_context(1, THR_ISA_SCALAR, NULL);
     thr_collector collector = {0};
     for (size_t wanted = 1; wanted <= 640; wanted++) {
         stream s = make_stream(&rng, 10, wanted % 2 == 0 ? 1 : 2);
         check_collector(context, &collector, 1, &s, wanted, -INFINITY, &rng);
     }
     thr_select_collector_free(&collector);
-    thr_context_free(context);
 }
 
 TEST(a_threshold_rises_but_never_loses_an_equal_score) {
-    thr_context *context = test_context(1, THR_ISA_SCALAR, NULL);
+    OWNED(thr_context, context) = test_context(1, THR_ISA_SCALAR, NULL);
     thr_collector collector = {0};
     float block[64];
     expect_ok(thr_select_collector_start(&collector, context, 3, -INFINITY, &err));
@@ -240,12 +238,11 @@ TEST(a_threshold_rises_but_never_loses_an_equal_score) {
     for (size_t i = 0; i < 3; i++)
         assert_int_equal(collector.items[i].row, i);
     thr_select_collector_free(&collector);
-    thr_context_free(context);
 }
 
 TEST(of_equal_rows_that_ascend_only_the_first_are_collected) {
     enum { WANTED = 100, BLOCKS = 20000 };
-    thr_context *context = test_context(1, THR_ISA_BEST, NULL);
+    OWNED(thr_context, context) = test_context(1, THR_ISA_BEST, NULL);
     thr_collector collector = {.context = NULL};
     float block_scores[64];
     size_t n_pushed = 0;
@@ -266,7 +263,6 @@ TEST(of_equal_rows_that_ascend_only_the_first_are_collected) {
     for (size_t i = 0; i < WANTED; i++)
         assert_int_equal(collector.items[i].row, i);
     thr_select_collector_free(&collector);
-    thr_context_free(context);
 }
 
 TEST(a_second_stream_of_the_same_size_allocates_nothing) {

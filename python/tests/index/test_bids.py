@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import pickle
-import unittest
 from collections.abc import Callable
 from typing import Any
 
@@ -155,7 +154,3 @@ class Bids(Case):
                     hits.set_values(values)
             hits.set_values([1, 9, 3, 4, 5], ids=[20, 10, 12, 13, 14])
             self.assertEqual(hits.search({1: 1.0}, 2)[0].tolist(), [10, 14])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
-import unittest
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -422,7 +421,3 @@ def iter_file(path: str, names: list[str]) -> str:
             with self.assertRaisesRegex(thresher.Error, part) as raised:
                 call()
             self.assertNotRegex(str(raised.exception), "--|thresher-[^t]")
-
-
-if __name__ == "__main__":
-    unittest.main()

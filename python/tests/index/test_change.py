@@ -8,7 +8,6 @@ import os
 import pickle
 import threading
 import time
-import unittest
 from typing import Any
 
 import numpy as np
@@ -453,7 +452,3 @@ class Threads(Case):
         finally:
             ending.set()
             thread.join()
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -209,7 +209,3 @@ class LateInShards(Case):
                     gone = shards.remove(self.path(), [9000 + len(kind.__name__)])
             self.assertEqual((made.n_items, gone.n_items), (201, 200))
             shards.verify(self.path())
-
-
-if __name__ == "__main__":
-    unittest.main()

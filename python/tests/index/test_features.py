@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import unittest
 
 import numpy as np
 from support import Case
@@ -273,7 +272,3 @@ class FeaturesCase(Case):
         self.assertGreater(cells.info.n_cells, 1)
         np.testing.assert_array_equal(cells.search(users, 4, exact=True)[1], values)
         np.testing.assert_array_equal(cells.names(cells.search(users[0], 1)[0]), index.names(ids[0][:1]))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import struct
-import unittest
 from typing import Any
 
 import numpy as np
@@ -162,7 +161,3 @@ class QueriesOfOneComponent(VectorCase):
                 found = self.index.search(units, 10, recall=recall, filter=rows)[0]
                 hits = sum(len(np.intersect1d(a, b)) for a, b in zip(found, truth))
                 self.assertGreaterEqual(hits / truth.size, recall, (n_allowed, recall))
-
-
-if __name__ == "__main__":
-    unittest.main()

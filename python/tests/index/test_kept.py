@@ -161,7 +161,3 @@ class Kept(unittest.TestCase):
                 index.add(rows[first : first + 500])
             self.assertGreaterEqual(share_found(truth, index.search(queries, K, exact=True)[0]), 0.9)
             index.verify()
-
-
-if __name__ == "__main__":
-    unittest.main()

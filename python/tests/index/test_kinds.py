@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import itertools
-import unittest
 from typing import Any, Callable
 
 import numpy as np
@@ -175,7 +174,3 @@ class Kinds(Case):
                             target.add(MORE[:n], **given)
                             with thresher.Index.open(path) as fresh:
                                 fresh.verify()
-
-
-if __name__ == "__main__":
-    unittest.main()

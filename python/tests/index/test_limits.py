@@ -6,7 +6,6 @@ from __future__ import annotations
 import contextlib
 import os
 import resource
-import unittest
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -130,7 +129,3 @@ class Descriptors(Case):
                 self.at_the_limit(work)
                 with shards.open(self.path("many")) as many:
                     many.search(self.queries, 3)
-
-
-if __name__ == "__main__":
-    unittest.main()

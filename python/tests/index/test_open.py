@@ -161,7 +161,3 @@ class Recall(unittest.TestCase):
                 thresher.recall(truth, result, k)
         with self.assertRaisesRegex(ValueError, "truth_scores has 1 values, truth 2"):
             thresher.recall([[1, 2]], [[1, 2]], truth_scores=[1.0])
-
-
-if __name__ == "__main__":
-    unittest.main()

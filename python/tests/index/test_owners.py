@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import struct
-import unittest
 from typing import Any
 
 import numpy as np
@@ -188,7 +187,3 @@ class OfHits(Case):
             hits.remove([7])
             hits.add([[1]], ids=[8])
             self.assertEqual(sorted(hits.search({1: 1.0}, 2, filter=[8, 9])[0].tolist()), [8, 9])
-
-
-if __name__ == "__main__":
-    unittest.main()

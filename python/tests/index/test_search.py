@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import unittest
 
 import numpy as np
 
@@ -56,11 +55,6 @@ class Search(VectorCase):
             one_ids, one_scores = self.index.search(query, 10)
             np.testing.assert_array_equal(one_ids, ids[row])
             np.testing.assert_array_equal(one_scores, scores[row])
-
-    def test_default_reaches_its_recall(self) -> None:
-        truth, _ = self.index.search(self.queries, exact=True)
-        ids, _ = self.index.search(self.queries)
-        self.assertGreaterEqual(thresher.recall(truth, ids, 10), 0.99)
 
     def test_the_end_of_a_short_answer(self) -> None:
         with thresher.Index.build(self.path("small"), self.vectors[:3]) as index:
@@ -145,18 +139,6 @@ class Search(VectorCase):
                 self.index.explain(**wrong)
         with self.assertRaises(thresher.UnsupportedError):
             self.index.explain(features={})
-
-    def test_recall_of_1_is_exact(self) -> None:
-        truth = self.index.search(self.queries, exact=True)
-        ids, scores = self.index.search(self.queries, recall=1)
-        np.testing.assert_array_equal(ids, truth[0])
-        np.testing.assert_array_equal(scores, truth[1])
-
-    def test_a_recall_that_is_asked_for_is_reached(self) -> None:
-        truth, _ = self.index.search(self.queries, exact=True)
-        for wanted in (0.9, 0.95, 0.99, 0.999):
-            ids, _ = self.index.search(self.queries, recall=wanted)
-            self.assertGreaterEqual(thresher.recall(truth, ids), wanted - 0.01)  # 150 queries only
 
     def test_certified_answers_are_exact(self) -> None:
         truth, _ = self.index.search(self.queries, 5, exact=True)
@@ -284,7 +266,3 @@ class Search(VectorCase):
                 index.search(self.queries, exact=True)
             with self.assertRaises(NotImplementedError):
                 index.vector(0)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import unittest
 from typing import Any
 
 import numpy as np
@@ -69,7 +68,3 @@ class StringArrays(Case):
             shards.add(self.path(), self.vectors[:2], ids=names[:2], calibration_queries=0)
             with shards.open(self.path()) as many:
                 self.assertIn("n0", many)
-
-
-if __name__ == "__main__":
-    unittest.main()

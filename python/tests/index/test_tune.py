@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import threading
-import unittest
 from typing import Any
 
 import numpy as np
@@ -111,7 +110,3 @@ class Tune(Case):
         with self.assertRaisesRegex(thresher.FileError, "replaced") as raised:
             self.index.tune(self.queries)
         self.assertEqual(raised.exception.status, "ECHANGED")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import threading
-import unittest
 
 import numpy as np
 
@@ -193,7 +192,3 @@ class Writers(VectorCase):
         with self.assertRaises(ValueError):
             Index.create(self.path("none"), 0)
         self.assertEqual(len(self.index), 0)
-
-
-if __name__ == "__main__":
-    unittest.main()
