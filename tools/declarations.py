@@ -4,6 +4,7 @@
 
 declarations          fails if python/thresher/_core/abi.json differs from the headers
 declarations --write  writes that file
+declarations --names  prints the names of the functions, sorted
 
 The file has six tables. "numbers": name and value of each macro and of each member of an unnamed enum; "reals": those
 of macros that are floats. "enums": the
@@ -105,7 +106,9 @@ def main():
     text = "\n".join(visit("thresher/thresher.h", set(), []))
     headers = Headers(re.sub(r"/\*.*?\*/", " ", text, flags=re.S))
     made = json.dumps(vars(headers), indent=1) + "\n"
-    if sys.argv[1:] == ["--write"]:
+    if sys.argv[1:] == ["--names"]:
+        print(*sorted(headers.functions), sep="\n")
+    elif sys.argv[1:] == ["--write"]:
         OUT.write_text(made)
     elif not OUT.exists() or OUT.read_text() != made:
         sys.exit(f"{OUT.relative_to(TOP)} differs from the headers (tools/check-exports --write)")
