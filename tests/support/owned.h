@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * owned.h - handles that are freed where their names end, the last one first:
+ * owned.h - handles of the core that OWNED frees (test.h), opened in one call:
  *
- *     OWNED(thr_context, context) = test_context(2, THR_ISA_BEST, NULL);
  *     OWNED(thr_index, index) = test_index_open(context, "there");
- *
- * A test that fails frees nothing.
  */
 #pragma once
 
@@ -13,19 +10,11 @@
 
 #include "test.h"
 
-#define OWNED(type, name) __attribute__((cleanup(test_free_##type))) type *name
-
-#define TEST_OWNABLE(type)                                                                                             \
-    static inline void test_free_##type(type **handle) {                                                               \
-        type##_free(*handle);                                                                                          \
-    }
-TEST_OWNABLE(thr_context)
 TEST_OWNABLE(thr_hits)
 TEST_OWNABLE(thr_hits_target)
 TEST_OWNABLE(thr_index)
 TEST_OWNABLE(thr_index_writer)
 TEST_OWNABLE(thr_radius_result)
-TEST_OWNABLE(thr_reader)
 TEST_OWNABLE(thr_scan)
 
 /* An index, posting lists or a scan, which can be opened or made. */
