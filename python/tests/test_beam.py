@@ -143,7 +143,7 @@ class TestBeam(Case):
             search(good, penalty="gnmt")
         with self.assertRaisesRegex(ValueError, "max_length has 3 values for 2 sentences"):
             search(good, max_length=[1, 2, 3])
-        with self.assertRaisesRegex(thresher.ArgumentError, "alpha nan"):
+        with self.assertRaisesRegex(thresher.ArgumentError, "alpha is nan"):
             search(good, alpha=math.nan)
         with self.assertRaisesRegex(thresher.UnsupportedError, "the head has no hashes"):
             search(good, screen="wta")
