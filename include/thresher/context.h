@@ -2,8 +2,8 @@
 /*
  * context.h - where memory, threads and the CPU level come from.
  *
- * Create a context first; every other object is created from one. A context is reference-counted: its creator, every
- * object created from it and each thr_context_retain hold a reference. Releasing the last one frees its threads, GPUs
+ * Create a context first; every other object is created from one. A context is reference-counted: its creator and
+ * every object created from it hold a reference. Releasing the last one frees its threads, GPUs
  * and memory, so a context and its objects may be freed in any order, from any thread. The allocator and progress
  * callbacks must stay valid until then.
  *
@@ -77,13 +77,10 @@ typedef struct thr_context_options {
 THR_API thr_status thr_context_create(const thr_context_options *options, thr_context **context, thr_error *err);
 
 /*
- * Release a reference that thr_context_create or thr_context_retain returned; NULL is allowed. Do not use the context
+ * Release the reference that thr_context_create returned; NULL is allowed. Do not use the context
  * afterwards. Objects created from it keep working until they are freed.
  */
 THR_API void thr_context_free(thr_context *context);
-
-/* Take another reference, which thr_context_free releases. Returns the context. */
-THR_API thr_context *thr_context_retain(thr_context *context);
 
 /* The level in use, and its name ("avx512"). */
 THR_API thr_isa thr_context_isa(const thr_context *context);

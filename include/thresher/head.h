@@ -67,7 +67,7 @@ typedef struct thr_head_build_options {
      */
     uint32_t n_bands, n_hashes, n_places;
     /*
-     * Bits a dimension of plane codes of the words, 1 to 8 (codes.h); 0: no codes, and no such screen. AUTO: as many as
+     * Bits a dimension of plane codes of the words, 1 to 8; 0: no codes, and no such screen. AUTO: as many as
      * give a code 256 bits, so 1 from 256 dimensions on. A scan's time is proportional to the planes; an estimate's
      * error falls with the square root of the dimensions.
      */

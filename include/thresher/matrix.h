@@ -88,13 +88,14 @@ THR_API thr_status thr_matrix_to_f32(const thr_matrix *rows, uint64_t first, uin
 typedef struct thr_reader thr_reader;
 
 enum { THR_MAX_DIMS = 32768 };      /* the widest row of a reader */
+enum { THR_MAX_BITS = 8 };          /* most bits per dimension of a code */
 #define THR_ROWS_UNKNOWN UINT64_MAX /* a stream whose number of rows is unknown */
 
 typedef struct thr_reader_shape {
     uint64_t n_rows; /* or THR_ROWS_UNKNOWN */
     uint32_t n_dims; /* 0 for text, and possibly for a file without rows */
     thr_dtype dtype; /* THR_DTYPE_NONE for text */
-    bool seekable;   /* thr_reader_seek works */
+    bool seekable;   /* a build may read its rows more than once, in any order */
 } thr_reader_shape;
 
 /*
@@ -135,9 +136,6 @@ THR_API thr_status thr_reader_from_function(thr_context *context, uint64_t n_row
 
 THR_API thr_reader_shape thr_reader_get_shape(const thr_reader *reader);
 
-/* The name the reader was opened with; "vectors" for readers without a file. Never NULL. */
-THR_API const char *thr_reader_name(const thr_reader *reader);
-
 /*
  * Read the next rows, at most max_rows (1 or more), as a view that is valid until the next call on this reader.
  * rows->n_rows is 0 at the end. For texts use thr_reader_next_line.
@@ -155,9 +153,6 @@ THR_API thr_status thr_reader_next(thr_reader *reader, uint64_t max_rows, thr_ma
  * not a text.
  */
 THR_API thr_status thr_reader_next_line(thr_reader *reader, const char **line, size_t *length, thr_error *err);
-
-/* Continue at another row. Returns THR_OK; THR_EUNSUPPORTED unless seekable; THR_EINVAL past the end. */
-THR_API thr_status thr_reader_seek(thr_reader *reader, uint64_t row, thr_error *err);
 
 /* Close; NULL is allowed. */
 THR_API void thr_reader_free(thr_reader *reader);

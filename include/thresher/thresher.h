@@ -16,7 +16,6 @@
 
 #include <thresher/align.h>
 #include <thresher/beam.h>
-#include <thresher/codes.h>
 #include <thresher/context.h>
 #include <thresher/device.h>
 #include <thresher/dual.h>

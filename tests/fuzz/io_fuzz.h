@@ -102,7 +102,7 @@ static inline fuzz_result fuzz_read(const char *name, const uint8_t *data, size_
     /* Going back to a row in the middle gives as many rows again as are left. */
     if (result.status == THR_OK && thr_reader_get_shape(reader).seekable) {
         fuzz_result rest = {.n = result.n / 2};
-        fuzz_check(thr_reader_seek(reader, rest.n, &err) == THR_OK);
+        fuzz_check(thr_io_reader_seek(reader, rest.n, &err) == THR_OK);
         fuzz_rows(reader, max_rows, &rest, &err);
         fuzz_check(rest.status == THR_OK);
     }

@@ -150,7 +150,7 @@ static void train(gcheck *g, const gcheck_shape *shape, uint64_t seed, thr_quant
     const thr_matrix sample = thr_matrix_f32(rows, TRAIN_ROWS, n_dims);
     const uint32_t flags =
         (shape->metric == THR_METRIC_COSINE ? THR_QUANTISER_UNIT : 0u) | (shape->centre ? THR_QUANTISER_CENTRE : 0u);
-    gcheck_must(thr_quantiser_train(g->context, &sample, shape->bits, flags, quantiser, &err), &err, "ranges");
+    gcheck_must(thr_code_quantiser_train(g->context, &sample, shape->bits, flags, quantiser, &err), &err, "ranges");
     free(rows);
 }
 
@@ -235,7 +235,7 @@ void gcheck_planes_cut(gcheck_planes *planes, uint64_t n_items) {
 void gcheck_planes_free(gcheck *g, gcheck_planes *planes) {
     for (size_t i = 0; i < sizeof planes->arrays / sizeof *planes->arrays; i++)
         gcheck_unmap(planes->arrays[i].memory, planes->arrays[i].size);
-    thr_quantiser_free(g->context, &planes->quantiser);
+    thr_code_quantiser_free(g->context, &planes->quantiser);
     free(planes->segments);
     *planes = (gcheck_planes){.segments = NULL};
 }

@@ -68,8 +68,9 @@ static void train(gcheck *g, const gcheck_vectors *vectors, uint32_t bits, thr_q
     const uint64_t step = vectors->n_items / SAMPLE_ROWS + 1;
     thr_matrix sample = thr_matrix_f32(vectors->items, (vectors->n_items + step - 1) / step, vectors->n_dims);
     sample.stride *= step;
-    gcheck_must(thr_quantiser_train(g->context, &sample, bits,
-                                    THR_QUANTISER_UNIT | THR_QUANTISER_CENTRE | THR_QUANTISER_ROTATE, quantiser, &err),
+    gcheck_must(thr_code_quantiser_train(g->context, &sample, bits,
+                                         THR_QUANTISER_UNIT | THR_QUANTISER_CENTRE | THR_QUANTISER_ROTATE, quantiser,
+                                         &err),
                 &err, "ranges");
 }
 
@@ -171,6 +172,6 @@ void gcheck_vectors_encode(gcheck *g, const gcheck_vectors *vectors, uint32_t bi
 void gcheck_coded_free(gcheck *g, gcheck_coded *coded) {
     for (size_t i = 0; i < sizeof coded->arrays / sizeof *coded->arrays; i++)
         gcheck_unmap(coded->arrays[i].memory, coded->arrays[i].size);
-    thr_quantiser_free(g->context, &coded->quantiser);
+    thr_code_quantiser_free(g->context, &coded->quantiser);
     *coded = (gcheck_coded){.code_bytes = 0};
 }

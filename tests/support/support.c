@@ -256,9 +256,9 @@ static void make_codes(test_corpus *corpus, const float *rows) {
     corpus->context = test_context(1, THR_ISA_SCALAR, NULL);
     const uint32_t flags = (unit || !shape->centre ? THR_QUANTISER_UNIT : 0u) |
                            (shape->centre ? THR_QUANTISER_CENTRE : 0u) | (shape->rotate ? THR_QUANTISER_ROTATED : 0u);
-    assert_ok(thr_quantiser_train(corpus->context, &sample, shape->bits, flags, &corpus->quantiser, &err), &err);
+    assert_ok(thr_code_quantiser_train(corpus->context, &sample, shape->bits, flags, &corpus->quantiser, &err), &err);
     corpus->quantiser.unit = unit;
-    corpus->codes = test_array(thr_codes_size(&corpus->quantiser, shape->n_items), 1);
+    corpus->codes = test_array(thr_code_size(&corpus->quantiser, shape->n_items), 1);
     corpus->norms = item_array(shape, sizeof(float));
     corpus->residuals = item_array(shape, sizeof(float));
     corpus->code_squares = item_array(shape, sizeof(uint32_t));
@@ -451,7 +451,7 @@ bool test_has_factors(const test_corpus *corpus) {
 }
 
 void test_target_free(test_corpus *corpus) {
-    thr_quantiser_free(corpus->context, &corpus->quantiser);
+    thr_code_quantiser_free(corpus->context, &corpus->quantiser);
     thr_context_free(corpus->context);
     free(corpus->codes);
     free(corpus->values);

@@ -36,8 +36,8 @@ TEST(codes_are_those_of_the_papers_recursion) {
             float rows[ROWS * MOST_DIMS], norms[ROWS];
             test_gaussian(&rng, rows, (size_t)ROWS * n_dims);
             const thr_matrix matrix = thr_matrix_f32(rows, ROWS, n_dims);
-            uint8_t *codes = test_new(thr_codes_size(&quantiser, ROWS), 1);
-            expect_ok(thr_quantiser_encode(context, &quantiser, &matrix, codes, norms, &err));
+            uint8_t *codes = test_new(thr_code_size(&quantiser, ROWS), 1);
+            expect_ok(thr_code_quantiser_encode(context, &quantiser, &matrix, codes, norms, &err));
             for (uint32_t r = 0; r < ROWS; r++) {
                 double square = 0;
                 for (uint32_t d = 0; d < n_dims; d++)
@@ -73,11 +73,11 @@ TEST(bytes_follow_the_layout) {
         square += (double)values[d] * (double)values[d];
     x[8] = (float)-sqrt(1 - square);
     const thr_matrix matrix = thr_matrix_f32(rows, 66, 9);
-    assert_int_equal(thr_codes_size(&quantiser, 66), 2 * 64 * 2 * 2);
-    assert_int_equal(thr_codes_size(&quantiser, 0), 0);
+    assert_int_equal(thr_code_size(&quantiser, 66), 2 * 64 * 2 * 2);
+    assert_int_equal(thr_code_size(&quantiser, 0), 0);
     uint8_t codes[512];
     memset(codes, 0xee, sizeof codes);
-    expect_ok(thr_quantiser_encode(context, &quantiser, &matrix, codes, NULL, &err));
+    expect_ok(thr_code_quantiser_encode(context, &quantiser, &matrix, codes, NULL, &err));
     /* Item 65 is place 1 of block 1; cells by dimension: 3 0 2 1 3 1 2 3 | 0. */
     uint8_t wanted[512] = {0};
     wanted[256 + 0 * 64 + 1] = 0xd5; /* row 0, plane 0: dimensions 0 2 4 6 7 */
@@ -139,7 +139,7 @@ TEST(code_squares_are_the_squared_lengths_of_the_integers) {
             uint32_t squares[ROWS];
             test_gaussian(&rng, rows, (size_t)ROWS * n_dims);
             const thr_matrix matrix = thr_matrix_f32(rows, ROWS, n_dims);
-            uint8_t *codes = test_new(thr_codes_size(&quantiser, ROWS), 1);
+            uint8_t *codes = test_new(thr_code_size(&quantiser, ROWS), 1);
             expect_ok(thr_code_encode_blocks(context, &quantiser, &matrix, 0, codes,
                                              &(const thr_measures){.norms = norms, .code_squares = squares}, &err));
             for (uint32_t r = 0; r < ROWS; r++) {
@@ -205,7 +205,7 @@ TEST(products_are_those_of_the_residuals_directions_and_their_codes) {
             test_gaussian(&rng, rows, (size_t)ROWS * n_dims);
             memset(rows, 0, n_dims * sizeof *rows);
             const thr_matrix matrix = thr_matrix_f32(rows, ROWS, n_dims);
-            uint8_t *codes = test_new(thr_codes_size(&quantiser, ROWS), 1);
+            uint8_t *codes = test_new(thr_code_size(&quantiser, ROWS), 1);
             const thr_measures measures = {
                 .norms = norms, .products = products, .lead_products = lead_products, .lead = lead};
             expect_ok(thr_code_encode_blocks(context, &quantiser, &matrix, 0, codes, &measures, &err));
@@ -238,7 +238,7 @@ TEST(rotated_residuals_are_coded_as_if_they_were_the_rows) {
     test_gaussian(&rng, rows, (size_t)ROWS * DIMS);
     test_gaussian(&rng, centre, DIMS);
     thr_quantiser plain = {.n_dims = DIMS, .item_bits = BITS, .ranges = {1, 1, 0.4f}}, rotating = plain;
-    expect_ok(thr_quantiser_rotate(context, &rotating, 77, &err));
+    expect_ok(thr_code_quantiser_rotate(context, &rotating, 77, &err));
     for (int centred = 0; centred < 2; centred++) {
         rotating.centre = centred == 1 ? centre : NULL;
         for (size_t r = 0; r < ROWS; r++) {
@@ -263,7 +263,7 @@ TEST(rotated_residuals_are_coded_as_if_they_were_the_rows) {
         }
     }
     rotating.centre = NULL;
-    thr_quantiser_free(context, &rotating);
+    thr_code_quantiser_free(context, &rotating);
     assert_null(rotating.rotation);
 }
 
@@ -303,11 +303,11 @@ TEST(every_dtype_and_stride_gives_the_same_codes) {
         values[i] = (int)thr_rng_below(&rng, 128);
         floats[i] = (float)values[i];
     }
-    const size_t size = thr_codes_size(&quantiser, ROWS);
+    const size_t size = thr_code_size(&quantiser, ROWS);
     uint8_t *wanted = test_new(size, 1), *codes = test_new(size, 1);
     float wanted_norms[ROWS], norms[ROWS];
     const thr_matrix plain = thr_matrix_f32(floats, ROWS, DIMS);
-    expect_ok(thr_quantiser_encode(context, &quantiser, &plain, wanted, wanted_norms, &err));
+    expect_ok(thr_code_quantiser_encode(context, &quantiser, &plain, wanted, wanted_norms, &err));
     for (int dtype = THR_DTYPE_F32; dtype <= THR_DTYPE_U64; dtype++) {
         const size_t stride = DIMS * thr_dtype_size((thr_dtype)dtype) + PAD; /* rows become unaligned */
         char *data = test_new(ROWS, stride);
@@ -315,7 +315,7 @@ TEST(every_dtype_and_stride_gives_the_same_codes) {
             for (uint32_t d = 0; d < DIMS; d++)
                 put(data + r * stride, (thr_dtype)dtype, d, values[r * DIMS + d]);
         const thr_matrix matrix = {data, ROWS, DIMS, (thr_dtype)dtype, stride};
-        expect_ok(thr_quantiser_encode(context, &quantiser, &matrix, codes, norms, &err));
+        expect_ok(thr_code_quantiser_encode(context, &quantiser, &matrix, codes, norms, &err));
         assert_memory_equal(codes, wanted, size);
         assert_memory_equal(norms, wanted_norms, sizeof norms);
     }
@@ -329,10 +329,10 @@ TEST(threads_and_levels_do_not_change_a_byte) {
     float *rows = test_new((size_t)ROWS * DIMS, sizeof *rows);
     test_gaussian(&rng, rows, (size_t)ROWS * DIMS);
     const thr_matrix matrix = thr_matrix_f32(rows, ROWS, DIMS);
-    const size_t size = thr_codes_size(&quantiser, ROWS);
+    const size_t size = thr_code_size(&quantiser, ROWS);
     uint8_t *wanted = test_new(size, 1), *codes = test_new(size, 1);
     float wanted_norms[ROWS], norms[ROWS], wanted_products[2 * ROWS], products[2 * ROWS];
-    expect_ok(thr_quantiser_rotate(owner, &quantiser, 5, &err));
+    expect_ok(thr_code_quantiser_rotate(owner, &quantiser, 5, &err));
     for (int isa = THR_ISA_SCALAR; isa <= THR_ISA_LAST; isa++)
         for (uint32_t n_threads = 1; n_threads <= 8 && thr_kernel_isa_has((thr_isa)isa); n_threads++) {
             const bool first = isa == THR_ISA_SCALAR && n_threads == 1;
@@ -349,14 +349,14 @@ TEST(threads_and_levels_do_not_change_a_byte) {
             assert_memory_equal(codes, wanted, size);
             assert_memory_equal(norms, wanted_norms, sizeof norms);
         }
-    thr_quantiser_free(owner, &quantiser);
+    thr_code_quantiser_free(owner, &quantiser);
 }
 
 TEST(rows_that_cannot_be_encoded_are_named) {
     enum { ROWS = 200, DIMS = 11 };
     OWNED(thr_context, context) = test_context(2, THR_ISA_BEST, NULL);
     const thr_quantiser quantiser = {.n_dims = DIMS, .item_bits = 1, .ranges = {1}, .unit = true};
-    uint8_t *codes = test_new(thr_codes_size(&quantiser, ROWS), 1);
+    uint8_t *codes = test_new(thr_code_size(&quantiser, ROWS), 1);
     float *rows = test_new((size_t)ROWS * DIMS, sizeof *rows), norms[ROWS];
     const struct {
         float value;
@@ -374,15 +374,15 @@ TEST(rows_that_cannot_be_encoded_are_named) {
         expect_error(thr_code_encode_blocks(context, &quantiser, &matrix, 1000, codes,
                                             &(const thr_measures){.norms = norms, .code_squares = NULL}, &err),
                      THR_ERANGE, cases[c].text);
-        expect_error(thr_quantiser_encode(context, &quantiser, &matrix, codes, NULL, &err), THR_ERANGE, "row 137");
+        expect_error(thr_code_quantiser_encode(context, &quantiser, &matrix, codes, NULL, &err), THR_ERANGE, "row 137");
     }
     /* Lengths count without unit, and products of two rows must stay inside float32. */
     const thr_quantiser raw = {.n_dims = DIMS, .item_bits = 1, .ranges = {1}};
     const thr_matrix matrix = thr_matrix_f32(rows, ROWS, DIMS);
     rows[137 * DIMS + 7] = 0x1.8p60f;
-    expect_error(thr_quantiser_encode(context, &raw, &matrix, codes, NULL, &err), THR_ERANGE,
+    expect_error(thr_code_quantiser_encode(context, &raw, &matrix, codes, NULL, &err), THR_ERANGE,
                  "row 137 is longer than 2^60");
-    expect_ok(thr_quantiser_encode(context, &quantiser, &matrix, codes, NULL, &err));
+    expect_ok(thr_code_quantiser_encode(context, &quantiser, &matrix, codes, NULL, &err));
 }
 
 /* The length is judged in double: rounded to float32 it is 2^120. */
@@ -392,9 +392,9 @@ TEST(a_row_a_hair_longer_than_2_to_the_120_is_refused) {
     uint8_t codes[64];
     float row[2] = {0x1p120f, 0};
     const thr_matrix matrix = thr_matrix_f32(row, 1, 2);
-    expect_ok(thr_quantiser_encode(context, &quantiser, &matrix, codes, NULL, &err));
+    expect_ok(thr_code_quantiser_encode(context, &quantiser, &matrix, codes, NULL, &err));
     row[1] = 0x1p107f;
-    expect_error(thr_quantiser_encode(context, &quantiser, &matrix, codes, NULL, &err), THR_ERANGE, "row 0");
+    expect_error(thr_code_quantiser_encode(context, &quantiser, &matrix, codes, NULL, &err), THR_ERANGE, "row 0");
 }
 
 TEST(other_dimensions_are_edim) {
@@ -403,9 +403,9 @@ TEST(other_dimensions_are_edim) {
     uint8_t codes[64];
     const float row[3] = {1, 2, 3};
     const thr_matrix matrix = thr_matrix_f32(row, 1, 3);
-    expect_error(thr_quantiser_encode(context, &quantiser, &matrix, codes, NULL, &err), THR_EDIM, "3 dimensions");
+    expect_error(thr_code_quantiser_encode(context, &quantiser, &matrix, codes, NULL, &err), THR_EDIM, "3 dimensions");
     const thr_matrix nothing = thr_matrix_f32(row, 0, 2);
-    expect_ok(thr_quantiser_encode(context, &quantiser, &nothing, codes, NULL, &err));
+    expect_ok(thr_code_quantiser_encode(context, &quantiser, &nothing, codes, NULL, &err));
 }
 
 TEST(every_failing_allocation_is_enomem_and_leaves_nothing) {
@@ -418,7 +418,7 @@ TEST(every_failing_allocation_is_enomem_and_leaves_nothing) {
     test_oom oom = test_oom_start(&memory);
     while (test_oom_next(&oom)) {
         test_oom_arm(&oom);
-        const thr_status status = thr_quantiser_encode(context, &quantiser, &matrix, codes, NULL, &err);
+        const thr_status status = thr_code_quantiser_encode(context, &quantiser, &matrix, codes, NULL, &err);
         (void)test_oom_check(&oom, status, &err, "no memory");
     }
     assert_true(oom.n_failed > 0);

@@ -24,7 +24,8 @@ static void random_code(uint64_t *rng, uint32_t n_planes, unsigned *signs, float
 static thr_quantiser fixed_quantiser(thr_context *context, uint32_t bits) {
     thr_quantiser quantiser;
     const thr_matrix none = thr_matrix_f32(NULL, 0, DIMS);
-    expect_ok(thr_quantiser_train(context, &none, bits, THR_QUANTISER_UNIT | THR_QUANTISER_FIXED, &quantiser, &err));
+    expect_ok(
+        thr_code_quantiser_train(context, &none, bits, THR_QUANTISER_UNIT | THR_QUANTISER_FIXED, &quantiser, &err));
     for (int b = 0; b < THR_MAX_BITS; b++)
         assert_true(quantiser.ranges[b] == 2);
     assert_true(quantiser.fixed && quantiser.centre == NULL && quantiser.rotation == NULL);
@@ -46,8 +47,8 @@ static bench *make_bench(thr_context *context, uint64_t *rng, uint32_t bits) {
     for (size_t r = 0; r < ROWS; r++)
         random_code(rng, bits, b->signs[r], b->rows + r * DIMS);
     const thr_matrix matrix = thr_matrix_f32(b->rows, ROWS, DIMS);
-    b->codes = test_new(thr_codes_size(&b->quantiser, ROWS), 1);
-    expect_ok(thr_quantiser_encode(context, &b->quantiser, &matrix, b->codes, norms, &err));
+    b->codes = test_new(thr_code_size(&b->quantiser, ROWS), 1);
+    expect_ok(thr_code_quantiser_encode(context, &b->quantiser, &matrix, b->codes, norms, &err));
     return b;
 }
 
@@ -83,7 +84,7 @@ TEST(codes_are_taken_from_rows_of_other_types) {
     for (size_t d = 0; d < DIMS; d++)
         rows[d] = d % 3 == 0 ? 1 : -1;
     const thr_matrix matrix = {rows, 1, DIMS, THR_DTYPE_I8, DIMS};
-    expect_ok(thr_quantiser_encode(context, &quantiser, &matrix, codes, NULL, &err));
+    expect_ok(thr_code_quantiser_encode(context, &quantiser, &matrix, codes, NULL, &err));
     for (uint32_t d = 0; d < DIMS; d++)
         assert_int_equal(test_code_bit(codes, DIMS, 1, 0, d, 0), d % 3 == 0);
 }
@@ -157,17 +158,17 @@ TEST(what_is_no_code_is_refused_by_row_and_dimension) {
         const float was = b->rows[66 * DIMS + 5];
         b->rows[66 * DIMS + 5] = b->rows[68 * DIMS] = wrong[i];
         assert_false(thr_code_is_fixed(b->rows + (size_t)66 * DIMS, DIMS, 1));
-        expect_error(thr_quantiser_encode(context, &b->quantiser, &matrix, b->codes, NULL, &err), THR_EMISMATCH,
+        expect_error(thr_code_quantiser_encode(context, &b->quantiser, &matrix, b->codes, NULL, &err), THR_EMISMATCH,
                      "row 66, dimension 5 is ");
         b->rows[66 * DIMS + 5] = was;
     }
     b->rows[68 * DIMS] = NAN;
-    expect_error(thr_quantiser_encode(context, &b->quantiser, &matrix, b->codes, NULL, &err), THR_ERANGE,
+    expect_error(thr_code_quantiser_encode(context, &b->quantiser, &matrix, b->codes, NULL, &err), THR_ERANGE,
                  "row 68, dimension 0 is not a number");
     memset(b->rows, 0, sizeof b->rows);
-    expect_error(thr_quantiser_encode(context, &b->quantiser, &matrix, b->codes, NULL, &err), THR_EMISMATCH,
+    expect_error(thr_code_quantiser_encode(context, &b->quantiser, &matrix, b->codes, NULL, &err), THR_EMISMATCH,
                  "row 0, dimension 0 is 0");
     expect_error(
-        thr_quantiser_train(context, &matrix, 2, THR_QUANTISER_FIXED | THR_QUANTISER_CENTRE, &b->quantiser, &err),
+        thr_code_quantiser_train(context, &matrix, 2, THR_QUANTISER_FIXED | THR_QUANTISER_CENTRE, &b->quantiser, &err),
         THR_EINVAL, "centred");
 }

@@ -218,7 +218,7 @@ TEST(leading_planes_are_measured_as_a_code_of_their_own) {
                 .norms = norms, .products = products, .lead_products = lead_products, .lead = lead};
             split_codes s = split_random(&rng, DIMS, bits, lead, false);
             thr_quantiser quantiser;
-            expect_ok(thr_quantiser_train(context, &matrix, bits, 0, &quantiser, &err));
+            expect_ok(thr_code_quantiser_train(context, &matrix, bits, 0, &quantiser, &err));
             expect_ok(thr_code_encode_blocks(context, &quantiser, &matrix, 0, s.codes, &measures, &err));
             thr_code_split_planes(s.codes, BLOCKS, lead, s.shape, s.lead_codes, s.records);
             for (uint64_t i = 0; i < ROWS; i++) {
@@ -234,6 +234,6 @@ TEST(leading_planes_are_measured_as_a_code_of_their_own) {
                             (unsigned long long)test_seed(), lead, bits, (unsigned long long)i, (double)products[i],
                             (double)lead_products[i], whole, led);
             }
-            thr_quantiser_free(context, &quantiser);
+            thr_code_quantiser_free(context, &quantiser);
         }
 }

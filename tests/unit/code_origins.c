@@ -59,7 +59,7 @@ static void open_bench(bench *b, thr_context *context, const kind *k, uint64_t *
     b->quantiser.ranges[k->bits - 1] = 0.1f + (float)thr_rng_below(rng, 1000) / 1500;
     b->quantiser.centre = k->centred ? b->centre : NULL;
     if (k->rotated)
-        expect_ok(thr_quantiser_rotate(context, &b->quantiser, 77, &err));
+        expect_ok(thr_code_quantiser_rotate(context, &b->quantiser, 77, &err));
     b->measures = (thr_measures){.norms = b->norms,
                                  .residuals = b->residuals,
                                  .alongs = b->alongs,
@@ -69,7 +69,7 @@ static void open_bench(bench *b, thr_context *context, const kind *k, uint64_t *
                                  .lead = k->lead,
                                  .origin_products = b->origin_products,
                                  .lead_origin_products = b->lead_origin_products};
-    b->codes = test_new(thr_codes_size(&b->quantiser, ROWS), 1);
+    b->codes = test_new(thr_code_size(&b->quantiser, ROWS), 1);
     expect_ok(
         thr_index_code_origins_make(context, &b->quantiser, k->cells ? &b->table : NULL, ROWS, &b->origins, &err));
 }
@@ -251,7 +251,7 @@ TEST(one_origin_at_the_centre_changes_no_code) {
             open_bench(&b, context, &same, &rngs[1]);
             encode(&a, &a.origins.of);
             encode(&b, NULL);
-            assert_memory_equal(a.codes, b.codes, thr_codes_size(&a.quantiser, ROWS));
+            assert_memory_equal(a.codes, b.codes, thr_code_size(&a.quantiser, ROWS));
             assert_memory_equal(a.norms, b.norms, sizeof a.norms);
             assert_memory_equal(a.residuals, b.residuals, sizeof a.residuals);
             assert_memory_equal(a.products, b.products, sizeof a.products);
@@ -285,8 +285,8 @@ TEST(parts_of_the_rows_are_coded_alike) {
     const thr_matrix rows = thr_matrix_f32(b.rows + (size_t)FIRST * k.n_dims, PART, k.n_dims);
     expect_ok(
         thr_code_encode_rows(scalar, &b.quantiser, &(thr_code_input){&rows, FIRST, &rest}, b.codes, &b.measures, &err));
-    const size_t skipped = thr_codes_size(&a.quantiser, FIRST);
-    assert_memory_equal(a.codes + skipped, b.codes, thr_codes_size(&a.quantiser, PART));
+    const size_t skipped = thr_code_size(&a.quantiser, FIRST);
+    assert_memory_equal(a.codes + skipped, b.codes, thr_code_size(&a.quantiser, PART));
     assert_memory_equal(a.residuals + FIRST, b.residuals, PART * sizeof(float));
     assert_memory_equal(a.alongs + FIRST, b.alongs, PART * sizeof(float));
     assert_memory_equal(a.products + FIRST, b.products, PART * sizeof(float));

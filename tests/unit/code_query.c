@@ -129,7 +129,7 @@ TEST(a_query_and_an_item_of_the_same_bits_have_the_same_code) {
         uint32_t square = 0;
         test_gaussian(&rng, row, DIMS);
         const thr_matrix matrix = thr_matrix_f32(row, 1, DIMS);
-        uint8_t *codes = test_new(thr_codes_size(&quantiser, 1), 1);
+        uint8_t *codes = test_new(thr_code_size(&quantiser, 1), 1);
         expect_ok(thr_code_encode_blocks(context, &quantiser, &matrix, 0, codes,
                                          &(const thr_measures){.norms = &norm, .code_squares = &square}, &err));
         void *memory = test_new_aligned(thr_code_query_size(DIMS));

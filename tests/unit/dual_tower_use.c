@@ -7,6 +7,7 @@
 
 #include "dual_tower/model_file.h"
 #include "dual_tower/trainer.h"
+#include "metric/gauc.h"
 
 static const char items[] = NAME("items.tsv"), requests[] = NAME("requests.tsv"), model[] = NAME("model"),
                   damaged[] = NAME("damaged");
@@ -218,8 +219,8 @@ TEST(quality_is_that_of_the_metrics) {
     expect_ok(thr_dual_eval(dual, requests, items, &quality, &err));
     judge(*state, &tensors, &j);
     const thr_ranked ranked = {j.requests.n, j.requests.ad_offsets, j.all.scores, NULL, j.requests.values};
-    expect_ok(thr_gauc(&ranked, &gauc, &err)); /* no best ad of the log has an equal one */
-    expect_ok(thr_top_recall(&ranked, 5, &recall, &by_value, &err));
+    expect_ok(thr_metric_gauc(&ranked, &gauc, &err)); /* no best ad of the log has an equal one */
+    expect_ok(thr_metric_top_recall(&ranked, 5, &recall, &by_value, &err));
     assert_true(quality.gauc == gauc && quality.recall_5 == recall && quality.value_recall_5 == by_value);
     assert_true(quality.n_requests == 200 && quality.n_ads == 200 * DUAL_ADS && quality.recall_10 == 1);
     assert_true(quality.gauc > 0.6 && report.valid_quality > 0.6);

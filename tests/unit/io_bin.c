@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* io_bin.c - fbin and its kin, and both halves of a big-ann ground truth. */
 #include "unit/io_files.h"
+#include "io/reader.h"
 
 TEST(every_kind_reads_back_in_every_piece_size) {
     static const struct {
@@ -51,7 +52,7 @@ TEST(both_halves_of_a_ground_truth_are_read) {
     assert_int_equal(thr_reader_get_shape(reader).dtype, THR_DTYPE_F32);
     assert_int_equal(thr_reader_get_shape(reader).n_rows, 5);
     thr_matrix rows;
-    expect_ok(thr_reader_seek(reader, 3, &err));
+    expect_ok(thr_io_reader_seek(reader, 3, &err));
     expect_ok(thr_reader_next(reader, 9, &rows, &err));
     assert_int_equal(rows.n_rows, 2);
     assert_memory_equal(rows.data, distances.data + 3 * 12, 24);

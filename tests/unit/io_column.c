@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* io_column.c - columns of tables as lines of a text: by number and by name, and rows that cannot be given. */
 #include "unit/io_files.h"
+#include "io/reader.h"
 
 /* Lines as read, each followed by "\n", as a plain file and as a pipe. */
 static void check_lines(const char *name, const char *text, const char *expected) {
@@ -103,7 +104,7 @@ TEST(a_column_is_a_text) {
     assert_true(shape.n_rows == THR_ROWS_UNKNOWN);
     assert_false(shape.seekable);
     assert_int_equal(thr_reader_next(reader, 1, &rows, &err), THR_EINVAL);
-    assert_int_equal(thr_reader_seek(reader, 0, &err), THR_EUNSUPPORTED);
+    assert_int_equal(thr_io_reader_seek(reader, 0, &err), THR_EUNSUPPORTED);
     const char *line = NULL;
     size_t length = 0;
     expect_ok(thr_reader_next_line(reader, &line, &length, &err));

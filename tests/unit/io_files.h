@@ -209,7 +209,7 @@ static inline thr_status read_all(thr_context *context, const char *path, uint64
     assert_true((status == THR_OK) == (reader != NULL));
     if (status != THR_OK)
         return status;
-    assert_string_equal(thr_reader_name(reader), path);
+    assert_string_equal(thr_io_reader_name(reader), path);
     uint64_t n = 0;
     status = thr_reader_get_shape(reader).dtype != THR_DTYPE_NONE ? read_rows(reader, max_rows, out, &n, error)
                                                                   : read_lines(reader, out, &n, error);

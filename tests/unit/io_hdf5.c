@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* io_hdf5.c - data sets of every type, names that are not there, damage; or, in a build without, the sentence. */
 #include "unit/io_files.h"
+#include "io/reader.h"
 
 #ifndef THR_WITH_HDF5
 #define THR_WITH_HDF5 0
@@ -92,7 +93,7 @@ TEST(every_type_reads_back_in_every_piece_size) {
         for (uint64_t piece = 1; piece <= N_ROWS + 1; piece++) {
             bytes got = {0};
             uint64_t n = 0;
-            expect_ok(thr_reader_seek(reader, 0, &err));
+            expect_ok(thr_io_reader_seek(reader, 0, &err));
             expect_ok(read_rows(reader, piece, &got, &n, &err));
             assert_int_equal(n, N_ROWS);
             float wide[N_ROWS * N_DIMS];
@@ -106,10 +107,10 @@ TEST(every_type_reads_back_in_every_piece_size) {
                 assert_true(wide[j] == (float)j);
         }
         thr_matrix rows;
-        expect_ok(thr_reader_seek(reader, 9, &err));
+        expect_ok(thr_io_reader_seek(reader, 9, &err));
         expect_ok(thr_reader_next(reader, 9, &rows, &err));
         assert_int_equal(rows.n_rows, 2);
-        assert_int_equal(thr_reader_seek(reader, N_ROWS + 1, &err), THR_EINVAL);
+        assert_int_equal(thr_io_reader_seek(reader, N_ROWS + 1, &err), THR_EINVAL);
     }
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* io_memory.c - readers over a matrix and over a function. */
 #include "unit/io_files.h"
+#include "io/reader.h"
 
 TEST(a_matrix_reads_back_in_every_piece_size) {
     float data[7 * 5];
@@ -12,18 +13,18 @@ TEST(a_matrix_reads_back_in_every_piece_size) {
         bytes got = {0};
         uint64_t n = 0;
         expect_ok(thr_reader_from_matrix(io_context, &rows, &reader, &err));
-        assert_string_equal(thr_reader_name(reader), "vectors");
+        assert_string_equal(thr_io_reader_name(reader), "vectors");
         assert_true(thr_reader_get_shape(reader).seekable);
         expect_ok(read_rows(reader, piece, &got, &n, &err));
         assert_int_equal(n, 7);
         for (size_t i = 0; i < 21; i++)
             assert_true(((float *)(void *)got.data)[i] == (float)(i / 3 * 5 + i % 3));
-        expect_ok(thr_reader_seek(reader, 4, &err));
+        expect_ok(thr_io_reader_seek(reader, 4, &err));
         thr_matrix rest;
         expect_ok(thr_reader_next(reader, 100, &rest, &err));
         assert_ptr_equal(rest.data, data + 4 * 5); /* not copied */
         assert_int_equal(rest.n_rows, 3);
-        assert_int_equal(thr_reader_seek(reader, 8, &err), THR_EINVAL);
+        assert_int_equal(thr_io_reader_seek(reader, 8, &err), THR_EINVAL);
     }
 }
 
@@ -71,16 +72,16 @@ TEST(a_function_supplies_rows) {
         OWNED(thr_reader, reader) = NULL;
         bytes got = {0};
         expect_ok(thr_reader_from_function(io_context, N_ROWS, FN_DIMS, make_rows, &most, &reader, &err));
-        assert_string_equal(thr_reader_name(reader), "vectors");
+        assert_string_equal(thr_io_reader_name(reader), "vectors");
         expect_ok(read_rows(reader, 100000, &got, &n, &err));
         assert_int_equal(n, N_ROWS);
         for (size_t j = 0; j < N_ROWS * FN_DIMS; j += 101)
             assert_true(((float *)(void *)got.data)[j] == (float)j);
         thr_matrix rows;
-        expect_ok(thr_reader_seek(reader, 12345, &err));
+        expect_ok(thr_io_reader_seek(reader, 12345, &err));
         expect_ok(thr_reader_next(reader, 2, &rows, &err));
         assert_true(*(const float *)rows.data == 12345 * FN_DIMS);
-        expect_ok(thr_reader_seek(reader, N_ROWS, &err));
+        expect_ok(thr_io_reader_seek(reader, N_ROWS, &err));
         expect_ok(thr_reader_next(reader, 2, &rows, &err));
         assert_int_equal(rows.n_rows, 0);
     }
@@ -128,7 +129,7 @@ TEST(a_function_of_unknown_length_is_a_stream) {
             thr_reader_from_function(io_context, THR_ROWS_UNKNOWN, FN_DIMS, ten_rows_in_order, &asked, &reader, &err));
         assert_false(thr_reader_get_shape(reader).seekable);
         assert_true(thr_reader_get_shape(reader).n_rows == THR_ROWS_UNKNOWN);
-        assert_int_equal(thr_reader_seek(reader, 0, &err), THR_EUNSUPPORTED);
+        assert_int_equal(thr_io_reader_seek(reader, 0, &err), THR_EUNSUPPORTED);
         expect_ok(read_rows(reader, piece, &got, &n, &err));
         assert_int_equal(n, 10);
         for (size_t i = 0; i < 10 * FN_DIMS; i++)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* io_text.c - lines: both kinds of end, none at the end, NUL bytes, and lines at and past the limit. */
 #include "unit/io_files.h"
+#include "io/reader.h"
 
 enum { LINE_LIMIT = 1 << 20 };
 
@@ -56,7 +57,7 @@ TEST(a_text_has_no_rows) {
     assert_true(shape.n_rows == THR_ROWS_UNKNOWN);
     assert_false(shape.seekable);
     expect_error(thr_reader_next(reader, 1, &rows, &err), THR_EINVAL, "a.txt");
-    assert_int_equal(thr_reader_seek(reader, 0, &err), THR_EUNSUPPORTED);
+    assert_int_equal(thr_io_reader_seek(reader, 0, &err), THR_EUNSUPPORTED);
     const char *line = NULL;
     size_t length = 0;
     expect_ok(thr_reader_next_line(reader, &line, &length, &err));

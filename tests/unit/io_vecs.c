@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* io_vecs.c - fvecs, bvecs, ivecs: strided views, seeking, and rows that differ. */
 #include "unit/io_files.h"
+#include "io/reader.h"
 
 static const struct {
     const char *ending;
@@ -64,7 +65,7 @@ TEST(seeking_finds_every_row_in_any_order) {
     for (uint32_t i = 0; i < 2000; i++) {
         if (i % 3 != 0)
             row = (row * 977 + i * 131) % N_ROWS;
-        expect_ok(thr_reader_seek(reader, row, &err));
+        expect_ok(thr_io_reader_seek(reader, row, &err));
         for (int piece = 0; piece < 3 && row < N_ROWS; piece++) {
             thr_matrix rows;
             expect_ok(thr_reader_next(reader, 1 + i % 5, &rows, &err));
@@ -75,10 +76,10 @@ TEST(seeking_finds_every_row_in_any_order) {
         row %= N_ROWS;
     }
     thr_matrix rows;
-    expect_ok(thr_reader_seek(reader, N_ROWS, &err));
+    expect_ok(thr_io_reader_seek(reader, N_ROWS, &err));
     expect_ok(thr_reader_next(reader, 1, &rows, &err));
     assert_int_equal(rows.n_rows, 0);
-    expect_error(thr_reader_seek(reader, N_ROWS + 1, &err), THR_EINVAL, "3001");
+    expect_error(thr_io_reader_seek(reader, N_ROWS + 1, &err), THR_EINVAL, "3001");
 }
 
 TEST(a_row_of_other_dimensions_is_named) {
@@ -95,11 +96,11 @@ TEST(a_row_of_other_dimensions_is_named) {
         /* Nothing more comes after an error, until the reader is moved. */
         assert_int_equal(thr_reader_next(reader, 100, &rows, &err), THR_ECORRUPT);
         if (sized != 0) {
-            expect_ok(thr_reader_seek(reader, 5, &err));
+            expect_ok(thr_io_reader_seek(reader, 5, &err));
             expect_ok(thr_reader_next(reader, 100, &rows, &err));
             assert_int_equal(rows.n_rows, 1);
         } else {
-            assert_int_equal(thr_reader_seek(reader, 5, &err), THR_EUNSUPPORTED);
+            assert_int_equal(thr_io_reader_seek(reader, 5, &err), THR_EUNSUPPORTED);
         }
     }
 }

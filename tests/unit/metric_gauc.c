@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* metric_gauc.c - GAUC and the recall of the best ad, by hand and beside naive models. */
 #include "test.h"
+#include "metric/gauc.h"
 
 #include <thresher/metric.h>
 
@@ -11,13 +12,13 @@ static void assert_close(double a, double b) {
 
 static double gauc_of(const thr_ranked *ranked) {
     double gauc = -1;
-    expect_ok(thr_gauc(ranked, &gauc, &err));
+    expect_ok(thr_metric_gauc(ranked, &gauc, &err));
     return gauc;
 }
 
 static double recall_of(const thr_ranked *ranked, size_t g, double *by_value) {
     double recall = -1;
-    expect_ok(thr_top_recall(ranked, g, &recall, by_value, &err));
+    expect_ok(thr_metric_top_recall(ranked, g, &recall, by_value, &err));
     return recall;
 }
 
@@ -67,9 +68,9 @@ TEST(what_cannot_be_judged_is_refused) {
 #define REFUSED(status, words, ...)                                                                                    \
     do {                                                                                                               \
         const thr_ranked ranked = {.n_requests = 1, __VA_ARGS__};                                                      \
-        assert_int_equal(thr_gauc(&ranked, &out, &err), status);                                                       \
+        assert_int_equal(thr_metric_gauc(&ranked, &out, &err), status);                                                \
         assert_non_null(strstr(err.text, words));                                                                      \
-        assert_int_equal(thr_top_recall(&ranked, 1, &out, NULL, &err), status);                                        \
+        assert_int_equal(thr_metric_top_recall(&ranked, 1, &out, NULL, &err), status);                                 \
     } while (0)
     REFUSED(THR_EINVAL, "none of 1 requests", .offsets = alone, .scores = scores);
     REFUSED(THR_EINVAL, "none of 1 requests", .offsets = offsets, .scores = scores, .n_best = all);
@@ -80,9 +81,9 @@ TEST(what_cannot_be_judged_is_refused) {
     REFUSED(THR_ERANGE, "value 1 is -1", .offsets = offsets, .scores = scores, .values = values);
     REFUSED(THR_ERANGE, "value 0 is inf", .offsets = offsets, .scores = scores, .values = huge);
     const thr_ranked good = {.n_requests = 1, .offsets = offsets, .scores = scores};
-    assert_int_equal(thr_top_recall(&good, 0, &out, NULL, &err), THR_EINVAL);
+    assert_int_equal(thr_metric_top_recall(&good, 0, &out, NULL, &err), THR_EINVAL);
     const thr_ranked empty = {.n_requests = 0, .offsets = offsets, .scores = scores};
-    assert_int_equal(thr_gauc(&empty, &out, NULL), THR_EINVAL);
+    assert_int_equal(thr_metric_gauc(&empty, &out, NULL), THR_EINVAL);
     assert_close(out, -1);
 }
 

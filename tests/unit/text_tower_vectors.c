@@ -2,6 +2,7 @@
 /* text_tower_vectors.c - models of given vectors: training, files, encoding, and refusals. */
 #define TOWER_TEST "vectors"
 #include "text_tower_support.h"
+#include "io/reader.h"
 
 enum { N = 150, DIMS = 10 };
 
@@ -161,7 +162,7 @@ TEST(a_reader_encodes_rows) {
             n += rows.n_rows;
         } while (rows.n_rows != 0);
         assert_int_equal(n, N);
-        expect_ok(thr_reader_seek(reader, 0, &err));
+        expect_ok(thr_io_reader_seek(reader, 0, &err));
     }
     thr_reader_free(reader);
     thr_reader_free(given);

@@ -4,7 +4,7 @@
 
 #include "kernel/kernel.h"
 
-#include <thresher/codes.h>
+#include "code/quantiser.h"
 
 enum { THR_CALIBRATE_BINS = 1 << 16 };
 

@@ -274,12 +274,12 @@ thr_status thr_code_check_rows(const thr_matrix *rows, thr_error *err) {
     return THR_OK;
 }
 
-size_t thr_codes_size(const thr_quantiser *quantiser, uint64_t n_rows) {
+size_t thr_code_size(const thr_quantiser *quantiser, uint64_t n_rows) {
     return (size_t)thr_blocks_of(n_rows) * thr_block_size(quantiser->n_dims, quantiser->item_bits);
 }
 
-thr_status thr_quantiser_encode(thr_context *context, const thr_quantiser *quantiser, const thr_matrix *rows,
-                                void *codes, float *norms, thr_error *err) {
+thr_status thr_code_quantiser_encode(thr_context *context, const thr_quantiser *quantiser, const thr_matrix *rows,
+                                     void *codes, float *norms, thr_error *err) {
     if (rows->n_dims != quantiser->n_dims)
         return thr_fail(err, THR_EDIM, "the rows have %u dimensions, the quantiser %u", rows->n_dims,
                         quantiser->n_dims);

@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 
-#include <thresher/codes.h>
+#include "code/quantiser.h"
 
 /* Return the bytes of one plane of one item: ceil(n_dims / 8). */
 static inline uint32_t thr_code_rows(uint32_t n_dims) {

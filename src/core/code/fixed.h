@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include <thresher/codes.h>
+#include "code/quantiser.h"
 
 #define THR_FIXED_RANGE 2.0f
 

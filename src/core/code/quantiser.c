@@ -118,7 +118,7 @@ static thr_status find_ranges(thr_context *context, const thr_matrix *sample, ui
         thr_code_calibrate(rows, n_rows, quantiser->n_dims, histogram, quantiser->ranges);
     if ((flags & (uint32_t)(THR_QUANTISER_ROTATE | THR_QUANTISER_ROTATED)) == 0)
         return THR_OK;
-    THR_TRY(thr_quantiser_rotate(context, quantiser, ROTATION_SEED, err));
+    THR_TRY(thr_code_quantiser_rotate(context, quantiser, ROTATION_SEED, err));
     memcpy(plain, quantiser->ranges, sizeof plain);
     float *signs = rows + (size_t)SEARCH_ROWS * quantiser->n_dims;
     const double cost = thr_code_rank_cost(context->kernels, rows, signs, n_rows, quantiser->n_dims, JUDGING_QUERIES);
@@ -131,11 +131,11 @@ static thr_status find_ranges(thr_context *context, const thr_matrix *sample, ui
         cost + ROTATION_LOSS)
         return THR_OK;
     memcpy(quantiser->ranges, plain, sizeof plain);
-    return thr_quantiser_rotate(context, quantiser, 0, err);
+    return thr_code_quantiser_rotate(context, quantiser, 0, err);
 }
 
-thr_status thr_quantiser_train(thr_context *context, const thr_matrix *sample, uint32_t item_bits, uint32_t flags,
-                               thr_quantiser *quantiser, thr_error *err) {
+thr_status thr_code_quantiser_train(thr_context *context, const thr_matrix *sample, uint32_t item_bits, uint32_t flags,
+                                    thr_quantiser *quantiser, thr_error *err) {
     *quantiser = (thr_quantiser){.n_dims = sample->n_dims,
                                  .item_bits = item_bits,
                                  .unit = (flags & THR_QUANTISER_UNIT) != 0,
@@ -165,11 +165,11 @@ thr_status thr_quantiser_train(thr_context *context, const thr_matrix *sample, u
 out:
     THR_RELEASE(context, rows, histogram);
     if (status != THR_OK)
-        thr_quantiser_free(context, quantiser);
+        thr_code_quantiser_free(context, quantiser);
     return status;
 }
 
-thr_status thr_quantiser_rotate(thr_context *context, thr_quantiser *quantiser, uint64_t seed, thr_error *err) {
+thr_status thr_code_quantiser_rotate(thr_context *context, thr_quantiser *quantiser, uint64_t seed, thr_error *err) {
     thr_rotation *rotation = NULL;
     if (seed != 0)
         THR_TRY(thr_code_rotation_create(context, quantiser->n_dims, seed, &rotation, err));
@@ -179,7 +179,7 @@ thr_status thr_quantiser_rotate(thr_context *context, thr_quantiser *quantiser, 
     return THR_OK;
 }
 
-void thr_quantiser_free(thr_context *context, thr_quantiser *quantiser) {
+void thr_code_quantiser_free(thr_context *context, thr_quantiser *quantiser) {
     if (quantiser == NULL)
         return;
     thr_release(context, quantiser->centre);

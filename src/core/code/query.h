@@ -7,7 +7,7 @@
 #include "base/minmax.h"
 #include "kernel/kernel.h"
 
-#include <thresher/codes.h>
+#include "code/quantiser.h"
 
 typedef struct thr_query_code {
     thr_query_part parts[2]; /* the low four bits, then the others */

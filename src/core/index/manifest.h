@@ -9,7 +9,7 @@
 #include "base/memory.h"
 #include "scan/scan.h"
 
-#include <thresher/codes.h>
+#include "code/quantiser.h"
 #include <thresher/index.h>
 
 enum {

@@ -336,7 +336,7 @@ static thr_status open_index(thr_context *context, const char *dir, const thr_ma
         THR_TRY_OUT(load_unpublished(index, dir, unpublished, err));
     thr_quantiser *quantiser = &index->manifest.quantiser;
     if (quantiser->rotation_seed != 0)
-        THR_TRY_OUT(thr_quantiser_rotate(context, quantiser, quantiser->rotation_seed, err));
+        THR_TRY_OUT(thr_code_quantiser_rotate(context, quantiser, quantiser->rotation_seed, err));
     set_info(&index->manifest, &index->info);
     index->info.n_zero = index->tail != NULL ? index->tail->n_zero : index->manifest.n_zero;
     set_corpora(index);

@@ -11,7 +11,7 @@
 #include "scan/segment.h"
 #include "select/answers.h"
 
-#include <thresher/codes.h>
+#include "code/quantiser.h"
 
 #include <math.h>
 

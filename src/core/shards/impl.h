@@ -4,7 +4,7 @@
 
 #include <pthread.h>
 
-#include <thresher/codes.h>
+#include "code/quantiser.h"
 #include <thresher/shards.h>
 
 #include "base/memory.h"

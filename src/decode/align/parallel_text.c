@@ -8,6 +8,7 @@
 #include <thresher/words.h>
 
 #include "base/error.h"
+#include "io/reader.h"
 
 static const char EMPTY[] = "<empty>"; /* a word of the texts has no < before other letters */
 
@@ -76,9 +77,9 @@ static thr_status read_pairs(thr_context *context, thr_reader *const readers[2],
         if (line[0] == NULL && line[1] == NULL)
             return THR_OK;
         if (line[0] == NULL || line[1] == NULL)
-            return thr_fail(err, THR_EDIM,
-                            "%s ends after %" PRIu64 " lines and %s does not: each line needs a translation",
-                            thr_reader_name(readers[line[0] != NULL]), n, thr_reader_name(readers[line[0] == NULL]));
+            return thr_fail(
+                err, THR_EDIM, "%s ends after %" PRIu64 " lines and %s does not: each line needs a translation",
+                thr_io_reader_name(readers[line[0] != NULL]), n, thr_io_reader_name(readers[line[0] == NULL]));
         THR_TRY(add_pair(context, lines, c, err));
     }
 }

@@ -44,7 +44,7 @@ static thr_status set_corpus(thr_head *head, thr_error *err) {
     const thr_head_contents *c = thr_head_of(head);
     head->quantiser = (thr_quantiser){.n_dims = thr_head_coded_dims(c), .item_bits = c->planes.n_planes};
     memcpy(head->quantiser.ranges, c->planes.quantiser.ranges, sizeof head->quantiser.ranges);
-    THR_TRY(thr_quantiser_rotate(head->context, &head->quantiser, c->planes.quantiser.rotation_seed, err));
+    THR_TRY(thr_code_quantiser_rotate(head->context, &head->quantiser, c->planes.quantiser.rotation_seed, err));
     head->segment = (thr_segment){.n_items = c->n_words, .codes = c->planes.codes, .factors = c->planes.factors};
     head->corpus = (thr_scan_corpus){.segments = &head->segment,
                                      .n_segments = 1,
@@ -77,7 +77,7 @@ void thr_head_free(thr_head *head) {
     thr_release(context, head->choices);
     thr_idle_end(&head->workspaces, thr_head_workspace_free);
     thr_lsh_wta_free(context, &head->wta);
-    thr_quantiser_free(context, &head->quantiser);
+    thr_code_quantiser_free(context, &head->quantiser);
     thr_lsh_free(context, &head->memory.lsh);
     thr_head_planes_free(context, &head->memory.planes);
     THR_RELEASE(context, head->memory.weights, head->memory.scales, head->memory.bias, head->memory.order, head->never,

@@ -53,8 +53,8 @@ static thr_status train(const making *m, uint32_t n_planes, thr_quantiser *quant
     if (n == 0) /* no word has a code: any will do */
         thr_head_planes_row(m->coded, 0, m->mean, m->rows + (size_t)n++ * m->coded->n_dims);
     const thr_matrix sample = thr_matrix_f32(m->rows, n, m->coded->n_dims);
-    const thr_status status =
-        thr_quantiser_train(m->context, &sample, n_planes, THR_QUANTISER_UNIT | THR_QUANTISER_ROTATE, quantiser, err);
+    const thr_status status = thr_code_quantiser_train(m->context, &sample, n_planes,
+                                                       THR_QUANTISER_UNIT | THR_QUANTISER_ROTATE, quantiser, err);
     quantiser->unit = false; /* rows are not normalised: their lengths matter */
     return status;
 }
@@ -109,7 +109,7 @@ thr_status thr_head_planes_make(thr_context *context, const thr_head_coded *code
     memcpy(planes->quantiser.ranges, quantiser.ranges, sizeof planes->quantiser.ranges);
     planes->quantiser.rotation_seed = quantiser.rotation_seed;
 out:
-    thr_quantiser_free(context, &quantiser);
+    thr_code_quantiser_free(context, &quantiser);
     free_workspace(&m);
     return status;
 }

@@ -62,7 +62,7 @@ void thr_head_planes_row(const thr_head_coded *coded, uint32_t w, const double *
 
 /*
  * Code all rows. The caller frees *memory, also after an error. THR_OK; THR_EINVAL for n_planes out of 1 to 8;
- * THR_ERANGE and THR_EDIM as thr_quantiser_train and encoding; THR_ENOMEM.
+ * THR_ERANGE and THR_EDIM as thr_code_quantiser_train and encoding; THR_ENOMEM.
  */
 thr_status thr_head_planes_make(thr_context *context, const thr_head_coded *coded, uint32_t n_planes,
                                 thr_head_planes_memory *memory, thr_head_planes *planes, thr_error *err);

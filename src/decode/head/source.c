@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "head/layers.h"
 #include "io/endings.h"
+#include "io/reader.h"
 
 /* ------------------------------------------------------------------------------------------------ from rows */
 
@@ -23,7 +24,7 @@ static thr_status read_rows(thr_context *context, thr_reader *reader, void **row
             return THR_OK;
         if (piece.n_rows > THR_HEAD_MAX_WORDS - all->n_rows)
             return thr_fail(err, THR_EDIM, "%s: more than %" PRIu32 " rows, which is as many words as a head may have",
-                            thr_reader_name(reader), THR_HEAD_MAX_WORDS);
+                            thr_io_reader_name(reader), THR_HEAD_MAX_WORDS);
         const size_t n = (size_t)(all->n_rows + piece.n_rows);
         THR_TRY(thr_grow(context, rows, &capacity, n, size, "the weights", err));
         for (uint64_t i = 0; i < piece.n_rows; i++)

@@ -4,9 +4,9 @@
 
 #include <stdint.h>
 
-#include <thresher/codes.h>
-
 #include "base/minmax.h"
+
+enum { THR_BLOCK_ITEMS = 64 };
 
 /* The number of blocks that hold n items, which is also the number of 64-bit words that hold a bit for each. */
 static inline uint64_t thr_blocks_of(uint64_t n) {

@@ -30,6 +30,9 @@ struct thr_context {
     struct thr_way_rates *way_rates;
 };
 
+/* Take another reference, which thr_context_free releases. Returns the context. */
+thr_context *thr_context_retain(thr_context *context);
+
 /* Compute a * b. Returns false on overflow. */
 static inline bool thr_mul_size(size_t a, size_t b, size_t *product) {
     return !__builtin_mul_overflow(a, b, product);

@@ -106,7 +106,7 @@ thr_reader_shape thr_reader_get_shape(const thr_reader *reader) {
     return reader->shape;
 }
 
-const char *thr_reader_name(const thr_reader *reader) {
+const char *thr_io_reader_name(const thr_reader *reader) {
     return reader->name;
 }
 
@@ -141,7 +141,7 @@ thr_status thr_reader_next_line(thr_reader *reader, const char **line, size_t *l
     return reader->broken;
 }
 
-thr_status thr_reader_seek(thr_reader *reader, uint64_t row, thr_error *err) {
+thr_status thr_io_reader_seek(thr_reader *reader, uint64_t row, thr_error *err) {
     if (!reader->shape.seekable)
         return thr_fail(
             err, THR_EUNSUPPORTED,

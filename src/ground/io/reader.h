@@ -31,6 +31,12 @@ struct thr_reader {
     thr_status broken;   /* a failure after which no more rows are returned; seeking clears it */
 };
 
+/* The name the reader was opened with; "vectors" for readers without a file. Never NULL. */
+const char *thr_io_reader_name(const thr_reader *reader);
+
+/* Continue at another row. Returns THR_OK; THR_EUNSUPPORTED unless seekable; THR_EINVAL past the end. */
+thr_status thr_io_reader_seek(thr_reader *reader, uint64_t row, thr_error *err);
+
 /* The parts of a file name. */
 typedef struct thr_source {
     const char *path;    /* the file name without its part; NULL for standard input */

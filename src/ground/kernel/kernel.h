@@ -6,7 +6,7 @@
  * faster versions. A slot gives the same bits at every level: integers are exact; floats are added in the order stated
  * here, each operation correctly rounded, nothing contracted. kcheck tests every slot for that.
  *
- * Kernels take whole blocks of 64 items (codes.h) and may read all of them; they write exactly the stated output.
+ * Kernels take whole blocks of 64 items (base/blocks.h) and may read all of them; they write exactly the stated output.
  */
 #pragma once
 

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "base/error.h"
+#include "metric/gauc.h"
 
 /* The ads of one request. */
 typedef struct ranked_ads {
@@ -64,7 +65,7 @@ static double find_auc(const ranked_ads *ads) {
     return (double)twice / (2.0 * (double)ads->n_best * (double)n_others);
 }
 
-thr_status thr_gauc(const thr_ranked *ranked, double *gauc, thr_error *err) {
+thr_status thr_metric_gauc(const thr_ranked *ranked, double *gauc, thr_error *err) {
     double sum = 0;
     size_t n_judged = 0;
     for (size_t r = 0; r < ranked->n_requests; r++) {
@@ -89,7 +90,7 @@ static double find_chance(const ranked_ads *ads, size_t i, size_t g) {
     return n_above + n_equal <= g ? 1 : (double)(g - n_above) / (double)n_equal;
 }
 
-thr_status thr_top_recall(const thr_ranked *ranked, size_t g, double *recall, double *by_value, thr_error *err) {
+thr_status thr_metric_top_recall(const thr_ranked *ranked, size_t g, double *recall, double *by_value, thr_error *err) {
     double found = 0, value = 0, value_found = 0;
     size_t n_judged = 0;
     if (g == 0)

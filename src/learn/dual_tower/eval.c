@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "dual_tower/dual.h"
 #include "dual_tower/trainer.h"
+#include "metric/gauc.h"
 
 typedef struct evaluation {
     thr_dual_lexicon lexicon;
@@ -25,9 +26,9 @@ static thr_status read_all(const thr_dual *dual, const char *requests_path, cons
 static thr_status measure(const evaluation *e, thr_dual_quality *quality, thr_error *err) {
     const thr_dual_evaluation *j = &e->scored;
     const thr_ranked ranked = {e->requests.n, j->offsets, j->scores, j->n_best, j->values};
-    THR_TRY(thr_gauc(&ranked, &quality->gauc, err));
-    THR_TRY(thr_top_recall(&ranked, 5, &quality->recall_5, &quality->value_recall_5, err));
-    THR_TRY(thr_top_recall(&ranked, 10, &quality->recall_10, &quality->value_recall_10, err));
+    THR_TRY(thr_metric_gauc(&ranked, &quality->gauc, err));
+    THR_TRY(thr_metric_top_recall(&ranked, 5, &quality->recall_5, &quality->value_recall_5, err));
+    THR_TRY(thr_metric_top_recall(&ranked, 10, &quality->recall_10, &quality->value_recall_10, err));
     for (size_t r = 0; r < e->requests.n; r++) {
         const uint64_t n = j->offsets[r + 1] - j->offsets[r];
         quality->n_requests += n > j->n_best[r];

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/minmax.h"
 #include "dual_tower/trainer.h"
+#include "metric/gauc.h"
 
 enum { REQUESTS_AT_ONCE = 1024 };
 
@@ -80,8 +81,8 @@ thr_status thr_dual_validate(void *base, thr_tower_epoch *epoch, thr_error *err)
     epoch->valid_loss = loss / (double)n;
     if (!isfinite(epoch->valid_loss) || !thr_training_all_finite(evaluation.scores, (size_t)evaluation.offsets[n]))
         THR_TRY_OUT(thr_dual_diverged(trainer, err));
-    THR_TRY_OUT(thr_gauc(&(thr_ranked){n, evaluation.offsets, evaluation.scores, evaluation.n_best, NULL},
-                         &epoch->valid_quality, err));
+    THR_TRY_OUT(thr_metric_gauc(&(thr_ranked){n, evaluation.offsets, evaluation.scores, evaluation.n_best, NULL},
+                                &epoch->valid_quality, err));
 out:
     thr_dual_evaluation_free(context, &evaluation);
     return status;

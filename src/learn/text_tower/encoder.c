@@ -4,7 +4,7 @@
 
 #include "text_tower/model.h"
 
-#include <thresher/codes.h>
+#include "code/quantiser.h"
 
 static thr_status open_model(thr_context *context, const char *path, bool whole, void **model, thr_error *err) {
     thr_tower *tower = NULL;

@@ -79,7 +79,7 @@ static thr_status next_vectors(thr_reader *reader, uint64_t max_rows, thr_matrix
     thr_error why = {.status = THR_OK};
     THR_TRY(thr_reader_next(s->texts, THR_MIN(max_rows, ROWS_AT_ONCE), &given, err));
     if (thr_tower_encode_vectors(s->model, s->side, &given, s->rows, &why) != THR_OK)
-        return thr_fail(err, why.status, "%s, from row %" PRIu64 " on: %s", thr_reader_name(s->texts), s->n_rows,
+        return thr_fail(err, why.status, "%s, from row %" PRIu64 " on: %s", thr_io_reader_name(s->texts), s->n_rows,
                         why.text);
     s->n_rows += given.n_rows;
     *rows = thr_matrix_f32(s->rows, given.n_rows, reader->shape.n_dims);
@@ -89,7 +89,7 @@ static thr_status next_vectors(thr_reader *reader, uint64_t max_rows, thr_matrix
 static void seek_vectors(thr_reader *reader, uint64_t row) {
     text_rows *s = reader->state;
     s->n_rows = row;
-    (void)thr_reader_seek(s->texts, row, NULL); /* seekable, and the row exists */
+    (void)thr_io_reader_seek(s->texts, row, NULL); /* seekable, and the row exists */
 }
 
 static const thr_reader_ops vector_ops = {.next = next_vectors, .seek = seek_vectors, .close = close_rows};
@@ -100,7 +100,7 @@ static thr_status make_reader(const void *model, thr_side side, thr_reader *text
     thr_context *context = texts->context;
     thr_reader *reader = NULL;
     *reader_out = NULL;
-    THR_TRY(thr_io_reader_make(context, thr_reader_name(texts), &reader, err));
+    THR_TRY(thr_io_reader_make(context, thr_io_reader_name(texts), &reader, err));
     thr_status status = THR_OK;
     text_rows *s = NULL;
     THR_TRY_OUT(thr_alloc_zero(context, 1, sizeof *s, &s, "a reader", err));
@@ -125,7 +125,7 @@ static thr_status open_rows(const void *model, encoder *encode, uint32_t n_dims,
     *reader_out = NULL;
     if (thr_reader_get_shape(texts).dtype != THR_DTYPE_NONE)
         return thr_fail(err, THR_EINVAL, "%s: holds numbers, but a model reads texts: .txt .tsv .csv",
-                        thr_reader_name(texts));
+                        thr_io_reader_name(texts));
     THR_TRY(make_reader(model, side, texts, n_dims, &reader, err));
     text_rows *s = reader->state;
     thr_status status = THR_OK;
@@ -157,10 +157,10 @@ static thr_status open_vectors(const thr_tower *tower, thr_side side, thr_reader
     const thr_reader_shape shape = thr_reader_get_shape(vectors);
     if (shape.dtype == THR_DTYPE_NONE)
         return thr_fail(err, THR_EINVAL, "%s: is a text, but the model reads vectors of %" PRIu32 " dimensions",
-                        thr_reader_name(vectors), config.n_inputs);
+                        thr_io_reader_name(vectors), config.n_inputs);
     if (shape.n_dims != config.n_inputs && shape.n_rows != 0)
         return thr_fail(err, THR_EDIM, "%s: vectors of %" PRIu32 " dimensions, but the model reads those of %" PRIu32,
-                        thr_reader_name(vectors), shape.n_dims, config.n_inputs);
+                        thr_io_reader_name(vectors), shape.n_dims, config.n_inputs);
     THR_TRY(make_reader(tower, side, vectors, config.n_dims, reader_out, err));
     (*reader_out)->ops = &vector_ops;
     (*reader_out)->shape.n_rows = shape.n_rows;

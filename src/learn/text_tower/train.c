@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "text_tower/trainer.h"
 #include "training/train.h"
+#include "io/reader.h"
 
 void thr_tower_train_options_init(thr_tower_train_options *options) {
     *options = (thr_tower_train_options){
@@ -99,7 +100,7 @@ thr_status thr_tower_train_vectors(thr_context *context, thr_reader *queries, th
                         options.query_ids_path != NULL ? options.query_ids_path : options.item_ids_path);
     thr_reader *valid = NULL;
     const thr_training_files files = {path,
-                                      {thr_reader_name(items), queries != NULL ? thr_reader_name(queries) : NULL,
+                                      {thr_io_reader_name(items), queries != NULL ? thr_io_reader_name(queries) : NULL,
                                        options.run.valid_path, options.pairs_path, options.query_ids_path,
                                        options.item_ids_path}};
     if (options.run.valid_path != NULL)

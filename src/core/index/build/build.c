@@ -266,7 +266,7 @@ out:
     thr_index_model_source_close(&b.model);
     thr_index_ids_close(&b.ids);
     THR_RELEASE(context, b.names_path, b.kept_centre);
-    thr_quantiser_free(context, &b.manifest.quantiser);
+    thr_code_quantiser_free(context, &b.manifest.quantiser);
     thr_index_manifest_free(context, &b.manifest);
     return status;
 }

@@ -61,7 +61,7 @@ thr_status thr_index_learn(thr_row_source *source, const thr_learning *learning,
     THR_TRY(thr_index_row_source_sample(source, o->sample_rows, &sample, err));
     if (o->quantiser_from != NULL)
         return THR_OK;
-    thr_status status = thr_quantiser_train(source->context, &sample, o->item_bits, flags, quantiser, &why);
+    thr_status status = thr_code_quantiser_train(source->context, &sample, o->item_bits, flags, quantiser, &why);
     if (status == THR_ERANGE)
         return name_bad_row(source, &sample, &why, err);
     if (status != THR_OK)

@@ -4,7 +4,7 @@
 
 #include "index/build/row_source.h"
 
-#include <thresher/codes.h>
+#include "code/quantiser.h"
 #include <thresher/index.h>
 
 typedef struct thr_learning {

@@ -4,7 +4,8 @@
 
 #include "base/error.h"
 
-#include <thresher/codes.h>
+#include "code/quantiser.h"
+#include "io/reader.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -16,7 +17,8 @@ enum {
 
 thr_status thr_index_row_source_open(thr_context *context, thr_reader *reader, thr_row_source *source, thr_error *err) {
     thr_reader_shape shape = thr_reader_get_shape(reader);
-    *source = (thr_row_source){.context = context, .reader = reader, .shape = shape, .name = thr_reader_name(reader)};
+    *source =
+        (thr_row_source){.context = context, .reader = reader, .shape = shape, .name = thr_io_reader_name(reader)};
     if (thr_dtype_size(shape.dtype) == 0)
         return thr_fail(err, THR_EINVAL, "%s: a text holds no vectors: give a file of numbers (.npy .fvecs .fbin ...)",
                         source->name);
@@ -75,14 +77,14 @@ static thr_status sample_runs(thr_row_source *source, thr_error *err) {
     for (uint64_t run = 0; run < source->n_runs; run++) {
         uint64_t got;
         uint8_t *out = source->sample + source->sample_rows * source->row_bytes;
-        THR_TRY(thr_reader_seek(source->reader, run_start(source, run), err));
+        THR_TRY(thr_io_reader_seek(source->reader, run_start(source, run), err));
         THR_TRY(read_dense(source, source->run_rows, out, &got, err));
         if (got != source->run_rows)
             return thr_fail(err, THR_EDIM, "%s: ends before the %" PRIu64 " rows it promised", source->name,
                             source->shape.n_rows);
         source->sample_rows += got;
     }
-    return thr_reader_seek(source->reader, 0, err);
+    return thr_io_reader_seek(source->reader, 0, err);
 }
 
 static thr_status read_sample(thr_row_source *source, uint64_t wanted, thr_error *err) {

@@ -53,10 +53,10 @@ static thr_status copy(const thr_index *index, thr_quantiser *quantiser, thr_err
         THR_TRY_OUT(thr_alloc(index->context, from->n_dims, sizeof *from->centre, &quantiser->centre, "a centre", err));
         memcpy(quantiser->centre, from->centre, from->n_dims * sizeof *from->centre);
     }
-    THR_TRY_OUT(thr_quantiser_rotate(index->context, quantiser, seed, err));
+    THR_TRY_OUT(thr_code_quantiser_rotate(index->context, quantiser, seed, err));
 out:
     if (status != THR_OK)
-        thr_quantiser_free(index->context, quantiser);
+        thr_code_quantiser_free(index->context, quantiser);
     return status;
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "select/bitmap.h"
+#include "io/reader.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -30,7 +31,7 @@ static thr_status read_row(const measurement *m, uint64_t row, float *out, thr_e
     thr_matrix rows = {s->sample, s->sample_rows, m->n_dims, s->shape.dtype, s->row_bytes};
     if (m->filter != NULL)
         return thr_matrix_to_f32(&rows, row, 1, out);
-    THR_TRY(thr_reader_seek(s->reader, row, err));
+    THR_TRY(thr_io_reader_seek(s->reader, row, err));
     THR_TRY(thr_reader_next(s->reader, 1, &rows, err));
     if (rows.n_rows != 1)
         return thr_fail(err, THR_EDIM, "%s: has fewer rows than before", s->name);

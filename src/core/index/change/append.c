@@ -20,7 +20,7 @@ thr_status thr_index_commit_learn(thr_commit *c, thr_row_source *source, thr_err
     const thr_learning learning = {&o, false};
     const thr_status status = thr_index_learn(source, &learning, &learned, err);
     if (status != THR_OK) {
-        thr_quantiser_free(c->context, &learned);
+        thr_code_quantiser_free(c->context, &learned);
         return status;
     }
     const thr_matrix sample = {source->sample, source->sample_rows, learned.n_dims, source->shape.dtype,

@@ -106,7 +106,7 @@ void thr_index_commit_end(thr_commit *c) {
     thr_index_free(c->index);
     THR_RELEASE(c->context, c->live, c->manifest.segments, c->kept_centre);
     if (c->learned)
-        thr_quantiser_free(c->context, &c->manifest.quantiser);
+        thr_code_quantiser_free(c->context, &c->manifest.quantiser);
     *c = (thr_commit){.context = c->context, .dir.fd = -1};
 }
 

@@ -14,6 +14,7 @@
 #include "base/rng.h"
 #include "kernel/kernel.h"
 #include "text_tower/vectors/vector_ids.h"
+#include "io/reader.h"
 
 enum { ROWS_AT_ONCE = 4096 };
 
@@ -21,7 +22,7 @@ static thr_status check_shape(thr_reader *reader, thr_error *err) {
     const thr_reader_shape shape = thr_reader_get_shape(reader);
     if (shape.dtype == THR_DTYPE_NONE)
         return thr_fail(err, THR_EINVAL, "%s: a text holds no vectors: give a file of numbers (.npy .fvecs .fbin ...)",
-                        thr_reader_name(reader));
+                        thr_io_reader_name(reader));
     return THR_OK;
 }
 
@@ -53,7 +54,7 @@ typedef struct side_rows {
 
 /* Add all rows of a reader. */
 static thr_status read_side(thr_context *context, thr_reader *reader, side_rows *side, thr_error *err) {
-    const char *name = thr_reader_name(reader);
+    const char *name = thr_io_reader_name(reader);
     const uint64_t total = thr_reader_get_shape(reader).n_rows;
     thr_progress progress = thr_progress_start(context, "reading vectors", total == THR_ROWS_UNKNOWN ? 0 : total);
     const size_t first = side->n;
@@ -83,7 +84,7 @@ static thr_status check_dims(thr_reader *reader, thr_reader *items, thr_error *e
     if (n_dims != wanted)
         return thr_fail(err, THR_EDIM,
                         "%s has vectors of %" PRIu32 " dimensions, %s of %" PRIu32 ": a model needs both alike",
-                        thr_reader_name(reader), n_dims, thr_reader_name(items), wanted);
+                        thr_io_reader_name(reader), n_dims, thr_io_reader_name(items), wanted);
     return THR_OK;
 }
 
@@ -91,17 +92,18 @@ static thr_status check_dims(thr_reader *reader, thr_reader *items, thr_error *e
 static thr_status pair_rows(thr_context *context, const thr_vector_source *source, thr_vector_pairs *pairs,
                             thr_error *err) {
     if (source->pairs_path != NULL) {
-        const thr_vector_ids ids = {.pairs_path = source->pairs_path,
-                                    .ids_paths = {source->ids_paths[0], source->ids_paths[1]},
-                                    .vector_names = {thr_reader_name(source->queries), thr_reader_name(source->items)},
-                                    .n_vectors = {pairs->n_rows[0], pairs->n_rows[1]}};
+        const thr_vector_ids ids = {
+            .pairs_path = source->pairs_path,
+            .ids_paths = {source->ids_paths[0], source->ids_paths[1]},
+            .vector_names = {thr_io_reader_name(source->queries), thr_io_reader_name(source->items)},
+            .n_vectors = {pairs->n_rows[0], pairs->n_rows[1]}};
         return thr_text_vector_ids_read(context, &ids, pairs->row_of, &pairs->n, err);
     }
     pairs->n = pairs->n_rows[THR_SIDE_ITEM];
     if (pairs->n_rows[THR_SIDE_QUERY] != pairs->n)
         return thr_fail(err, THR_EDIM, "%s has %zu vectors, %s %zu: give each query's item in the same row",
-                        thr_reader_name(source->queries), pairs->n_rows[THR_SIDE_QUERY], thr_reader_name(source->items),
-                        pairs->n);
+                        thr_io_reader_name(source->queries), pairs->n_rows[THR_SIDE_QUERY],
+                        thr_io_reader_name(source->items), pairs->n);
     return THR_OK;
 }
 

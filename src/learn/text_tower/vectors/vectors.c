@@ -9,6 +9,7 @@
 #include "text_tower/model_file.h"
 #include "text_tower/pair_quality.h"
 #include "text_tower/trainer.h"
+#include "io/reader.h"
 
 /* Read vectors; their dimensions complete the configuration. */
 static thr_status read_vectors(thr_text_trainer *trainer, const thr_vector_source *source, thr_error *err) {
@@ -25,7 +26,7 @@ static thr_status read_vectors(thr_text_trainer *trainer, const thr_vector_sourc
                                     &trainer->base.split, err));
     for (size_t i = 0; i < vectors->n_valid; i++) /* they follow the items */
         trainer->base.split.valid[i] += (uint32_t)n_items;
-    THR_TRY(thr_text_trainer_check_split(trainer, thr_reader_name(source->items), err));
+    THR_TRY(thr_text_trainer_check_split(trainer, thr_io_reader_name(source->items), err));
     for (size_t side = 0; side < THR_N_SIDES; side++)
         THR_TRY(thr_alloc(context, options->run.batch, vectors->n_dims * sizeof(float), &trainer->scratch.rows[side],
                           "a batch", err));

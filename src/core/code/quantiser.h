@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * codes.h - plane codes: B bits per dimension, scored by weighted XOR distance.
+ * quantiser.h - plane codes: B bits per dimension, scored by weighted XOR distance.
  *
  * A residual is the vector minus the centre, if there is one. Encoding scales it to unit length, multiplies it by
  * 1/range and rounds every component down to one of 2^B cells of [-1, 1). The cell's number u is stored as B bits, one
@@ -15,22 +15,17 @@
  *
  * Threads: a trained thr_quantiser is immutable and may be shared.
  */
-#ifndef THRESHER_CODES_H
-#define THRESHER_CODES_H
+#pragma once
+
+#include "base/blocks.h"
 
 #include <thresher/matrix.h>
-
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-enum { THR_MAX_BITS = 8, THR_BLOCK_ITEMS = 64 };
 
 /*
  * A quantiser codes the direction of a residual: the vector (scaled to length 1 first if `unit`) minus the centre,
  * optionally rotated at random. A rotation helps if components differ in variance, because a code's error then spreads
  * evenly over directions (RaBitQ, Gao and Long 2024; XFBQ errata 2); queries are rotated alike. Filled by
- * thr_quantiser_train, freed by thr_quantiser_free.
+ * thr_code_quantiser_train, freed by thr_code_quantiser_free.
  */
 typedef struct thr_quantiser {
     uint32_t n_dims;
@@ -43,7 +38,7 @@ typedef struct thr_quantiser {
     const struct thr_rotation *rotation; /* made from the seed, or NULL */
 } thr_quantiser;
 
-/* Flags of thr_quantiser_train. */
+/* Flags of thr_code_quantiser_train. */
 enum {
     THR_QUANTISER_UNIT = 1,    /* scale vectors to length 1: cosine */
     THR_QUANTISER_CENTRE = 2,  /* subtract the sample's mean if it holds more than 1/50 of the mean square */
@@ -64,8 +59,8 @@ enum {
  * Returns THR_OK; THR_EINVAL for bits outside 1..8, unknown flags or an unknown dtype; THR_EDIM for no dimensions or
  * more than THR_MAX_DIMS; THR_ERANGE on NaN or infinity (err names the row); THR_ENOMEM.
  */
-THR_API thr_status thr_quantiser_train(thr_context *context, const thr_matrix *sample, uint32_t item_bits,
-                                       uint32_t flags, thr_quantiser *quantiser, thr_error *err);
+thr_status thr_code_quantiser_train(thr_context *context, const thr_matrix *sample, uint32_t item_bits, uint32_t flags,
+                                    thr_quantiser *quantiser, thr_error *err);
 
 /*
  * Replace a quantiser's rotation by that of a seed; the ranges do not change. For a quantiser that was stored or
@@ -73,27 +68,21 @@ THR_API thr_status thr_quantiser_train(thr_context *context, const thr_matrix *s
  *
  * Returns THR_OK; THR_ENOMEM, and the quantiser is unchanged.
  */
-THR_API thr_status thr_quantiser_rotate(thr_context *context, thr_quantiser *quantiser, uint64_t seed, thr_error *err);
+thr_status thr_code_quantiser_rotate(thr_context *context, thr_quantiser *quantiser, uint64_t seed, thr_error *err);
 
 /* Free the centre and the rotation; NULL is allowed. */
-THR_API void thr_quantiser_free(thr_context *context, thr_quantiser *quantiser);
+void thr_code_quantiser_free(thr_context *context, thr_quantiser *quantiser);
 
 /* Bytes of n_rows codes, whole blocks: ceil(n_rows / 64) * 64 * item_bits * ceil(n_dims / 8). */
-THR_API size_t thr_codes_size(const thr_quantiser *quantiser, uint64_t n_rows);
+size_t thr_code_size(const thr_quantiser *quantiser, uint64_t n_rows);
 
 /*
- * Encode rows to codes, an array of thr_codes_size(quantiser, rows->n_rows) bytes. Residuals shorter than 2^-100 get
+ * Encode rows to codes, an array of thr_code_size(quantiser, rows->n_rows) bytes. Residuals shorter than 2^-100 get
  * the all-minus code: every bit 0. norms, if not NULL, gets the length of every row.
  *
  * Returns THR_OK; THR_EDIM if rows->n_dims is not the quantiser's; THR_ERANGE on NaN, infinity or a row longer than
  * 2^60, or 2^120 for a unit quantiser; THR_EMISMATCH if a fixed quantiser gets a row that is not a code (err names the
  * row).
  */
-THR_API thr_status thr_quantiser_encode(thr_context *context, const thr_quantiser *quantiser, const thr_matrix *rows,
-                                        void *codes, float *norms, thr_error *err);
-
-#ifdef __cplusplus
-}
-#endif
-
-#endif
+thr_status thr_code_quantiser_encode(thr_context *context, const thr_quantiser *quantiser, const thr_matrix *rows,
+                                     void *codes, float *norms, thr_error *err);
