@@ -35,7 +35,7 @@ static thr_status finish(thr_cells_visit *s, const thr_cells_pass *pass, thr_err
         collector->items[i].row = thr_cells_subset_from_whole(&s->v->part, collector->items[i].row);
     if (s->least == -INFINITY) {
         thr_select_collector_finish(collector);
-        THR_TRY(thr_scan_margin_answer(&s->job, &s->margin, &s->query, 0, lane, 1, err));
+        THR_TRY(thr_scan_answer(&s->job, &s->margin, &s->query, 0, lane, 1, err));
         THR_TRY(thr_cells_visit_take_best(s, err));
     } else {
         lane->found.n = 0;

@@ -21,18 +21,6 @@ typedef struct query_search {
     size_t group_size;
 } query_search;
 
-/* Turn the survivors in the lane into the answer of query q. */
-static thr_status answer(const query_search *s, const thr_scan_query *query, thr_lane *lane, uint64_t q,
-                         thr_error *err) {
-    thr_scan_answer_note_left_out(s->job, query, lane);
-    if (thr_answer_rescores(s->job, query))
-        thr_scan_rescore(query, lane->collector.items, lane->collector.n);
-    thr_scan_answer_choose_candidates(s->job, query, lane);
-    if (thr_answer_refines(s->job))
-        thr_scan_refine(query, lane, lane->collector.items, lane->collector.n);
-    return thr_scan_answer_put(s->job, query, lane, q, err);
-}
-
 /* Select query number q of the hits, if there are any, on each of n_lanes lanes. */
 static thr_status begin_hits(thr_scan_query *query, uint64_t q, thr_lane *lanes, size_t n_lanes, thr_error *err) {
     const thr_scan_hits *hits = query->corpus->hits;
@@ -58,9 +46,7 @@ static thr_status search_group(const query_search *s, uint64_t q, size_t n, thr_
         lanes[i].n_read = 0;
     THR_TRY(thr_scan_collect(job, queries, n, lanes, n_lanes, err));
     for (size_t i = 0; i < n; i++)
-        THR_TRY(thr_scan_keeps_recall(job, &queries[i])
-                    ? thr_scan_margin_answer(job, &margins[i], s->queries, q + i, &lanes[i], n_lanes, err)
-                    : answer(s, &queries[i], &lanes[i], q + i, err));
+        THR_TRY(thr_scan_answer(job, &margins[i], s->queries, q + i, &lanes[i], n_lanes, err));
     return THR_OK;
 }
 

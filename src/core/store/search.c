@@ -55,11 +55,7 @@ static thr_status put_one(void *arg, size_t i, uint32_t worker, thr_error *err) 
 static thr_status answer_one(void *arg, size_t i, uint32_t worker, thr_error *err) {
     search_batch *b = arg;
     (void)worker;
-    if (thr_scan_keeps_recall(b->job, &b->prepared[i]))
-        return thr_scan_margin_answer(b->job, &b->margins[i], b->queries, b->row + i, &b->lanes[i], 1, err);
-    thr_scan_answer_note_left_out(b->job, &b->prepared[i], &b->lanes[i]);
-    thr_scan_refine(&b->prepared[i], &b->lanes[i], b->lanes[i].collector.items, b->lanes[i].collector.n);
-    return put_one(b, i, worker, err);
+    return thr_scan_answer(b->job, &b->margins[i], b->queries, b->row + i, &b->lanes[i], 1, err);
 }
 
 /* Search n queries from b->row on. Steps on devices alternate with steps on threads, which take one query each. */

@@ -247,13 +247,28 @@ static thr_status complete(const thr_job *job, const thr_margin *margin, const t
     return THR_OK;
 }
 
-thr_status thr_scan_margin_answer(const thr_job *job, const thr_margin *margin, const thr_matrix *queries, uint64_t q,
-                                  thr_lane *lanes, uint32_t n_lanes, thr_error *err) {
-    thr_scan_answer_note_left_out(job, margin->query, lanes);
-    set_left_out_bound(job, lanes);
-    refine(job, margin, q, lanes);
-    THR_TRY(complete(job, margin, queries, q, lanes, n_lanes, err));
-    for (uint32_t i = 1; i < n_lanes; i++)
-        lanes->n_read += lanes[i].n_read;
-    return thr_scan_answer_put(job, margin->query, lanes, q, err);
+/* Refine as many survivors as the job says. */
+static void refine_candidates(const thr_job *job, const thr_scan_query *query, thr_lane *lane) {
+    thr_candidate *items = lane->collector.items;
+    if (thr_answer_rescores(job, query))
+        thr_scan_rescore(query, items, lane->collector.n);
+    thr_scan_answer_choose_candidates(job, query, lane);
+    if (thr_answer_refines(job))
+        thr_scan_refine(query, lane, items, lane->collector.n);
+}
+
+thr_status thr_scan_answer(const thr_job *job, const thr_margin *margin, const thr_matrix *queries, uint64_t q,
+                           thr_lane *lanes, uint32_t n_lanes, thr_error *err) {
+    const thr_scan_query *query = margin->query;
+    thr_scan_answer_note_left_out(job, query, lanes);
+    if (job->screen_z > 0 && !query->skips_screen) {
+        set_left_out_bound(job, lanes);
+        refine(job, margin, q, lanes);
+        THR_TRY(complete(job, margin, queries, q, lanes, n_lanes, err));
+        for (uint32_t i = 1; i < n_lanes; i++)
+            lanes->n_read += lanes[i].n_read;
+    } else {
+        refine_candidates(job, query, lanes);
+    }
+    return thr_scan_answer_put(job, query, lanes, q, err);
 }

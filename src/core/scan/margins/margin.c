@@ -101,9 +101,7 @@ void thr_scan_margin_rescore(const thr_margin *margin, double z, double across, 
 }
 
 void thr_scan_margin_begin(const thr_job *job, thr_scan_query *query, thr_lane *lane, thr_margin *margin) {
-    if (!(job->screen_z > 0))
-        return;
-    if (thr_scan_margin_measure(job, query, lane, margin)) {
+    if (job->screen_z > 0 && thr_scan_margin_measure(job, query, lane, margin)) {
         margin->noise.known = thr_scan_margin_screen(margin, job->screen_z, (double)INFINITY, query);
         thr_scan_margin_rescore(margin, margin->noise.known ? job->rescore_z : 0, (double)INFINITY, &margin->rescoring);
     }

@@ -56,8 +56,8 @@ bool thr_scan_margin_screen(const thr_margin *margin, double z, double across, t
 void thr_scan_margin_rescore(const thr_margin *margin, double z, double across, thr_scan_query *rescoring);
 
 /*
- * If the job has margins, measure those of a prepared query, and make *query overestimate every item by them; for
- * nested codes margin->rescoring as well.
+ * Set margin->query. If the job has margins, also measure those of the prepared query, and make *query overestimate
+ * every item by them; for nested codes margin->rescoring as well.
  */
 void thr_scan_margin_begin(const thr_job *job, thr_scan_query *query, thr_lane *lane, thr_margin *margin);
 
@@ -87,11 +87,6 @@ static inline uint64_t thr_scan_first_refined(uint64_t k) {
     return 2 * k + 8;
 }
 
-/* Whether margins keep the recall of this query. */
-static inline bool thr_scan_keeps_recall(const thr_job *job, const thr_scan_query *query) {
-    return job->screen_z > 0 && !query->skips_screen;
-}
-
 /* The collector's threshold for a finite least score: converted to its units, minus the rounding error of estimates. */
 double thr_scan_margin_threshold(const thr_scan_query *query, float least_score);
 
@@ -119,8 +114,9 @@ thr_status thr_scan_search_one(const thr_job *job, const thr_matrix *query, thr_
 
 /*
  * In complete.c: turn the survivors of margin->query, in the first lane's collector, into the answer of query number
- * q of queries, and write it with thr_scan_answer_put. The answer has the job's recall. The query has n_lanes
- * lanes, as for thr_scan_collect. THR_ENOMEM; and what thr_scan_answer_put returns.
+ * q of queries, and write it with thr_scan_answer_put: rescore and refine them. If the job has margins, the answer has
+ * its recall; else as many are refined as the job says. The query has n_lanes lanes, as for thr_scan_collect.
+ * THR_ENOMEM; and what thr_scan_answer_put returns.
  */
-thr_status thr_scan_margin_answer(const thr_job *job, const thr_margin *margin, const thr_matrix *queries, uint64_t q,
-                                  thr_lane *lanes, uint32_t n_lanes, thr_error *err);
+thr_status thr_scan_answer(const thr_job *job, const thr_margin *margin, const thr_matrix *queries, uint64_t q,
+                           thr_lane *lanes, uint32_t n_lanes, thr_error *err);
