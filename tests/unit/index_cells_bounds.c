@@ -7,7 +7,7 @@
 
 #include "cells/bounded/search.h"
 #include "index/search/kept_certificates.h"
-#include "index/impl.h"
+#include "index/search/plan.h"
 
 static const char DIR_A[] = "index-cells-bounds";
 
@@ -85,9 +85,9 @@ static void expect_radius(thr_index *index, thr_scan *scan, const float *queries
     thr_radius_result *found;
     uint8_t certified[QUERIES];
     const thr_matrix matrix = thr_matrix_f32(queries, QUERIES, DIMS);
-    thr_search_options o = *options;
-    void *filter;
-    expect_ok(thr_index_restrict(index, &o, &filter, &err));
+    thr_search_plan plan; /* its filter */
+    expect_ok(thr_index_plan_begin(index, QUERIES, 0, options, &plan, &err));
+    thr_search_options o = plan.options;
     const bool rounded = thr_index_scores_are_rounded(index);
     const float accepted = thr_scan_radius_least(index->manifest.metric, DIMS, least);
     float lowered = accepted;
@@ -96,8 +96,7 @@ static void expect_radius(thr_index *index, thr_scan *scan, const float *queries
     expect_ok(thr_scan_radius(scan, &index->corpus, &matrix, lowered, &o, all, &err));
     if (rounded)
         expect_ok(thr_index_keep_radius(index, &matrix, accepted, &o, all, &err));
-    if (filter != NULL)
-        thr_idle_put(&index->root->filters, filter);
+    thr_index_plan_end(index, &plan);
     o = *options;
     for (uint64_t each = 1; each <= QUERIES; each += QUERIES - 1)
         for (uint64_t q = 0; q < QUERIES; q += each) {
@@ -260,13 +259,15 @@ static void expect_best(thr_index *index, thr_scan *scan, const float *queries, 
     static best all, found;
     const thr_matrix matrix = thr_matrix_f32(queries, QUERIES, DIMS);
     thr_search_options o = *options;
+    thr_search_plan plan; /* its filter */
     uint8_t certified[QUERIES];
-    void *filter;
     const thr_answers answers = {.k = k, .ids = all.ids, .scores = all.scores, .least_scores = o.least_scores};
-    expect_ok(thr_index_restrict(index, &o, &filter, &err));
+    o.least_scores = NULL; /* a plan of a search by radius leaves the other options as they are */
+    expect_ok(thr_index_plan_begin(index, QUERIES, 0, &o, &plan, &err));
+    o.least_scores = options->least_scores;
+    o.filter = plan.options.filter;
     expect_ok(thr_scan_search(scan, &index->corpus, &matrix, &o, &answers, &err));
-    if (filter != NULL)
-        thr_idle_put(&index->root->filters, filter);
+    thr_index_plan_end(index, &plan);
     thr_index_rows_to_ids(index, all.ids, QUERIES * k);
     for (uint64_t each = 1; each <= QUERIES; each += QUERIES - 1) {
         memset(&found, 7, sizeof found);

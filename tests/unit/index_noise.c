@@ -6,7 +6,7 @@
 #include "index_support.h"
 #include "little.h"
 
-#include "index/impl.h"
+#include "index/search/memory.h"
 #include "scan/margins/noise.h"
 #include "scan/margins/unbias.h"
 #include "scan/radius_plan.h"
@@ -57,15 +57,15 @@ TEST(every_kind_of_query_has_the_noise_of_the_index) {
     float *rows = make_rows(N, 1), *queries = make_rows(QUERIES, 2);
     for (size_t m = 0; m < 3; m++) {
         OWNED(thr_index, index) = build_and_open(context, rows, metrics[m], true);
-        thr_scan *scan = NULL;
-        expect_ok(thr_index_take_scan(index, &scan, &err));
+        thr_search_memory *memory = NULL;
+        expect_ok(thr_index_memory_take(index, &memory, &err));
         assert_true(index->noise.screened > 0 && index->noise.rescored > 0);
         double screened = 0, rescored = 0, n = 0;
         for (uint64_t q = 0; q < QUERIES; q++) {
             thr_noise measured, expected;
             for (uint32_t d = 0; d < DIMS && q % 3 != 0; d++) /* items; negated ones; a single component */
                 queries[q * DIMS + d] *= q % 3 == 1 ? -1.0f : d == q % DIMS ? 1.0f : 0.0f;
-            noise_of(index, scan, queries + q * DIMS, &measured, &expected);
+            noise_of(index, memory->scan, queries + q * DIMS, &measured, &expected);
             assert_true(measured.known);
             if (!expected.known) /* a few have too few effective dimensions */
                 continue;
@@ -76,37 +76,37 @@ TEST(every_kind_of_query_has_the_noise_of_the_index) {
             assert_true(screen < 1.5 && measured.rescored < 1.5 * expected.rescored);
         }
         assert_true(n >= 0.9 * QUERIES && fabs(screened / n - 1) < 0.12 && fabs(rescored / n - 1) < 0.12);
-        thr_idle_put(&index->scans, scan);
+        thr_index_memory_return(index, memory);
     }
 }
 
 TEST(other_indexes_have_no_noise) {
     OWNED(thr_context, context) = test_context(1, THR_ISA_BEST, NULL);
     float *rows = make_rows(N, 1);
-    thr_scan *scan = NULL;
+    thr_search_memory *memory = NULL;
     OWNED(thr_index, index) = build_and_open(context, rows, THR_METRIC_L2, false);
-    expect_ok(thr_index_take_scan(index, &scan, &err));
+    expect_ok(thr_index_memory_take(index, &memory, &err));
     assert_true(index->noise.screened == 0 && index->noise.rescored == 0);
     thr_noise measured, expected;
-    noise_of(index, scan, rows, &measured, &expected);
+    noise_of(index, memory->scan, rows, &measured, &expected);
     assert_true(measured.known && !expected.known);
-    thr_idle_put(&index->scans, scan);
+    thr_index_memory_return(index, memory);
 }
 
 /* A rotated query can still have few effective dimensions. Its errors are not those of random queries. */
 TEST(a_query_of_few_components_is_measured) {
     OWNED(thr_context, context) = test_context(1, THR_ISA_BEST, NULL);
     float *rows = make_rows(N, 1);
-    thr_scan *scan = NULL;
+    thr_search_memory *memory = NULL;
     OWNED(thr_index, index) = build_and_open(context, rows, THR_METRIC_IP, true);
-    expect_ok(thr_index_take_scan(index, &scan, &err));
+    expect_ok(thr_index_memory_take(index, &memory, &err));
     thr_scan_query query = {.corpus = &index->corpus, .geometry = {.part_length = 1, .effective_dims = DIMS / 3.0}};
     query.code.n_dims = DIMS;
     query.code.query_bits = THR_DEFAULT_QUERY_BITS;
     assert_true(thr_scan_noise_of_corpus(&query).known);
     query.geometry.effective_dims = 4;
     assert_false(thr_scan_noise_of_corpus(&query).known);
-    thr_idle_put(&index->scans, scan);
+    thr_index_memory_return(index, memory);
 }
 
 /*

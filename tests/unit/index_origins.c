@@ -59,12 +59,12 @@ static void scan_all(thr_index *index, const kind *k, const float *queries, thr_
                      const answer *out) {
     const thr_matrix matrix = thr_matrix_f32(queries, out->n_queries, k->n_dims);
     const thr_answers answers = {.k = out->k, .ids = out->ids, .scores = out->scores, .certified = out->certified};
-    thr_scan *scan = NULL;
+    thr_search_memory *memory = NULL;
     options.certified = out->certified;
     thr_index_resolve_recall(index, out->k, &options);
-    expect_ok(thr_index_take_scan(index, &scan, &err));
-    expect_ok(thr_scan_search(scan, &index->corpus, &matrix, &options, &answers, &err));
-    thr_idle_put(&index->scans, scan);
+    expect_ok(thr_index_memory_take(index, &memory, &err));
+    expect_ok(thr_scan_search(memory->scan, &index->corpus, &matrix, &options, &answers, &err));
+    thr_index_memory_return(index, memory);
     thr_index_rows_to_ids(index, out->ids, (size_t)(out->n_queries * out->k));
 }
 

@@ -7,7 +7,7 @@
 
 #include "index_support.h"
 
-#include "index/impl.h"
+#include "index/search/memory.h"
 
 enum { K = 10, CHECKED = 12, MOST_DIMS = 64 };
 

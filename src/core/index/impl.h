@@ -61,13 +61,7 @@ struct thr_index {
     bool scores_are_near; /* the items have so much in common that rounding may exchange neighbours */
     double longest;       /* by inner product, if they are near: the largest length of a vector */
 
-    thr_idle scans;            /* thr_scan */
-    thr_idle cell_searches;    /* thr_cells_workspace */
-    thr_idle hits_workspaces;  /* thr_index_hits_workspace */
-    thr_idle bounded_searches; /* thr_bounded_workspace */
-    thr_idle filters;          /* joined_filter of live.c, of searches with a filter in an index with removed rows */
-    thr_idle embedders;        /* embedding_workspace of search/model_codes.c */
-    thr_idle tail_answers;     /* tail_answers of search/with_tail.c, of searches in an index with a tail */
+    thr_idle searches; /* of a root: thr_search_memory (search/memory.h) */
 
     /*
      * A refresh that finds the same segments makes a snapshot, which borrows all from its root but own_live. The last
@@ -123,24 +117,17 @@ thr_status thr_index_check_options(const thr_index *index, const thr_search_opti
 /* The same for a search within a radius, in search/radius.c. */
 thr_status thr_index_check_radius_options(const thr_index *index, const thr_search_options *options, thr_error *err);
 
-/*
- * Borrow a workspace for a search; return it with thr_idle_put. The first call measures the index's noise. After an
- * error there is nothing to return. THR_ENOMEM.
- */
-thr_status thr_index_take_scan(thr_index *index, thr_scan **scan, thr_error *err);
-
 struct thr_search_plan;
 
 /*
  * The scan of plan->job. The screen runs on the GPUs of the index's context if its source is codes without origins and
  * the index's policies allow it; with hits, on the first GPU only. answers->k is plan->n_found.
  */
-thr_status thr_index_scan(thr_index *index, thr_scan *scan, const struct thr_search_plan *plan,
-                          const thr_matrix *queries, const thr_answers *answers, thr_error *err);
+thr_status thr_index_scan(thr_index *index, const struct thr_search_plan *plan, const thr_matrix *queries,
+                          const thr_answers *answers, thr_error *err);
 
 /* thr_cells_search, with the screens on GPUs likewise, where these hold all codes. */
-thr_status thr_index_scan_cells(thr_index *index, thr_scan *scan, thr_cells_workspace *workspace,
-                                const thr_matrix *queries, const thr_search_options *options,
+thr_status thr_index_scan_cells(thr_index *index, const struct thr_search_plan *plan, const thr_matrix *queries,
                                 const thr_answers *answers, thr_error *err);
 
 /* The id of a row that has an item. */
@@ -148,13 +135,6 @@ uint64_t thr_index_id_of(const thr_index *index, uint64_t row);
 
 /* Replace n rows by the ids of their items; THR_NO_ID is kept. */
 void thr_index_rows_to_ids(const thr_index *index, uint64_t *ids, size_t n);
-
-/*
- * Restrict the options' filter to rows with an item. *filter, a workspace or NULL, holds the joined filter; return it
- * with thr_idle_put to index->root->filters after the search, whatever this returns. THR_ENOMEM.
- */
-thr_status thr_index_restrict(thr_index *index, thr_search_options *options, void **filter, thr_error *err);
-void thr_index_filter_free(void *filter);
 
 /* Check queries as thr_index_search documents. */
 thr_status thr_index_check_queries(const thr_index *index, const thr_matrix *queries, uint64_t k, thr_error *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* live.c - opens, checks and writes the bitmap of live rows, and joins it with the filters of searches. */
+/* live.c - opens, checks and writes the bitmap of live rows. */
 #include "index/live.h"
 
 #include "base/files/checksum.h"
@@ -99,42 +99,4 @@ out:
     thr_out_drop(&out);
     thr_release(dir->context, path);
     return status;
-}
-
-/* ------------------------------------------------------------------------------------------------ searches */
-
-typedef struct joined_filter {
-    thr_context *context;
-    uint64_t *words;
-    size_t capacity;
-} joined_filter;
-
-static thr_status make_filter(thr_context *context, void **piece, thr_error *err) {
-    return thr_idle_piece(context, sizeof(joined_filter), piece, err);
-}
-
-void thr_index_filter_free(void *filter) {
-    joined_filter *made = filter;
-    THR_RELEASE(made->context, made->words, made);
-}
-
-thr_status thr_index_restrict(thr_index *index, thr_search_options *options, void **filter, thr_error *err) {
-    const uint64_t *live = index->live.words;
-    const size_t n_words = thr_bitmap_words(index->manifest.n_rows);
-    *filter = NULL;
-    if (live == NULL)
-        return THR_OK;
-    options->filter_bits = index->manifest.n_rows;
-    if (options->filter == NULL) {
-        options->filter = live;
-        return THR_OK;
-    }
-    THR_TRY(thr_idle_take(&index->root->filters, make_filter, filter, err));
-    joined_filter *joined = *filter;
-    THR_TRY(
-        thr_grow(index->context, &joined->words, &joined->capacity, n_words, sizeof *joined->words, "a filter", err));
-    for (size_t w = 0; w < n_words; w++)
-        joined->words[w] = live[w] & options->filter[w];
-    options->filter = joined->words;
-    return THR_OK;
 }

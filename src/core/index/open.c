@@ -8,9 +8,7 @@
 #include "code/rotate.h"
 #include "index/features.h"
 #include "index/journal/snapshot.h"
-#include "index/search/sources.h"
-#include "index/search/with_tail.h"
-#include "index/search/model_codes.h"
+#include "index/search/memory.h"
 #include "kernel/kernel.h"
 
 #include <errno.h>
@@ -44,20 +42,10 @@ static void unload(thr_index *index) {
     index->n_segments = 0;
 }
 
-static void free_scan(void *scan) {
-    thr_scan_free(scan);
-}
-
 static void free_root(thr_index *index) {
     thr_context *context = index->context;
     (void)pthread_mutex_destroy(&index->noise_mutex);
-    thr_idle_end(&index->scans, free_scan);
-    thr_idle_end(&index->cell_searches, thr_index_cell_search_free);
-    thr_idle_end(&index->bounded_searches, thr_index_bounded_free);
-    thr_idle_end(&index->hits_workspaces, thr_index_feature_scores_free);
-    thr_idle_end(&index->filters, thr_index_filter_free);
-    thr_idle_end(&index->tail_answers, thr_index_tail_answers_free);
-    thr_idle_end(&index->embedders, thr_index_embedding_free);
+    thr_idle_end(&index->searches, thr_index_memory_free);
     thr_device_policy_end(&index->fused);
     thr_device_policy_end(&index->codes);
     thr_code_rotation_free(context, index->manifest.quantiser.rotation);
@@ -321,13 +309,7 @@ static thr_status open_index(thr_context *context, const char *dir, const thr_ma
     (void)pthread_mutex_init(&index->noise_mutex, NULL);
     thr_device_policy_start(&index->codes, context);
     thr_device_policy_start(&index->fused, context);
-    THR_TRY_OUT(thr_idle_start(&index->scans, context, err));
-    THR_TRY_OUT(thr_idle_start(&index->cell_searches, context, err));
-    THR_TRY_OUT(thr_idle_start(&index->bounded_searches, context, err));
-    THR_TRY_OUT(thr_idle_start(&index->hits_workspaces, context, err));
-    THR_TRY_OUT(thr_idle_start(&index->filters, context, err));
-    THR_TRY_OUT(thr_idle_start(&index->tail_answers, context, err));
-    THR_TRY_OUT(thr_idle_start(&index->embedders, context, err));
+    THR_TRY_OUT(thr_idle_start(&index->searches, context, err));
     THR_TRY_OUT(thr_path_append(context, dir, "", &index->dir, err));
     THR_TRY_OUT(thr_path_join(context, dir, "MANIFEST", &index->manifest_path, err));
     if (unpublished == NULL)

@@ -128,8 +128,9 @@ static thr_status enter(thr_index *index, const thr_search_plan *plan, uint64_t 
     return THR_OK;
 }
 
-thr_status thr_index_scan(thr_index *index, thr_scan *scan, const thr_search_plan *plan, const thr_matrix *queries,
+thr_status thr_index_scan(thr_index *index, const thr_search_plan *plan, const thr_matrix *queries,
                           const thr_answers *answers, thr_error *err) {
+    thr_scan *scan = plan->memory->scan;
     thr_error why = {.status = THR_OK};
     thr_scan_corpus corpus = plan->corpus;
     thr_job job = plan->job;
@@ -158,22 +159,23 @@ thr_status thr_index_scan(thr_index *index, thr_scan *scan, const thr_search_pla
     return thr_scan_run(scan, &job, queries, err);
 }
 
-thr_status thr_index_scan_cells(thr_index *index, thr_scan *scan, thr_cells_workspace *workspace,
-                                const thr_matrix *queries, const thr_search_options *options,
+thr_status thr_index_scan_cells(thr_index *index, const thr_search_plan *plan, const thr_matrix *queries,
                                 const thr_answers *answers, thr_error *err) {
     thr_error why = {.status = THR_OK};
     thr_scan_corpus corpus = index->corpus;
     const thr_cells_corpus cells = {&corpus, index->cells, index->n_segments};
-    thr_device_use use = use_of_codes(index, queries->n_rows);
+    const thr_search_memory *m = plan->memory;
+    thr_device_policy *policy = &index->root->codes;
+    thr_device_use use = use_of_codes(index->root, queries->n_rows);
     bool done = false;
     use.seconds *= THR_COST_CELLS_SHARE;
-    THR_TRY(thr_device_enter(&index->codes, &use, &corpus.store, err));
+    THR_TRY(thr_device_enter(policy, &use, &corpus.store, err));
     if (corpus.store != NULL) {
-        const thr_status status = thr_cells_search(scan, workspace, &cells, queries, options, answers, &why);
-        THR_TRY(thr_device_leave(&index->codes, status, &why, &done, err));
+        const thr_status status = thr_cells_search(m->scan, m->cells, &cells, queries, &plan->options, answers, &why);
+        THR_TRY(thr_device_leave(policy, status, &why, &done, err));
         if (done)
             return THR_OK;
         corpus.store = NULL;
     }
-    return thr_cells_search(scan, workspace, &cells, queries, options, answers, err);
+    return thr_cells_search(m->scan, m->cells, &cells, queries, &plan->options, answers, err);
 }

@@ -37,12 +37,15 @@ struct thr_index_hits_workspace {
     thr_hit_store *store; /* the lists' copy on a device, if it is used; else NULL */
 };
 
-thr_status thr_index_feature_scores_make(thr_context *context, void **piece, thr_error *err) {
-    return thr_idle_piece(context, sizeof(thr_index_hits_workspace), piece, err);
+thr_status thr_index_feature_scores_make(thr_context *context, thr_index_hits_workspace **workspace, thr_error *err) {
+    THR_TRY(thr_alloc_zero(context, 1, sizeof **workspace, workspace, "a search", err));
+    (*workspace)->context = context;
+    return THR_OK;
 }
 
-void thr_index_feature_scores_free(void *piece) {
-    thr_index_hits_workspace *workspace = piece;
+void thr_index_feature_scores_free(thr_index_hits_workspace *workspace) {
+    if (workspace == NULL)
+        return;
     thr_context *context = workspace->context;
     for (size_t i = 0; i < workspace->n_lanes; i++) {
         thr_lists_query_free(context, &workspace->lanes[i]->query);

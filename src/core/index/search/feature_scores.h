@@ -12,9 +12,9 @@
 
 typedef struct thr_index_hits_workspace thr_index_hits_workspace;
 
-/* Create and free the workspace, for thr_idle. */
-thr_status thr_index_feature_scores_make(thr_context *context, void **workspace, thr_error *err);
-void thr_index_feature_scores_free(void *workspace);
+/* Create; THR_ENOMEM. Free; NULL is allowed. */
+thr_status thr_index_feature_scores_make(thr_context *context, thr_index_hits_workspace **workspace, thr_error *err);
+void thr_index_feature_scores_free(thr_index_hits_workspace *workspace);
 
 /*
  * Check the features and target of options, for n_queries queries. THR_EUNSUPPORTED if hits is NULL and options have

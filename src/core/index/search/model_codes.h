@@ -11,14 +11,12 @@
 #include "index/search/plan.h"
 
 /* As thr_index_search_segments, for a plan that encodes queries. Encoding allocates memory. */
-thr_status thr_index_search_model_codes(thr_index *index, thr_scan *scan, const thr_search_plan *plan,
-                                        const thr_matrix *queries, const thr_answers *answers, thr_error *err);
+thr_status thr_index_search_model_codes(thr_index *index, const thr_search_plan *plan, const thr_matrix *queries,
+                                        const thr_answers *answers, thr_error *err);
 
 /*
- * Encode queries into a workspace, whose memory *embedded borrows; return it to index->root->embedders. THR_ERANGE: an
- * encoded query is not finite; what the encoder returns; THR_ENOMEM.
+ * Encode queries; *embedded is valid until the next call for the plan. THR_ERANGE: an encoded query is not finite; what
+ * the encoder returns; THR_ENOMEM.
  */
-thr_status thr_index_embed_queries(thr_index *index, thr_scan *scan, const thr_matrix *queries, void **workspace,
+thr_status thr_index_embed_queries(thr_index *index, const thr_search_plan *plan, const thr_matrix *queries,
                                    thr_matrix *embedded, thr_error *err);
-
-void thr_index_embedding_free(void *workspace);

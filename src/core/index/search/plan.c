@@ -8,29 +8,49 @@
 #include "cells/cell_blocks.h"
 #include "index/journal/snapshot.h"
 #include "index/search/kept_certificates.h"
+#include "select/bitmap.h"
 
 static const char CHANGED[] = "the journal has changes, so no cell is skipped", NO_CELLS[] = "the index has no cells";
 
-/* Restrict the filter to rows with an item that meet the target, and begin the sums of features. */
-static thr_status begin_filter(thr_index *index, thr_search_plan *plan, thr_error *err) {
+/* Restrict the filter to rows with an item. */
+static thr_status restrict_to_live(const thr_index *index, thr_search_options *o, thr_search_memory *m,
+                                   thr_error *err) {
+    const uint64_t *live = index->live.words;
+    const size_t n_words = thr_bitmap_words(index->manifest.n_rows);
+    if (live == NULL)
+        return THR_OK;
+    o->filter_bits = index->manifest.n_rows;
+    if (o->filter == NULL) {
+        o->filter = live;
+        return THR_OK;
+    }
+    THR_TRY(thr_grow(m->context, &m->filter, &m->filter_capacity, n_words, sizeof *m->filter, "a filter", err));
+    for (size_t w = 0; w < n_words; w++)
+        m->filter[w] = live[w] & o->filter[w];
+    o->filter = m->filter;
+    return THR_OK;
+}
+
+/* Restrict the filter to rows that also meet the target, and begin the sums of features. */
+static thr_status begin_lists(thr_index *index, thr_search_plan *plan, thr_error *err) {
     thr_search_options *o = &plan->options;
-    THR_TRY(thr_index_restrict(index, o, &plan->joined_filter, err));
+    thr_search_memory *m = plan->memory;
+    const size_t n_lanes = thr_scan_lanes(index->context, plan->n_queries);
     if (o->features == NULL && o->target == NULL)
         return THR_OK;
-    const size_t n_lanes = thr_scan_lanes(index->context, plan->n_queries);
-    THR_TRY(thr_idle_take(&index->hits_workspaces, thr_index_feature_scores_make, &plan->lists, err));
-    THR_TRY(thr_index_feature_scores_begin(plan->lists, index->hits, n_lanes, o, &plan->sums, err));
+    if (m->lists == NULL)
+        THR_TRY(thr_index_feature_scores_make(index->context, &m->lists, err));
+    plan->has_lists = true;
+    THR_TRY(thr_index_feature_scores_begin(m->lists, index->hits, n_lanes, o, &plan->sums, err));
     plan->hits = o->features == NULL ? NULL : &plan->sums;
     return THR_OK;
 }
 
 void thr_index_plan_end(thr_index *index, thr_search_plan *plan) {
-    if (plan->lists != NULL) {
-        thr_index_feature_scores_end(plan->lists);
-        thr_idle_put(&index->hits_workspaces, plan->lists);
-    }
-    if (plan->joined_filter != NULL)
-        thr_idle_put(&index->root->filters, plan->joined_filter);
+    if (plan->has_lists)
+        thr_index_feature_scores_end(plan->memory->lists);
+    if (plan->memory != NULL)
+        thr_index_memory_return(index, plan->memory);
 }
 
 /*
@@ -124,7 +144,9 @@ thr_status thr_index_plan_begin(thr_index *index, uint64_t n_queries, uint64_t k
     const char *exact = NULL;
     *plan = (thr_search_plan){.options = *options, .n_queries = n_queries, .k = k};
     thr_search_options *o = &plan->options;
-    THR_TRY(begin_filter(index, plan, err));
+    THR_TRY(thr_index_memory_take(index, &plan->memory, err));
+    THR_TRY(restrict_to_live(index, o, plan->memory, err));
+    THR_TRY(begin_lists(index, plan, err));
     if (k > 0)
         exact = thr_index_resolve_recall(index, k, o);
     plan->encodes = inputs && !o->exact && (k > 0 || !vectors);

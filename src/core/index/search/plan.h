@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "index/impl.h"
+#include "index/search/memory.h"
 #include "scan/job.h"
 
 /* What a search reads. If the plan has_tail, the journal's tail is read beside it. */
@@ -34,9 +34,10 @@ typedef struct thr_search_plan {
     thr_scan_corpus corpus;
     thr_answers shape; /* of the job: n_found, and whether answers are certified */
     thr_job job;
+    bool has_lists; /* memory->lists are in use, for sums or a target */
     /* Sums of posting lists, which hits points to; NULL: none are added. */
     thr_scan_hits *hits, sums;
-    void *joined_filter, *lists; /* memory that is borrowed from the index, or NULL */
+    thr_search_memory *memory; /* of the search; NULL only after an error */
 } thr_search_plan;
 
 /*

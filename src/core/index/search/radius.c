@@ -111,10 +111,10 @@ static thr_status gather(const thr_index *index, thr_found *found, owned_result 
     return THR_OK;
 }
 
-static thr_status run(thr_index *index, thr_scan *scan, const thr_search_plan *plan, const thr_matrix *queries,
-                      float least_score, thr_found *found, thr_error *err) {
-    return plan->has_tail ? thr_index_radius_with_tail(index, scan, plan, queries, least_score, found, err)
-                          : thr_index_radius_of_segments(index, scan, plan, queries, least_score, found, err);
+static thr_status run(thr_index *index, const thr_search_plan *plan, const thr_matrix *queries, float least_score,
+                      thr_found *found, thr_error *err) {
+    return plan->has_tail ? thr_index_radius_with_tail(index, plan, queries, least_score, found, err)
+                          : thr_index_radius_of_segments(index, plan, queries, least_score, found, err);
 }
 
 /*
@@ -126,20 +126,15 @@ static thr_status run_plan(thr_index *index, const thr_search_plan *plan, const 
     const thr_search_options *o = &plan->options;
     const bool widens = (o->exact || o->recall >= 1) && thr_index_scores_are_rounded(index);
     float least = least_score;
-    thr_scan *scan;
-    thr_status status = THR_OK;
-    THR_TRY(thr_index_take_scan(index, &scan, err));
-    THR_TRY_OUT(thr_scan_check_queries(scan, &index->vectors, queries, err));
+    THR_TRY(thr_scan_check_queries(plan->memory->scan, &index->vectors, queries, err));
     if (widens)
-        THR_TRY_OUT(thr_index_lowered_radius(index, queries, least_score, &least, err));
-    THR_TRY_OUT(run(index, scan, plan, queries, least, found, err));
+        THR_TRY(thr_index_lowered_radius(index, queries, least_score, &least, err));
+    THR_TRY(run(index, plan, queries, least, found, err));
     if (widens)
-        status = thr_index_keep_radius(index, queries, least_score, o, found, err);
-    else if (o->certified != NULL && !plan->certifies)
+        return thr_index_keep_radius(index, queries, least_score, o, found, err);
+    if (o->certified != NULL && !plan->certifies)
         memset(o->certified, 0, (size_t)queries->n_rows);
-out:
-    thr_idle_put(&index->root->scans, scan);
-    return status;
+    return THR_OK;
 }
 
 thr_status thr_index_search_radius(thr_index *index, const thr_matrix *queries, float least_score,

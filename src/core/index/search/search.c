@@ -53,57 +53,25 @@ static thr_status check_least_scores(const thr_search_options *options, uint64_t
     return THR_OK;
 }
 
-/* thr_idle_make: called if no scan of an earlier search is idle. */
-static thr_status make_scan(thr_context *context, void **piece, thr_error *err) {
-    thr_scan *scan = NULL;
-    const thr_status status = thr_scan_create(context, &scan, err);
-    *piece = scan;
-    return status;
-}
-
-/* Measure the noise of a root's codes, unless an earlier search has measured it. Threads may call this at once. */
-static thr_status measure_noise(thr_index *root, thr_scan *scan, thr_error *err) {
-    thr_status status = THR_OK;
-    if (atomic_load(&root->noise_measured))
-        return THR_OK;
-    (void)pthread_mutex_lock(&root->noise_mutex);
-    if (!atomic_load(&root->noise_measured)) {
-        status = thr_scan_measure_noise(scan, &root->corpus, &root->noise, err);
-        atomic_store(&root->noise_measured, status == THR_OK);
-    }
-    (void)pthread_mutex_unlock(&root->noise_mutex);
-    return status;
-}
-
-thr_status thr_index_take_scan(thr_index *index, thr_scan **scan, thr_error *err) {
-    void *piece;
-    THR_TRY(thr_idle_take(&index->root->scans, make_scan, &piece, err));
-    const thr_status status = measure_noise(index->root, piece, err);
-    if (status != THR_OK)
-        thr_idle_put(&index->root->scans, piece);
-    *scan = piece;
-    return status;
-}
-
 void thr_index_rows_to_ids(const thr_index *index, uint64_t *ids, size_t n) {
     for (size_t i = 0; index->manifest.has_ids && i < n; i++)
         if (ids[i] != THR_NO_ID)
             ids[i] = thr_index_id_of(index, ids[i]);
 }
 
-static thr_status run(thr_index *index, thr_scan *scan, const thr_search_plan *plan, const thr_matrix *queries,
+static thr_status run(thr_index *index, const thr_search_plan *plan, const thr_matrix *queries,
                       const thr_answers *answers, thr_error *err) {
-    return plan->has_tail ? thr_index_search_with_tail(index, scan, plan, queries, answers, err)
-                          : thr_index_search_segments(index, scan, plan, queries, answers, err);
+    return plan->has_tail ? thr_index_search_with_tail(index, plan, queries, answers, err)
+                          : thr_index_search_segments(index, plan, queries, answers, err);
 }
 
 /* Find one item more than is wanted, and certify by the ranges of scores. */
-static thr_status run_certified(thr_index *index, thr_scan *scan, const thr_search_plan *plan,
-                                const thr_matrix *queries, const thr_answers *answers, thr_error *err) {
+static thr_status run_certified(thr_index *index, const thr_search_plan *plan, const thr_matrix *queries,
+                                const thr_answers *answers, thr_error *err) {
     thr_wider_answers wider;
     thr_status status = thr_index_wider_answers_make(index, queries, plan->n_found, answers, &wider, err);
     if (status == THR_OK)
-        status = run(index, scan, plan, queries, &wider.answers, err);
+        status = run(index, plan, queries, &wider.answers, err);
     if (status == THR_OK)
         status = thr_index_wider_answers_put(index, queries, &wider, answers, err);
     thr_index_wider_answers_free(index, &wider);
@@ -112,18 +80,14 @@ static thr_status run_certified(thr_index *index, thr_scan *scan, const thr_sear
 
 static thr_status run_plan(thr_index *index, const thr_search_plan *plan, const thr_matrix *queries,
                            const thr_answers *answers, thr_error *err) {
-    thr_scan *scan;
     thr_answers found = *answers;
-    THR_TRY(thr_index_take_scan(index, &scan, err));
     if (!plan->certifies)
         found.certified = NULL;
-    thr_status status = thr_scan_check_queries(scan, &index->vectors, queries, err);
-    if (status == THR_OK)
-        status = (plan->compares_ranges ? run_certified : run)(index, scan, plan, queries, &found, err);
-    thr_idle_put(&index->root->scans, scan);
-    if (status == THR_OK && answers->certified != found.certified)
+    THR_TRY(thr_scan_check_queries(plan->memory->scan, &index->vectors, queries, err));
+    THR_TRY((plan->compares_ranges ? run_certified : run)(index, plan, queries, &found, err));
+    if (answers->certified != found.certified)
         memset(answers->certified, 0, (size_t)queries->n_rows);
-    return status;
+    return THR_OK;
 }
 
 /* All that is checked before a search begins. */

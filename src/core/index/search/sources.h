@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sources.h - runs the source of a plan, with memory that the index keeps. */
+/* sources.h - runs the source of a plan. */
 #pragma once
 
 #include "index/search/plan.h"
@@ -12,13 +12,9 @@
  *
  * THR_ERANGE: a value is not finite; what an encoder returns; THR_ENOMEM.
  */
-thr_status thr_index_search_segments(thr_index *index, thr_scan *scan, const thr_search_plan *plan,
-                                     const thr_matrix *queries, const thr_answers *answers, thr_error *err);
+thr_status thr_index_search_segments(thr_index *index, const thr_search_plan *plan, const thr_matrix *queries,
+                                     const thr_answers *answers, thr_error *err);
 
 /* The same for all rows that score at least least_score, as thr_scan_radius. */
-thr_status thr_index_radius_of_segments(thr_index *index, thr_scan *scan, const thr_search_plan *plan,
-                                        const thr_matrix *queries, float least_score, thr_found *found, thr_error *err);
-
-/* Free a piece of index->cell_searches, and of index->bounded_searches. */
-void thr_index_cell_search_free(void *workspace);
-void thr_index_bounded_free(void *workspace);
+thr_status thr_index_radius_of_segments(thr_index *index, const thr_search_plan *plan, const thr_matrix *queries,
+                                        float least_score, thr_found *found, thr_error *err);

@@ -6,28 +6,6 @@
 #include "base/minmax.h"
 #include "index/search/sources.h"
 
-#include <string.h>
-
-/* The tail's answers, and one of the segments'. */
-typedef struct tail_answers {
-    thr_context *context;
-    uint64_t *rows, *one_rows;
-    float *scores, *one_scores, *all_scores; /* all_scores: of the segments, if the caller takes no scores */
-    size_t capacity, one_capacity, all_capacity;
-    size_t scores_capacity, one_scores_capacity;
-} tail_answers;
-
-static thr_status make_tail_answers(thr_context *context, void **piece, thr_error *err) {
-    return thr_idle_piece(context, sizeof(tail_answers), piece, err);
-}
-
-void thr_index_tail_answers_free(void *piece) {
-    tail_answers *made = piece;
-    THR_RELEASE(made->context, made->rows, made->one_rows, made->scores, made->one_scores, made->all_scores, made);
-}
-
-/* ------------------------------------------------------------------------------------------------ the tail */
-
 /* The tail as an index of its own, whose rows are numbered from 0, and the options to search it. */
 static thr_scan_corpus tail_corpus(const thr_index *index, const thr_search_plan *plan,
                                    thr_search_options *tail_options) {
@@ -44,68 +22,49 @@ static thr_scan_corpus tail_corpus(const thr_index *index, const thr_search_plan
 
 /* ------------------------------------------------------------------------------------------------ the best k */
 
-/* Memory for the tail's answers, kt of each query, and others. */
-static thr_status make_room(tail_answers *m, size_t n_queries, size_t k, size_t kt, bool scores, thr_error *err) {
+/* Memory for the tail's answers, kt of each query, and for one query's of both. */
+static thr_status make_room(thr_search_memory *m, size_t n_queries, size_t k, size_t kt, bool scores, thr_error *err) {
     static const char what[] = "answers";
-    THR_TRY(thr_grow(m->context, &m->rows, &m->capacity, n_queries * kt, sizeof *m->rows, what, err));
-    THR_TRY(thr_grow(m->context, &m->scores, &m->scores_capacity, n_queries * kt, sizeof *m->scores, what, err));
-    THR_TRY(thr_grow(m->context, &m->one_rows, &m->one_capacity, k, sizeof *m->one_rows, what, err));
-    THR_TRY(thr_grow(m->context, &m->one_scores, &m->one_scores_capacity, k, sizeof *m->one_scores, what, err));
+    thr_context *c = m->context;
+    THR_TRY(thr_grow(c, &m->tail_rows, &m->tail_capacity, n_queries * kt, sizeof *m->tail_rows, what, err));
+    THR_TRY(thr_grow(c, &m->tail_scores, &m->tail_scores_capacity, n_queries * kt, sizeof *m->tail_scores, what, err));
+    THR_TRY(thr_grow(c, &m->merged, &m->merged_capacity, k + kt, sizeof *m->merged, what, err));
     return scores ? THR_OK
-                  : thr_grow(m->context, &m->all_scores, &m->all_capacity, n_queries * k, sizeof *m->all_scores, what,
-                             err);
+                  : thr_grow(c, &m->all_scores, &m->all_capacity, n_queries * k, sizeof *m->all_scores, what, err);
 }
 
-/* Merge the tail's answers into query q's. Rows of the tail are larger, so the segments' come first in a tie. */
-static void merge_query(tail_answers *m, const thr_answers *all, const thr_answers *tail, size_t q,
-                        uint64_t first_row) {
-    const size_t k = all->k;
-    uint64_t *rows = all->ids + q * k;
-    float *scores = all->scores + q * k;
-    const uint64_t *tail_rows = tail->ids + q * tail->k;
-    const float *tail_scores = tail->scores + q * tail->k;
-    size_t a = 0, b = 0;
-    memcpy(m->one_rows, rows, k * sizeof *rows);
-    memcpy(m->one_scores, scores, k * sizeof *scores);
-    for (size_t i = 0; i < k; i++) {
-        const bool from_tail = b < tail->k && tail_rows[b] != THR_NO_ID &&
-                               (m->one_rows[a] == THR_NO_ID || tail_scores[b] > m->one_scores[a]);
-        rows[i] = from_tail ? first_row + tail_rows[b] : m->one_rows[a];
-        scores[i] = from_tail ? tail_scores[b] : m->one_scores[a];
-        b += from_tail;
-        a += !from_tail;
-    }
+/* Append query q's answer to n items. */
+static size_t append(const thr_answers *answers, size_t q, uint64_t first_row, thr_candidate *items, size_t n) {
+    const uint64_t *rows = answers->ids + q * answers->k;
+    for (size_t i = 0; i < answers->k && rows[i] != THR_NO_ID; i++)
+        items[n++] = (thr_candidate){.row = first_row + rows[i], .score = answers->scores[q * answers->k + i]};
+    return n;
 }
 
-static thr_status search(thr_index *index, thr_scan *scan, const thr_search_plan *plan, const thr_matrix *queries,
-                         const thr_answers *answers, tail_answers *m, thr_error *err) {
-    const size_t n = (size_t)queries->n_rows, k = (size_t)answers->k, kt = THR_MIN(k, index->n_tail);
-    THR_TRY(make_room(m, n, k, kt, answers->scores != NULL, err));
+thr_status thr_index_search_with_tail(thr_index *index, const thr_search_plan *plan, const thr_matrix *queries,
+                                      const thr_answers *answers, thr_error *err) {
+    const size_t n_queries = (size_t)queries->n_rows, k = (size_t)answers->k, kt = THR_MIN(k, index->n_tail);
+    thr_search_memory *m = plan->memory;
+    THR_TRY(make_room(m, n_queries, k, kt, answers->scores != NULL, err));
     thr_answers all = *answers;
     all.scores = answers->scores != NULL ? answers->scores : m->all_scores;
-    THR_TRY(thr_index_search_segments(index, scan, plan, queries, &all, err));
+    THR_TRY(thr_index_search_segments(index, plan, queries, &all, err));
     if (kt == 0)
         return THR_OK;
-    thr_search_options tail_options;
-    const thr_scan_corpus corpus = tail_corpus(index, plan, &tail_options);
-    const thr_answers tail = {.k = kt, .ids = m->rows, .scores = m->scores, .least_scores = answers->least_scores};
-    const thr_job job = thr_scan_job_make(index->context, &corpus, &tail_options, &tail);
-    THR_TRY(thr_scan_run(scan, &job, queries, err));
-    for (size_t q = 0; q < n; q++) {
+    thr_search_options options;
+    const thr_scan_corpus corpus = tail_corpus(index, plan, &options);
+    const thr_answers tail = {
+        .k = kt, .ids = m->tail_rows, .scores = m->tail_scores, .least_scores = answers->least_scores};
+    const thr_job job = thr_scan_job_make(m->context, &corpus, &options, &tail);
+    THR_TRY(thr_scan_run(m->scan, &job, queries, err));
+    for (size_t q = 0; q < n_queries; q++) {
+        const size_t n = append(&tail, q, index->tail->first_row, m->merged, append(&all, q, 0, m->merged, 0));
+        thr_select_candidates_sort(m->merged, n);
+        thr_select_answers_put(&all, q, m->merged, THR_MIN(n, k));
         if (answers->n_read != NULL)
             answers->n_read[q] += index->n_tail;
-        merge_query(m, &all, &tail, q, index->tail->first_row);
     }
     return THR_OK;
-}
-
-thr_status thr_index_search_with_tail(thr_index *index, thr_scan *scan, const thr_search_plan *plan,
-                                      const thr_matrix *queries, const thr_answers *answers, thr_error *err) {
-    void *m;
-    THR_TRY(thr_idle_take(&index->root->tail_answers, make_tail_answers, &m, err));
-    const thr_status status = search(index, scan, plan, queries, answers, m, err);
-    thr_idle_put(&index->root->tail_answers, m);
-    return status;
 }
 
 /* ------------------------------------------------------------------------------------------------ radius */
@@ -118,18 +77,18 @@ static thr_status append_found(const thr_index *index, thr_found *found, thr_fou
     return THR_OK;
 }
 
-thr_status thr_index_radius_with_tail(thr_index *index, thr_scan *scan, const thr_search_plan *plan,
-                                      const thr_matrix *queries, float least_score, thr_found *found, thr_error *err) {
+thr_status thr_index_radius_with_tail(thr_index *index, const thr_search_plan *plan, const thr_matrix *queries,
+                                      float least_score, thr_found *found, thr_error *err) {
     thr_found *tail = NULL;
     thr_search_options tail_options;
     thr_status status = THR_OK;
-    THR_TRY(thr_index_radius_of_segments(index, scan, plan, queries, least_score, found, err));
+    THR_TRY(thr_index_radius_of_segments(index, plan, queries, least_score, found, err));
     if (index->n_tail == 0)
         return THR_OK;
     const thr_scan_corpus corpus = tail_corpus(index, plan, &tail_options);
     tail_options.certified = NULL;
     THR_TRY(thr_alloc_zero(index->context, (size_t)queries->n_rows, sizeof *tail, &tail, "the result", err));
-    THR_TRY_OUT(thr_scan_radius(scan, &corpus, queries, least_score, &tail_options, tail, err));
+    THR_TRY_OUT(thr_scan_radius(plan->memory->scan, &corpus, queries, least_score, &tail_options, tail, err));
     for (uint64_t q = 0; q < queries->n_rows; q++)
         THR_TRY_OUT(append_found(index, &found[q], &tail[q], err));
 out:

@@ -6,12 +6,9 @@
 #include "scan/radius.h"
 
 /* As thr_index_search_segments, of segments and tail. An answer is certified if the segments' is. */
-thr_status thr_index_search_with_tail(thr_index *index, thr_scan *scan, const thr_search_plan *plan,
-                                      const thr_matrix *queries, const thr_answers *answers, thr_error *err);
+thr_status thr_index_search_with_tail(thr_index *index, const thr_search_plan *plan, const thr_matrix *queries,
+                                      const thr_answers *answers, thr_error *err);
 
 /* As thr_index_radius_of_segments, of segments and tail. */
-thr_status thr_index_radius_with_tail(thr_index *index, thr_scan *scan, const thr_search_plan *plan,
-                                      const thr_matrix *queries, float least_score, thr_found *found, thr_error *err);
-
-/* Free a piece of index->tail_answers. */
-void thr_index_tail_answers_free(void *answers);
+thr_status thr_index_radius_with_tail(thr_index *index, const thr_search_plan *plan, const thr_matrix *queries,
+                                      float least_score, thr_found *found, thr_error *err);
