@@ -54,6 +54,8 @@ void test_assert_error(thr_status status, thr_status wanted, const thr_error *er
                        int line) {
     const char *text = err->text;
     const bool ended = memchr(text, '\0', sizeof err->text) != NULL;
+    if (status == THR_OK && wanted == THR_OK) /* of a table of statuses; err may be that of an earlier call */
+        return;
     if (status == wanted && err->status == wanted && ended && strchr(text, '\n') == NULL && *text != '\0' &&
         (part == NULL || strstr(text, part) != NULL))
         return;
