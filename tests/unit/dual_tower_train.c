@@ -171,23 +171,13 @@ TEST(numbers_that_run_away_end_a_training) {
 
 /* ------------------------------------------------------------------------------------------------ resume */
 
-static thr_context *stoppable(tower_stopper *s, uint32_t n_threads) {
-    thr_context_options options = {0};
-    thr_context *context = NULL;
-    options.n_threads = n_threads;
-    options.progress = tower_stop;
-    options.progress_user = s;
-    expect_ok(thr_context_create(&options, &context, &err));
-    return context;
-}
-
 /* Calls of a training that is not slowed down: two files read; of each epoch its first step and its end. */
 enum { CALLS = 2 + 3 * 2 };
 
 static void stop_and_resume(const thr_dual_train_options *given, unsigned stop_at, bool slow) {
     thr_dual_train_options options = *given;
     tower_stopper s = {.stop_at = stop_at, .slow = slow};
-    thr_context *context = stoppable(&s, 2);
+    thr_context *context = tower_stoppable(&s, 2);
     (void)unlink(other);
     (void)unlink(checkpoint);
     assert_int_equal(thr_dual_train(context, requests, items, other, &options, NULL, &err), THR_ECANCELED);
@@ -218,7 +208,7 @@ TEST(a_training_stopped_anywhere_and_resumed_gives_the_same_model) {
 TEST(a_checkpoint_of_another_training_is_refused) {
     thr_dual_train_options options, changed;
     tower_stopper s = {.stop_at = 6};
-    OWNED(thr_context, context) = stoppable(&s, 1);
+    OWNED(thr_context, context) = tower_stoppable(&s, 1);
     write_files();
     dual_small(&options);
     assert_int_equal(thr_dual_train(context, requests, items, other, &options, NULL, &err), THR_ECANCELED);
@@ -247,49 +237,34 @@ TEST(a_checkpoint_of_another_training_is_refused) {
                  "the best model so far");
 }
 
-RANDOM_TEST(a_damaged_checkpoint_is_refused) {
-    thr_dual_train_options options;
-    tower_stopper s = {.stop_at = 6};
-    thr_context *context = stoppable(&s, 1);
-    size_t size = 0;
-    write_files();
-    dual_small(&options);
-    assert_int_equal(thr_dual_train(context, requests, items, other, &options, NULL, &err), THR_ECANCELED);
-    thr_context_free(context);
-    char *bytes = tower_read(checkpoint, &size);
-    options.run.resume = true;
-    for (unsigned i = 0; i < 150; i++) {
-        const size_t at = (size_t)thr_rng_below(&rng, size);
-        const char kept = bytes[at];
-        bytes[at] = (char)(bytes[at] ^ (1 << thr_rng_below(&rng, 8)));
-        const bool is_blank = kept == ' ' && strchr("\t\r\n", bytes[at]) != NULL;
-        FILE *file = fopen(checkpoint, "wb");
-        assert_true(file != NULL && fwrite(bytes, 1, i % 8 == 0 ? at : size, file) != 0 && fclose(file) == 0);
-        const thr_status status =
-            is_blank ? THR_EFORMAT : thr_dual_train(*state, requests, items, other, &options, NULL, &err);
-        assert_case(status == THR_EFORMAT || status == THR_ECORRUPT || status == THR_EVERSION ||
-                        status == THR_EMISMATCH,
-                    "seed %llu: byte %zu of %zu: status %s", (unsigned long long)test_seed(), at, size,
-                    thr_status_name(status));
-        bytes[at] = kept;
-    }
-}
-
-/* ------------------------------------------------------------------------------------------------ memory */
-
 typedef struct job {
     thr_context *context;
     thr_dual_train_options options;
+    const char *path;
 } job;
 
 static thr_status do_train(void *arg, thr_error *error) {
     job *j = arg;
-    return thr_dual_train(j->context, requests, items, model, &j->options, NULL, error);
+    return thr_dual_train(j->context, requests, items, j->path, &j->options, NULL, error);
 }
+
+RANDOM_TEST(a_damaged_checkpoint_is_refused) {
+    thr_dual_train_options options;
+    tower_stopper s = {.stop_at = 6};
+    thr_context *context = tower_stoppable(&s, 1);
+    write_files();
+    dual_small(&options);
+    assert_int_equal(thr_dual_train(context, requests, items, other, &options, NULL, &err), THR_ECANCELED);
+    thr_context_free(context);
+    options.run.resume = true;
+    tower_refuse_damage(checkpoint, 150, &rng, do_train, &(job){*state, options, other});
+}
+
+/* ------------------------------------------------------------------------------------------------ memory */
 
 TEST(every_allocation_may_fail) {
     test_memory memory = {0};
-    job j = {.context = test_context(2, THR_ISA_BEST, &memory)};
+    job j = {.context = test_context(2, THR_ISA_BEST, &memory), .path = model};
     dual_write_items(items);
     dual_write_requests(requests, 0, 60);
     dual_small(&j.options);

@@ -8,16 +8,6 @@
 static const char pairs[] = NAME("pairs.tsv"), model[] = NAME("model"), stopped[] = NAME("stopped"),
                   checkpoint[] = NAME("stopped.checkpoint");
 
-static thr_context *stoppable(tower_stopper *s, uint32_t n_threads) {
-    thr_context_options options = {0};
-    thr_context *context = NULL;
-    options.n_threads = n_threads;
-    options.progress = tower_stop;
-    options.progress_user = s;
-    expect_ok(thr_context_create(&options, &context, &err));
-    return context;
-}
-
 static void small(thr_tower_train_options *options) {
     tower_small(options);
     options->run.n_epochs = 3;
@@ -40,7 +30,7 @@ static void train_with_stops(const thr_tower_train_options *given, unsigned stop
     remove_files();
     for (bool first = true; status == THR_ECANCELED; first = false) {
         tower_stopper s = {.stop_at = first || again ? stop_at : 0, .slow = slow && first};
-        thr_context *context = stoppable(&s, 1 + attempts % 3);
+        thr_context *context = tower_stoppable(&s, 1 + attempts % 3);
         options.run.resume = !first && access(checkpoint, F_OK) == 0;
         status = thr_tower_train(context, pairs, stopped, &options, NULL, &err);
         thr_context_free(context);
@@ -82,7 +72,7 @@ TEST(stopped_while_reading_nothing_is_left) {
     (void)state;
     small(&options);
     tower_write_pairs(pairs, 0, 3000); /* more than are read between reports */
-    OWNED(thr_context, context) = stoppable(&s, 1);
+    OWNED(thr_context, context) = tower_stoppable(&s, 1);
     remove_files();
     expect_error(thr_tower_train(context, pairs, stopped, &options, NULL, &err), THR_ECANCELED, "reading pairs");
     assert_true(access(checkpoint, F_OK) != 0 && access(stopped, F_OK) != 0 && test_leftovers(".", stopped) == 0);
@@ -94,7 +84,7 @@ TEST(stopped_while_reading_nothing_is_left) {
 /* Leaves a checkpoint of a training with these options that was stopped in its third epoch, and a model. */
 static void make_checkpoint(const thr_tower_train_options *options) {
     tower_stopper s = {.stop_at = 6};
-    OWNED(thr_context, context) = stoppable(&s, 2);
+    OWNED(thr_context, context) = tower_stoppable(&s, 2);
     remove_files();
     assert_int_equal(thr_tower_train(context, pairs, stopped, options, NULL, &err), THR_ECANCELED);
 }
@@ -196,36 +186,28 @@ TEST(the_best_model_must_still_be_there) {
     refused(*state, &options, THR_ENOTFOUND, "the best model so far");
 }
 
+typedef struct job {
+    thr_context *context;
+    const thr_tower_train_options *options;
+} job;
+
+static thr_status resume(void *arg, thr_error *error) {
+    const job *j = arg;
+    return thr_tower_train(j->context, pairs, stopped, j->options, NULL, error);
+}
+
 RANDOM_TEST(a_damaged_checkpoint_is_refused) {
     thr_tower_train_options options;
-    size_t size = 0;
     small(&options);
     options.config.n_dims = options.config.n_pooled = 2;
     options.config.max_grams = 4;
     tower_write_pairs(pairs, 0, TOWER_PAIRS);
     make_checkpoint(&options);
-    char *bytes = tower_read(checkpoint, &size);
-    assert_true(bytes != NULL && size > 1000);
     options.run.resume = true;
-    for (unsigned i = 0; i < 300; i++) {
-        const bool cut = i % 8 == 0;
-        const size_t at = (size_t)thr_rng_below(&rng, size);
-        const char kept = bytes[at];
-        bytes[at] = (char)(bytes[at] ^ (1 << thr_rng_below(&rng, 8)));
-        const bool is_blank = kept == ' ' && strchr("\t\r\n", bytes[at]) != NULL;
-        FILE *file = fopen(checkpoint, "wb");
-        assert_non_null(file);
-        assert_true(fwrite(bytes, 1, cut ? at : size, file) == (cut ? at : size) && fclose(file) == 0);
-        const thr_status status =
-            is_blank ? THR_EFORMAT : thr_tower_train(*state, pairs, stopped, &options, NULL, &err);
-        assert_case(status == THR_EFORMAT || status == THR_ECORRUPT || status == THR_EVERSION ||
-                        status == THR_EMISMATCH,
-                    "seed %llu: byte %zu of %zu %s: status %s", (unsigned long long)test_seed(), at, size,
-                    cut ? "and all after it gone" : "changed", thr_status_name(status));
-        bytes[at] = kept;
-    }
+    tower_refuse_damage(checkpoint, 300, &rng, resume, &(job){*state, &options});
     /* a model is no checkpoint */
-    bytes = tower_read(stopped, &size);
+    size_t size;
+    uint8_t *bytes = test_bytes_of(stopped, &size);
     test_write_file(checkpoint, bytes, size);
     refused(*state, &options, THR_EFORMAT, "not a checkpoint");
 }

@@ -165,3 +165,31 @@ static inline void tower_fail_allocations(test_memory *memory, thr_status (*work
         assert_true(oom.n_failed > 2);
     }
 }
+
+/* A context of n_threads whose progress is s. */
+static inline thr_context *tower_stoppable(tower_stopper *s, uint32_t n_threads) {
+    const thr_context_options options = {.n_threads = n_threads, .progress = tower_stop, .progress_user = s};
+    thr_context *context = NULL;
+    expect_ok(thr_context_create(&options, &context, &err));
+    return context;
+}
+
+/* A bit of a checkpoint is changed, and of every eighth copy all after it is gone: resume finds it. */
+static inline void tower_refuse_damage(const char *checkpoint, unsigned n_copies, uint64_t *rng,
+                                       thr_status (*resume)(void *arg, thr_error *error), void *arg) {
+    size_t size;
+    uint8_t *bytes = test_bytes_of(checkpoint, &size);
+    for (unsigned i = 0; i < n_copies; i++) {
+        const size_t at = (size_t)thr_rng_below(rng, size);
+        const uint8_t kept = bytes[at];
+        bytes[at] = (uint8_t)(bytes[at] ^ (1 << thr_rng_below(rng, 8)));
+        const bool is_blank = kept == ' ' && strchr("\t\r\n", bytes[at]) != NULL;
+        test_write_file(checkpoint, bytes, i % 8 == 0 ? at : size);
+        const thr_status status = is_blank ? THR_EFORMAT : resume(arg, &err);
+        assert_case(status == THR_EFORMAT || status == THR_ECORRUPT || status == THR_EVERSION ||
+                        status == THR_EMISMATCH,
+                    "seed %llu: byte %zu of %zu %s: status %s", (unsigned long long)test_seed(), at, size,
+                    i % 8 == 0 ? "and all after it gone" : "changed", thr_status_name(status));
+        bytes[at] = kept;
+    }
+}

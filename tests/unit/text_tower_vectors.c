@@ -61,16 +61,6 @@ TEST(the_same_vectors_give_the_same_model) {
     }
 }
 
-static thr_context *stopping_context(tower_stopper *stopper) {
-    thr_context_options options = {0};
-    thr_context *context = NULL;
-    options.n_threads = 2;
-    options.progress = tower_stop;
-    options.progress_user = stopper;
-    expect_ok(thr_context_create(&options, &context, &err));
-    return context;
-}
-
 TEST(a_stopped_training_resumes_to_the_same_model) {
     float *items = make_rows(1);
     thr_tower_train_options options;
@@ -79,7 +69,7 @@ TEST(a_stopped_training_resumes_to_the_same_model) {
     unsigned n_stops = 0;
     for (unsigned stop = 3; stop < 40; stop++) {
         tower_stopper stopper = {.stop_at = stop};
-        thr_context *context = stopping_context(&stopper);
+        thr_context *context = tower_stoppable(&stopper, 2);
         options.run.resume = false;
         const thr_status status = train_rows(context, NULL, items, NAME("b"), &options, &err);
         thr_context_free(context);
