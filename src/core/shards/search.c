@@ -43,7 +43,7 @@ static thr_status allocate_bits(run *r, thr_error *err) {
 /* The bits of the filter that are a shard's. */
 static void cut_filter(run *r, const thr_shard *shard) {
     const uint64_t shift = shard->first_row % 64, last = (r->shards->info.n_items - 1) / 64;
-    if (r->filter == NULL)
+    if (r->bits == NULL) /* there is none */
         return;
     for (uint64_t i = 0; i < THR_CEIL_DIV(shard->n_items, 64); i++) {
         const uint64_t at = shard->first_row / 64 + i;

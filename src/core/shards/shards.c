@@ -98,7 +98,10 @@ const thr_shard *thr_shards_list(const thr_shards *shards) {
 static uint64_t manifest_checksum(const thr_index *index) {
     enum { DIGITS = 16 };
     uint64_t value = 0;
-    const uint8_t *digits = index->root->manifest_map.data + index->root->manifest_map.size - DIGITS - 1;
+    const thr_map *map = &index->root->manifest_map;
+    if (map->data == NULL || map->size <= DIGITS)
+        return 0;
+    const uint8_t *digits = map->data + map->size - DIGITS - 1;
     for (size_t i = 0; i < DIGITS; i++)
         value = value << 4 | (uint64_t)(digits[i] <= '9' ? digits[i] - '0' : digits[i] - 'a' + 10);
     return value;
@@ -107,8 +110,9 @@ static uint64_t manifest_checksum(const thr_index *index) {
 /* Whether another shard has the place of shard i in the directory's list now. */
 static bool is_replaced(const thr_shards *shards, uint64_t i) {
     thr_shards *now = NULL;
-    const bool other = thr_shards_open(shards->context, shards->dir, &now, NULL) == THR_OK &&
-                       (i >= now->info.n_shards || strcmp(now->list[i].directory, shards->list[i].directory) != 0);
+    (void)thr_shards_open(shards->context, shards->dir, &now, NULL);
+    const bool other =
+        now != NULL && (i >= now->info.n_shards || strcmp(now->list[i].directory, shards->list[i].directory) != 0);
     thr_shards_free(now);
     return other;
 }
