@@ -53,7 +53,7 @@ def train(arguments, log, flags, seed):
     program = arguments.thresher
     trained = json.loads(called(program, "tower", "train", files[0], *words, "--json", "--quiet"))
     judged = json.loads(called(program, "tower", "eval", model, files[3], "--items", files[1], "--json", "--quiet"))
-    return {**{key: judged[key] for key in FIGURES}, "epochs": trained["best_epoch"], "n": trained["n_requests"]}
+    return {**{key: judged[key] for key in FIGURES}, "epochs": trained["best_epoch"], "n": trained["n_pairs"]}
 
 
 def measure(arguments, kept):
