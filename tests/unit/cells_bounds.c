@@ -67,8 +67,7 @@ static float *make_queries(const float *rows, uint32_t n_dims) {
 static void score_rows(thr_index *index, const thr_matrix *query, float *scores) {
     uint64_t ids[N];
     float found[N];
-    thr_search_options options = {.recall = 0.99f};
-    options.exact = true;
+    thr_search_options options = {.recall = 0.99f, .exact = true};
     expect_ok(thr_index_search(index, query, N, &options, ids, found, &err));
     for (uint64_t i = 0; i < N; i++) {
         uint64_t row;

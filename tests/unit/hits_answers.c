@@ -267,10 +267,7 @@ TEST(pairs_build_the_same_file) {
 TEST(ids_are_distinct) {
     uint64_t rng = test_seed() + 8, ids[] = {4, 9, 4};
     hits_catalogue c = hits_draw(3, 2, &rng);
-    thr_hits_build_options options = {0};
-    options.replace = true;
-    options.ids = ids;
-    options.n_ids = 2;
+    thr_hits_build_options options = {.replace = true, .ids = ids, .n_ids = 2};
     expect_error(thr_hits_build(*state, PATH, &c.items, &options, &err), THR_EDIM, "2 ids for 3 items");
     options.n_ids = 3;
     expect_error(thr_hits_build(*state, PATH, &c.items, &options, &err), THR_EDUPLICATE,
@@ -309,8 +306,7 @@ TEST(every_failing_allocation_is_enomem) {
     test_memory memory = {0};
     thr_context *context = test_context(1, THR_ISA_BEST, &memory);
     hits_catalogue c = hits_draw(600, 9, &rng);
-    thr_hits_build_options options = {0};
-    options.replace = true;
+    thr_hits_build_options options = {.replace = true};
     test_oom oom = test_oom_start(&memory);
     while (test_oom_next(&oom)) {
         OWNED(thr_hits, hits) = NULL;

@@ -65,11 +65,8 @@ typedef struct answer {
 } answer;
 
 static thr_status search(thr_hits *hits, const thr_hits_target *target, bool filtered, answer *out, thr_error *error) {
-    thr_hits_search_options options = {0};
-    options.target = target;
-    options.filter = filtered ? filter : NULL;
-    options.filter_bits = N;
-    options.n_unknown = out->n_unknown;
+    thr_hits_search_options options = {
+        .target = target, .filter = filtered ? filter : NULL, .filter_bits = N, .n_unknown = out->n_unknown};
     return thr_hits_search(hits, &queries, K, &options, out->ids, out->values, error);
 }
 

@@ -67,8 +67,7 @@ static void use_updated(thr_hits *hits, bool names) {
     changes.words = names ? words : NULL;
     if (thr_hits_update(hits, &changes, &updated, &err) != THR_OK)
         return;
-    thr_hits_search_options options = {0};
-    options.n_unknown = &n_unknown;
+    thr_hits_search_options options = {.n_unknown = &n_unknown};
     const thr_hits_queries queries = {.n_queries = 1, .offsets = (const uint64_t[]){0, 2}, .features = features};
     expect_ok(thr_hits_search(updated, &queries, 20, &options, found, NULL, &err));
     (void)thr_hits_explain(updated, found[0], &queries, 0, shares, NULL, &err);
@@ -147,8 +146,7 @@ TEST(sums_of_a_damaged_list_wrap_around) {
     for (uint32_t i = 0; i < 600; i++)
         features[i] = i % 60;
     const thr_item_features items = {.n_items = 600, .offsets = offsets, .features = features};
-    thr_hits_build_options options = {0};
-    options.order = THR_HITS_ORDER_ROWS;
+    thr_hits_build_options options = {.order = THR_HITS_ORDER_ROWS};
     (void)unlink(PATH);
     expect_ok(thr_hits_build(*state, PATH, &items, &options, &err));
     uint8_t *bytes = test_bytes_of(PATH, &size);

@@ -123,9 +123,8 @@ static void print_answers(thr_context *context, int kind, char *text) {
         uint64_t ids[N_QUERIES * K];
         float values[N_QUERIES * K];
         uint32_t n_unknown[N_QUERIES];
-        thr_hits_search_options options = {0};
-        options.value = value == 0 ? THR_HITS_VALUE_SUM : THR_HITS_VALUE_SIGMOID;
-        options.n_unknown = n_unknown;
+        thr_hits_search_options options = {.value = value == 0 ? THR_HITS_VALUE_SUM : THR_HITS_VALUE_SIGMOID,
+                                           .n_unknown = n_unknown};
         expect_ok(thr_hits_search(hits, &queries, K, &options, ids, values, &err));
         for (size_t q = 0; q < N_QUERIES; q++) {
             at += (size_t)snprintf(text + at, TEXT - at, "%zu unknown %" PRIu32, q, n_unknown[q]);

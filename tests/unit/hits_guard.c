@@ -64,8 +64,7 @@ enum { N_ASKED = COUNT_OF(WORDS) };
 
 static void build_lists(thr_context *context) {
     float multipliers[N];
-    thr_hits_build_options options = {0};
-    options.replace = true;
+    thr_hits_build_options options = {.replace = true};
     for (int i = 0; i < N; i++)
         multipliers[i] = 1 + (float)(i % 5);
     options.multipliers = multipliers;
@@ -128,8 +127,7 @@ static thr_status search_lists(opened *o, thr_error *error) {
     const thr_hits_queries queries = queries_of(o);
     uint64_t ids[K] = {0};
     float values[K] = {0};
-    thr_hits_search_options options = {0};
-    options.target = o->target;
+    thr_hits_search_options options = {.target = o->target};
     const thr_status status = thr_hits_search(o->hits, &queries, K, &options, ids, values, error);
     note(o, ids, sizeof ids);
     note(o, values, sizeof values);
@@ -166,13 +164,8 @@ static thr_status update(opened *o, thr_error *error) {
     const thr_hits_queries queries = queries_of(o);
     uint64_t ids[K] = {0};
     OWNED(thr_hits, updated) = NULL;
-    thr_hits_changes changes = {0};
-    changes.n_added = 2;
-    changes.names = names;
-    changes.offsets = offsets;
-    changes.words = words;
-    changes.n_removed = 1;
-    changes.removed_names = gone;
+    thr_hits_changes changes = {
+        .n_added = 2, .names = names, .offsets = offsets, .words = words, .n_removed = 1, .removed_names = gone};
     thr_status status = thr_hits_update(o->hits, &changes, &updated, error);
     if (status == THR_OK)
         status = thr_hits_search(updated, &queries, K, NULL, ids, NULL, error);
@@ -214,9 +207,7 @@ static thr_status search_index(opened *o, thr_error *error) {
     const thr_hits_queries features = queries_of(o);
     uint64_t ids[K] = {0};
     float scores[K] = {0};
-    thr_search_options options = {0};
-    options.features = &features;
-    options.target = o->target;
+    thr_search_options options = {.features = &features, .target = o->target};
     const thr_status status = thr_index_search(o->index, &queries, K, &options, ids, scores, error);
     note(o, ids, sizeof ids);
     note(o, scores, sizeof scores);

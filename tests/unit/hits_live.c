@@ -211,13 +211,8 @@ static void *keep_updating(void *arg) {
         const uint64_t ids[] = {token_id(u->number, i), token_id(u->number, i) + 1}, offsets[] = {0, 1, 2};
         const uint64_t gone[] = {token_id(u->number, i - 1)};
         const uint32_t features[] = {TOKEN + u->number, KEPT + u->number};
-        thr_hits_changes changes = {0};
-        changes.n_added = 2;
-        changes.ids = ids;
-        changes.offsets = offsets;
-        changes.features = features;
-        changes.n_removed = 1;
-        changes.removed_ids = gone;
+        thr_hits_changes changes = {
+            .n_added = 2, .ids = ids, .offsets = offsets, .features = features, .n_removed = 1, .removed_ids = gone};
         atomic_fetch_add(&u->world->failed, thr_hits_live_update(u->world->live, &changes, NULL) != THR_OK);
     }
     atomic_fetch_sub(&u->world->running, 1);
@@ -256,11 +251,7 @@ static void add_first_tokens(thr_hits_live *live) {
     for (uint32_t u = 0; u < UPDATERS; u++) {
         const uint64_t id = token_id(u, 0), offsets[] = {0, 1};
         const uint32_t feature = TOKEN + u;
-        thr_hits_changes changes = {0};
-        changes.n_added = 1;
-        changes.ids = &id;
-        changes.offsets = offsets;
-        changes.features = &feature;
+        thr_hits_changes changes = {.n_added = 1, .ids = &id, .offsets = offsets, .features = &feature};
         expect_ok(thr_hits_live_update(live, &changes, &err));
     }
 }

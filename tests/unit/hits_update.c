@@ -223,10 +223,7 @@ static large draw_all(void) {
 /* Lists of items with bids at path; ids of their own, or their rows (NULL). */
 static thr_hits *build_large(thr_context *context, const char *path, const thr_item_features *items,
                              const uint64_t *ids, const float *bids) {
-    thr_hits_build_options options = {0};
-    options.replace = true;
-    options.ids = ids;
-    options.n_ids = ids != NULL ? items->n_items : 0;
+    thr_hits_build_options options = {.replace = true, .ids = ids, .n_ids = ids != NULL ? items->n_items : 0};
     expect_ok(thr_hits_build(context, path, items, &options, &err));
     thr_hits *hits = test_hits_open(context, path);
     expect_ok(thr_hits_set_values(hits, bids, NULL, items->n_items, &err));
@@ -307,9 +304,7 @@ TEST(too_many_features_and_words_are_refused) {
     uint64_t rng = test_seed() + 47;
     model *rows = draw_model(ROW_IDS, &rng), *named = draw_model(NAMES, &rng);
     thr_hits *hits = build(*state, rows, PATH, false), *next = NULL;
-    thr_hits_changes changes = {0};
-    changes.n_added = 1;
-    changes.ids = ids;
+    thr_hits_changes changes = {.n_added = 1, .ids = ids};
     changes.offsets = many; /* refused before any is read */
     changes.features = features;
     expect_error(thr_hits_update(hits, &changes, &next, &err), THR_EDIM, "16777217 features of added items");

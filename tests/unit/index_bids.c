@@ -22,13 +22,12 @@ static thr_item_features features_of(uint64_t n) {
 static thr_index *build(thr_context *context, uint32_t cells, const float *multipliers) {
     float *rows = random_rows(N, DIMS, 1);
     const thr_item_features features = features_of(N);
-    thr_index_build_options options = {0};
-    options.replace = true;
-    options.metric = THR_METRIC_IP;
-    options.cells = cells;
-    options.features = &features;
-    options.multipliers = multipliers;
-    options.n_values = multipliers == NULL ? 0 : N;
+    thr_index_build_options options = {.replace = true,
+                                       .metric = THR_METRIC_IP,
+                                       .cells = cells,
+                                       .features = &features,
+                                       .multipliers = multipliers,
+                                       .n_values = multipliers == NULL ? 0 : N};
     expect_ok(build_rows(context, DIR_A, rows, N, DIMS, &options, &err));
     return test_index_open(context, DIR_A);
 }
@@ -38,13 +37,12 @@ static void put(thr_context *context, uint64_t id, const float *multiplier) {
     float *rows = random_rows(1, DIMS, id + 5);
     const thr_matrix matrix = thr_matrix_f32(rows, 1, DIMS);
     const thr_item_features features = features_of(1);
-    thr_index_add_options options = {0};
-    options.replace = true;
-    options.ids = &id;
-    options.n_ids = 1;
-    options.features = &features;
-    options.multipliers = multiplier;
-    options.n_values = multiplier == NULL ? 0 : 1;
+    thr_index_add_options options = {.replace = true,
+                                     .ids = &id,
+                                     .n_ids = 1,
+                                     .features = &features,
+                                     .multipliers = multiplier,
+                                     .n_values = multiplier == NULL ? 0 : 1};
     expect_ok(add_matrix(context, DIR_A, &matrix, &options, NULL, &err));
 }
 

@@ -101,8 +101,7 @@ static uint64_t blocks_of(thr_context *context, const thr_index *index, const fl
     uint64_t ids[QUERIES * K];
     const thr_answers answers = {.k = K, .ids = ids};
     thr_cells_workspace *workspace = NULL;
-    thr_search_options options = {.recall = 0.99f};
-    options.recall = recall;
+    thr_search_options options = {.recall = recall};
     thr_index_resolve_recall(index, K, &options);
     expect_ok(thr_cells_workspace_make(context, &workspace, &err));
     OWNED(thr_scan, scan) = test_scan_create(context);
@@ -258,8 +257,7 @@ TEST(a_search_works_after_one_without_memory) {
     test_memory memory = {0};
     OWNED(thr_context, context) = test_context(1, THR_ISA_BEST, &memory);
     float *rows = clustered_rows(N, 1);
-    thr_search_options options = {.recall = 0.99f};
-    options.recall = 0.9f;
+    thr_search_options options = {.recall = 0.9f};
     answer *found = test_new(2, sizeof *found);
     thr_index *index = build(context, DIR_A, rows, N, build_options(THR_METRIC_L2, THR_DTYPE_F32, 3), CELLS);
     search(index, rows, &options, &found[1]);
@@ -283,9 +281,7 @@ TEST(few_items_may_be_allowed) {
     OWNED(thr_index, index) = build(*state, DIR_A, rows, N, build_options(THR_METRIC_COSINE, THR_DTYPE_F32, 3), CELLS);
     uint64_t *filter = test_new(N / 64 + 1, sizeof *filter), ids[] = {5, 6, 700};
     answer *found = test_new(1, sizeof *found);
-    thr_search_options options = {.recall = 0.99f};
-    options.filter = filter;
-    options.filter_bits = N;
+    thr_search_options options = {.recall = 0.99f, .filter = filter, .filter_bits = N};
     for (size_t n = 0; n <= 3; n += 3) {
         expect_ok(thr_bitmap_from_ids(index, ids, n, filter, &err));
         search(index, queries, &options, found);
@@ -465,10 +461,10 @@ static void expect_right_values(const ads *made, thr_metric metric) {
     for (int way = 0; way < 8; way++) {
         uint64_t ids[2][N_QUERIES * K];
         float values[2][N_QUERIES * K];
-        thr_search_options options = {.recall = 0.99f};
-        options.features = &made->a.queries;
-        options.value = way % 2 == 0 ? THR_HITS_VALUE_SUM : THR_HITS_VALUE_SIGMOID;
-        options.exact = way / 2 == 0;
+        thr_search_options options = {.recall = 0.99f,
+                                      .features = &made->a.queries,
+                                      .value = way % 2 == 0 ? THR_HITS_VALUE_SUM : THR_HITS_VALUE_SIGMOID,
+                                      .exact = way / 2 == 0};
         options.n_survivors = options.n_candidates = way / 2 == 1 ? 2000 : 0;
         options.recall = way / 2 == 2 ? 0.9f : options.recall;
         expect_ok(thr_index_search(made->with, &queries, K, &options, ids[0], values[0], &err));

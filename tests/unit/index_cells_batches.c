@@ -60,10 +60,7 @@ typedef struct answer {
 
 /* Search for all queries of a request, `batch` at a time. */
 static void search(thr_index *index, const request *r, uint64_t batch, answer *out) {
-    thr_search_options options = {0};
-    options.recall = r->recall;
-    options.filter = r->filter;
-    options.filter_bits = thr_index_n_rows(index);
+    thr_search_options options = {.recall = r->recall, .filter = r->filter, .filter_bits = thr_index_n_rows(index)};
     memset(out, 0, sizeof *out);
     assert_true(r->n_queries * r->k <= MOST_RESULTS);
     for (uint64_t q = 0; q < r->n_queries; q += batch) {

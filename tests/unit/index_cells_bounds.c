@@ -118,8 +118,7 @@ static float score_of(thr_index *index, const float *queries, uint64_t i) {
     uint64_t ids[64];
     float scores[64];
     const thr_matrix one = thr_matrix_f32(queries, 1, DIMS);
-    thr_search_options options = {.recall = 0.99f};
-    options.exact = true;
+    thr_search_options options = {.recall = 0.99f, .exact = true};
     expect_ok(thr_index_search(index, &one, 64, &options, ids, scores, &err));
     return scores[i];
 }
@@ -133,11 +132,10 @@ static void expect_all_radii(thr_index *index, const float *queries, const char 
     for (size_t f = 0; f < 3; f++)
         for (size_t i = 0; i < COUNT_OF(least); i++)
             for (int exact = 0; exact < 2; exact++) {
-                thr_search_options options = {.recall = 0.99f};
-                options.exact = exact == 1;
-                options.recall = 1;
-                options.filter = filters[f];
-                options.filter_bits = f == 0 ? 0 : thr_index_n_rows(index);
+                thr_search_options options = {.recall = 1,
+                                              .exact = exact == 1,
+                                              .filter = filters[f],
+                                              .filter_bits = f == 0 ? 0 : thr_index_n_rows(index)};
                 if (!l2 || least[i] <= 0)
                     expect_radius(index, scan, queries, least[i], &options, what);
             }
@@ -164,8 +162,7 @@ static uint64_t blocks_of(thr_context *context, const thr_index *index, const fl
     const thr_cells_corpus corpus = {&index->corpus, index->cells, index->n_segments};
     uint64_t n = 0;
     thr_bounded_workspace *workspace = NULL;
-    thr_search_options options = {.recall = 0.99f};
-    options.recall = 1;
+    thr_search_options options = {.recall = 1};
     expect_ok(thr_cells_bounded_workspace_make(context, &workspace, &err));
     OWNED(thr_scan, scan) = test_scan_create(context);
     assert_true(thr_cells_have_bounds(&corpus));
@@ -303,8 +300,7 @@ static void expect_all_best(thr_index *index, const float *queries, const char *
     for (size_t f = 0; f < 4; f++)
         for (size_t l = 0; l < 3; l++)
             for (size_t i = 0; i < 3; i++) {
-                thr_search_options options = {.recall = 0.99f};
-                options.exact = i % 2 == 0;
+                thr_search_options options = {.recall = 0.99f, .exact = i % 2 == 0};
                 options.recall = 1; /* exact, too */
                 options.filter = filters[f];
                 options.filter_bits = f == 0 ? 0 : n;
@@ -351,8 +347,7 @@ TEST(exact_searches_skip_cells) {
     for (size_t k = 0; k < COUNT_OF(kinds); k++) {
         OWNED(thr_index, index) = build(*state, &kinds[k], rows, N, 0, 0);
         uint64_t n_read[QUERIES], ids[QUERIES], n = 0;
-        thr_search_options options = {.recall = 0.99f};
-        options.exact = true;
+        thr_search_options options = {.recall = 0.99f, .exact = true};
         for (uint64_t q = 0; q < QUERIES; q++) {
             const thr_matrix one = thr_matrix_f32(queries + q * DIMS, 1, DIMS);
             options.n_read = &n_read[q];
@@ -370,8 +365,7 @@ TEST(a_second_exact_search_allocates_nothing) {
     thr_index *index = build(context, &kinds[2], rows, N, 0, 0);
     const thr_matrix matrix = thr_matrix_f32(queries, QUERIES, DIMS);
     uint64_t ids[QUERIES * 10];
-    thr_search_options options = {.recall = 0.99f};
-    options.exact = true;
+    thr_search_options options = {.recall = 0.99f, .exact = true};
     expect_ok(thr_index_search(index, &matrix, 10, &options, ids, NULL, &err));
     const size_t calls = atomic_load(&count.calls);
     expect_ok(thr_index_search(index, &matrix, 10, &options, ids, NULL, &err));
@@ -387,8 +381,7 @@ TEST(exact_searches_work_after_one_without_memory) {
     float *rows = clustered_rows(N, 1);
     const thr_matrix matrix = thr_matrix_f32(rows, 3, DIMS);
     uint64_t ids[30], again[30];
-    thr_search_options options = {.recall = 0.99f};
-    options.exact = true;
+    thr_search_options options = {.recall = 0.99f, .exact = true};
     thr_index *index = build(context, &kinds[2], rows, N, 0, 0);
     thr_index_free(index);
     test_oom oom = test_oom_start(&memory);

@@ -39,9 +39,7 @@ static void build(const kind *k, const float *items, uint64_t n, uint32_t cells)
 }
 
 static thr_index *open_on(const char *device, thr_context **context) {
-    thr_context_options options = {0};
-    options.n_threads = 2;
-    options.device = device;
+    thr_context_options options = {.n_threads = 2, .device = device};
     expect_ok(thr_context_create(&options, context, &err));
     if (strcmp(device, "auto") == 0)
         (*context)->gpus->wake_up = -1;
@@ -67,11 +65,8 @@ typedef struct answer {
 
 static thr_status try_search(thr_index *index, const request *r, answer *out) {
     const thr_matrix matrix = thr_matrix_f32(queries, r->n_queries, DIMS);
-    thr_search_options options = {0};
-    options.recall = r->recall;
-    options.filter = r->filter;
-    options.filter_bits = thr_index_n_rows(index);
-    options.n_read = out->n_read;
+    thr_search_options options = {
+        .recall = r->recall, .filter = r->filter, .filter_bits = thr_index_n_rows(index), .n_read = out->n_read};
     memset(out, 0, sizeof *out);
     assert_true(r->n_queries * r->k <= MOST_ANSWERS);
     return thr_index_search(index, &matrix, r->k, &options, out->ids, out->scores, &err);

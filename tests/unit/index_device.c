@@ -37,9 +37,7 @@ static int forget(void **state) {
 }
 
 static thr_status try_context(const char *device, thr_context **context) {
-    thr_context_options options = {0};
-    options.n_threads = 2;
-    options.device = device;
+    thr_context_options options = {.n_threads = 2, .device = device};
     return thr_context_create(&options, context, &err);
 }
 

@@ -97,9 +97,7 @@ TEST(a_search_is_held_to_them) {
     OWNED(thr_index, index) = make_index(*state, ids);
     float *rows = random_rows(1, DIMS, 5);
     const thr_matrix query = thr_matrix_f32(rows, 1, DIMS);
-    thr_search_options options = {0};
-    options.filter = words;
-    options.filter_bits = N;
+    thr_search_options options = {.filter = words, .filter_bits = N};
     expect_ok(thr_bitmap_from_ids(index, chosen, 3, words, &err));
     expect_ok(thr_index_search(index, &query, 10, &options, found, NULL, &err));
     qsort(found, 3, sizeof *found, by_value);

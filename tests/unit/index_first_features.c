@@ -10,9 +10,7 @@ static void build(thr_context *context) {
     static const uint32_t none[1];
     float *rows = random_rows(N, DIMS, 1);
     const thr_item_features features = {starts, none, N};
-    thr_index_build_options options = {0};
-    options.replace = true;
-    options.features = &features;
+    thr_index_build_options options = {.replace = true, .features = &features};
     expect_ok(build_rows(context, DIR_A, rows, N, DIMS, &options, &err));
 }
 

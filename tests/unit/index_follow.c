@@ -62,8 +62,7 @@ static void add_one(thr_index_writer *writer, uint64_t id) {
 }
 
 static void create(thr_context *context) {
-    thr_index_create_options options = {0};
-    options.n_dims = DIMS;
+    thr_index_create_options options = {.n_dims = DIMS};
     test_remove_directory(DIR_A);
     expect_ok(thr_index_create(context, DIR_A, &options, &err));
 }

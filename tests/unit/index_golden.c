@@ -72,11 +72,10 @@ static void draw_features(uint64_t n, uint64_t seed, uint64_t *offsets, uint32_t
 static void print_answer(FILE *out, thr_index *index, const thr_matrix *queries, int mode) {
     uint64_t ids[N_QUERIES * K];
     float scores[N_QUERIES * K];
-    thr_search_options options = {0};
-    options.n_candidates = mode == 1 || mode == 3 ? 8 : 0;
-    options.n_survivors = mode == 3 ? 12 : 0;
-    options.query_bits = mode == 4 ? 7 : 4;
-    options.recall = mode == 5 ? 0.9f : 0.99f;
+    thr_search_options options = {.n_candidates = mode == 1 || mode == 3 ? 8 : 0,
+                                  .n_survivors = mode == 3 ? 12 : 0,
+                                  .query_bits = mode == 4 ? 7 : 4,
+                                  .recall = mode == 5 ? 0.9f : 0.99f};
     const uint64_t ends[N_QUERIES + 1] = {0, 2, 2, 4, 6};
     const uint32_t asked[] = {0, 3, 5, 1, 2, 4};
     const float weights[] = {1, 2, -3, 4, 5, 0.5f};

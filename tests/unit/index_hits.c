@@ -357,8 +357,7 @@ TEST(a_table_gives_names_and_values_go_with_it) {
     const float ten = 10, zeros[DIMS] = {0};
     const thr_hits_queries queries = {1, ends, &red, &ten};
     const thr_matrix matrix = thr_matrix_f32(zeros, 1, DIMS);
-    thr_search_options how = {0};
-    how.features = &queries;
+    thr_search_options how = {.features = &queries};
     expect_ok(thr_index_search(index, &matrix, 3, &how, ids, values, &err));
     assert_true(ids[0] == 2 && values[0] == 39 && ids[1] == 0 && values[1] == 10 && ids[2] == 1 && values[2] == 0);
     assert_int_equal(truncate(thr_index_hits(index)->path, 0), 0);

@@ -24,10 +24,7 @@ static void add(thr_context *context, uint64_t first, uint64_t n) {
         offsets[i] = all.features.offsets[first + i] - begin;
     const thr_item_features features = {offsets, all.features.features + begin, n};
     const thr_matrix rows = thr_matrix_f32(all.rows + first * DIMS, n, DIMS);
-    thr_index_add_options options = {0};
-    options.features = &features;
-    options.multipliers = all.multipliers + first;
-    options.n_values = n;
+    thr_index_add_options options = {.features = &features, .multipliers = all.multipliers + first, .n_values = n};
     expect_ok(add_matrix(context, DIR_A, &rows, &options, NULL, &err));
 }
 

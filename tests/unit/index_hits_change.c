@@ -206,15 +206,14 @@ static thr_status write_rows(thr_context *context, const thr_matrix *rows, const
 static thr_status add(thr_context *context, const batch *b, bool words, bool replace) {
     const thr_item_features features = {b->offsets, b->features, b->n};
     const thr_matrix rows = thr_matrix_f32(b->rows, b->n, DIMS);
-    thr_index_add_options options = {0};
-    options.ids = words ? NULL : b->ids;
-    options.n_ids = words ? 0 : b->n;
-    options.replace = replace;
-    options.features = words ? NULL : &features;
-    options.features_path = words ? TABLE : NULL;
-    options.multipliers = b->multipliers;
-    options.offsets = b->item_offsets;
-    options.n_values = b->n;
+    thr_index_add_options options = {.ids = words ? NULL : b->ids,
+                                     .n_ids = words ? 0 : b->n,
+                                     .replace = replace,
+                                     .features = words ? NULL : &features,
+                                     .features_path = words ? TABLE : NULL,
+                                     .multipliers = b->multipliers,
+                                     .offsets = b->item_offsets,
+                                     .n_values = b->n};
     write_table(b);
     return write_rows(context, &rows, &options);
 }

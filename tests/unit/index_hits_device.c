@@ -82,9 +82,7 @@ static void tear_down(pair *p) {
 
 /* More items than are returned, so that every step leaves some out. */
 static thr_search_options screened(void) {
-    thr_search_options options = {0};
-    options.n_survivors = 90;
-    options.n_candidates = 50;
+    thr_search_options options = {.n_survivors = 90, .n_candidates = 50};
     return options;
 }
 

@@ -25,13 +25,12 @@ static void make_model(thr_context *context, uint32_t item_bits) {
 }
 
 static thr_index_build_options options_for(thr_metric metric, thr_dtype keep) {
-    thr_index_build_options options = {0};
-    options.model = MODEL;
-    options.metric = metric;
-    options.keep = keep;
-    options.codes_only = keep == THR_DTYPE_NONE;
-    options.replace = true;
-    options.segment_rows = 640;
+    thr_index_build_options options = {.model = MODEL,
+                                       .metric = metric,
+                                       .keep = keep,
+                                       .codes_only = keep == THR_DTYPE_NONE,
+                                       .replace = true,
+                                       .segment_rows = 640};
     return options;
 }
 
@@ -54,8 +53,7 @@ static answer ask(thr_index *index, const float *queries, const thr_search_optio
 }
 
 static thr_search_options candidates(uint64_t n) {
-    thr_search_options options = {0};
-    options.n_candidates = n;
+    thr_search_options options = {.n_candidates = n};
     return options;
 }
 
@@ -73,8 +71,7 @@ TEST(all_candidates_are_the_exact_answer) {
         for (size_t i = 0; i < 3; i++) {
             OWNED(thr_index, index) = make_index(*state, rows, metric, keeps[i]);
             const thr_search_options all = candidates(N);
-            thr_search_options exact = {0};
-            exact.exact = true;
+            thr_search_options exact = {.exact = true};
             const answer screened = ask(index, queries, &all), scanned = ask(index, queries, &exact);
             expect_same(&screened, &scanned);
             for (size_t q = 0; q < QUERIES && keeps[i] == THR_DTYPE_F32; q++)
@@ -138,8 +135,7 @@ TEST(the_calibration_reaches_its_recall) {
     OWNED(thr_index, index) = make_index(*state, rows, THR_METRIC_L2, THR_DTYPE_F32);
     assert_true(thr_index_get_info(index).tuned_queries > 0);
     assert_int_equal(thr_index_get_info(index).n_dims, DIMS);
-    thr_search_options options = {0};
-    options.recall = 0.9f;
+    thr_search_options options = {.recall = 0.9f};
     thr_search_options exact = options;
     exact.exact = true;
     size_t n_found = 0, n = 0;

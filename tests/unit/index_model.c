@@ -9,9 +9,7 @@ static const char DIR_M[] = "index-model", MODEL[] = "index-model.safetensors", 
 enum { N = 1300, QUERIES = 9, K = 20 };
 
 static thr_index_build_options options_for(const char *model) {
-    thr_index_build_options options = {0};
-    options.model = model;
-    options.replace = true;
+    thr_index_build_options options = {.model = model, .replace = true};
     return options;
 }
 
@@ -112,8 +110,7 @@ TEST(vectors_of_a_float_side_are_built_as_any) {
         expect_ok(thr_index_tune(index, NULL, &err));
         float *queries = encode_texts(*state, MODEL, THR_SIDE_QUERY, 700, QUERIES);
         float *items = encode_texts(*state, MODEL, THR_SIDE_ITEM, 0, N);
-        thr_search_options options = {0};
-        options.exact = true;
+        thr_search_options options = {.exact = true};
         const answer got = ask(index, queries, &options);
         expect_cosines(&got, queries, items, 1e-6);
         thr_index_free(index);

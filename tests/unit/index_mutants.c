@@ -379,8 +379,7 @@ static void expect_right_radius(thr_index *index, const live_items *items, const
     const thr_matrix queries = thr_matrix_f32(rows, N_QUERIES, DIMS);
     const float least = items->metric == THR_METRIC_L2 ? -2 : 0.5F;
     OWNED(thr_radius_result, found) = NULL;
-    thr_search_options options = {0};
-    options.recall = 1;
+    thr_search_options options = {.recall = 1};
     const thr_status status = thr_index_search_radius(index, &queries, least, &options, &found, &err);
     assert_case(status == THR_OK, "%s: verified, and a radius is refused: %s", mutant, err.text);
     for (uint64_t q = 0; q < N_QUERIES; q++)
@@ -403,10 +402,7 @@ static void expect_right_answers(thr_index *index, const float *rows, const char
     thr_status statuses[WAYS];
     for (int way = EXACT; way < WAYS; way++) {
         uint8_t certified[N_QUERIES] = {0};
-        thr_search_options options = {0};
-        options.exact = way == EXACT;
-        options.recall = way == ALL ? 1 : 0.9F;
-        options.certified = certified;
+        thr_search_options options = {.exact = way == EXACT, .recall = way == ALL ? 1 : 0.9F, .certified = certified};
         statuses[way] = thr_index_search(index, &queries, K, &options, ids[way], scores[way], &err);
         assert_case(statuses[way] == THR_OK || (statuses[way] == THR_ERANGE && has_values),
                     "%s: verified, and refused: %s", mutant, err.text);

@@ -33,8 +33,7 @@ static thr_index *build_and_open(thr_context *context, const float *rows, thr_me
 
 /* A query's noise: measured on rows, and computed from the noise of the index. */
 static void noise_of(thr_index *index, thr_scan *scan, const float *vector, thr_noise *measured, thr_noise *expected) {
-    thr_search_options options = {0};
-    options.recall = 0.95f;
+    thr_search_options options = {.recall = 0.95f};
     const thr_matrix query = thr_matrix_f32(vector, 1, DIMS);
     const thr_answers answers = {.k = 10};
     const thr_job job = thr_scan_job_make(index->context, &index->corpus, &options, &answers);
@@ -123,8 +122,7 @@ TEST(coarse_queries_of_clusters_keep_the_recall) {
     for (uint64_t i = 0; i < N * DIMS; i++)
         rows[i] = centres[i / DIMS % CLUSTERS * DIMS + i % DIMS] + 0.001f * rows[i];
     OWNED(thr_index, index) = build_and_open(context, rows, THR_METRIC_IP, true);
-    thr_search_options options = {0};
-    options.exact = true;
+    thr_search_options options = {.exact = true};
     expect_ok(thr_index_search(index, &queries, K, &options, ids, exact, &err));
     options.exact = false;
     options.recall = 0.95f;

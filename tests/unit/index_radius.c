@@ -12,8 +12,7 @@ static thr_index *build_and_open(thr_context *context, const float *rows, const 
 }
 
 static thr_search_options exact_options(void) {
-    thr_search_options options = {0};
-    options.recall = 1;
+    thr_search_options options = {.recall = 1};
     return options;
 }
 
@@ -157,8 +156,7 @@ TEST(an_exact_search_needs_vectors) {
     const thr_index_build_options build = build_options(THR_METRIC_COSINE, THR_DTYPE_NONE, 3);
     thr_index *index = build_and_open(context, rows, &build);
     thr_radius_result *result = NULL;
-    thr_search_options options = {0};
-    options.exact = true;
+    thr_search_options options = {.exact = true};
     expect_error(thr_index_search_radius(index, &matrix, 0, &options, &result, &err), THR_EUNSUPPORTED, NULL);
     thr_index_free(index);
     test_remove_directory(DIR_A);

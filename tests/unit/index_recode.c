@@ -22,8 +22,7 @@ typedef struct answers {
 
 static void search(thr_index *index, const float *rows, bool exact, answers *out) {
     const thr_matrix queries = thr_matrix_f32(rows + (N - QUERIES) * DIMS, QUERIES, DIMS);
-    thr_search_options options = {0};
-    options.exact = exact;
+    thr_search_options options = {.exact = exact};
     expect_ok(thr_index_search(index, &queries, K, &options, out->ids, out->scores, &err));
 }
 

@@ -23,8 +23,7 @@ static void build(thr_context *context, bool named) {
 static thr_status put(thr_context *context, const char *lines, uint64_t n, thr_index_change *change) {
     float *rows = random_rows(n, DIMS, 2);
     const thr_matrix matrix = thr_matrix_f32(rows, n, DIMS);
-    thr_index_add_options options = {0};
-    options.replace = true;
+    thr_index_add_options options = {.replace = true};
     if (lines != NULL) {
         test_write_text(NAMES_A, lines);
         options.ids_path = NAMES_A;
@@ -34,13 +33,12 @@ static thr_status put(thr_context *context, const char *lines, uint64_t n, thr_i
 
 static thr_status remove_these(thr_context *context, const char *const *names, uint64_t n_names, const uint64_t *ids,
                                uint64_t n_ids, uint64_t *first_missing, thr_index_change *change) {
-    thr_index_removal removal = {0};
-    removal.names = names;
-    removal.n_names = n_names;
-    removal.ids = ids;
-    removal.n_ids = n_ids;
-    removal.strict = first_missing != NULL;
-    removal.first_missing = first_missing;
+    thr_index_removal removal = {.names = names,
+                                 .n_names = n_names,
+                                 .ids = ids,
+                                 .n_ids = n_ids,
+                                 .strict = first_missing != NULL,
+                                 .first_missing = first_missing};
     return thr_index_remove_items(context, DIR_A, &removal, change, &err);
 }
 

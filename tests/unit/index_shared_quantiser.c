@@ -44,9 +44,7 @@ typedef struct answer {
 static void search(const char *dir, const float *queries, bool exact, answer *found) {
     const thr_matrix matrix = thr_matrix_f32(queries, N_QUERIES, DIMS);
     OWNED(thr_index, index) = open_index(dir);
-    thr_search_options options = {0};
-    options.exact = exact;
-    options.n_survivors = N;
+    thr_search_options options = {.exact = exact, .n_survivors = N};
     expect_ok(thr_index_search(index, &matrix, K, &options, found->ids, found->scores, &err));
 }
 

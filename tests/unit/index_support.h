@@ -127,11 +127,8 @@ static inline thr_status add_matrix(thr_context *context, const char *dir, const
 }
 
 static inline thr_index_build_options build_options(thr_metric metric, thr_dtype keep, uint32_t bits) {
-    thr_index_build_options options = {0};
-    options.metric = metric;
-    options.keep = keep;
-    options.codes_only = keep == THR_DTYPE_NONE;
-    options.item_bits = bits;
+    thr_index_build_options options = {
+        .metric = metric, .keep = keep, .codes_only = keep == THR_DTYPE_NONE, .item_bits = bits};
     options.calibration_queries = 200; /* a fifth of the usual number, to save time */
     return options;
 }

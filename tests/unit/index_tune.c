@@ -44,8 +44,7 @@ static double recall_of(thr_index *index, const float *queries, uint64_t n, uint
     const thr_matrix rows = thr_matrix_f32(queries, n, DIMS);
     uint64_t *truth = test_new(n * k, sizeof *truth), *found = test_new(n * k, sizeof *found);
     float *scores = test_new(n * k, sizeof *scores), *true_scores = test_new(n * k, sizeof *scores);
-    thr_search_options options = {0};
-    options.recall = recall;
+    thr_search_options options = {.recall = recall};
     expect_ok(thr_index_search(index, &rows, k, &options, found, scores, &err));
     options.exact = true;
     expect_ok(thr_index_search(index, &rows, k, &options, truth, true_scores, &err));
@@ -227,9 +226,7 @@ TEST(a_filtered_search_keeps_the_promise) {
     for (uint64_t r = 0; r < N; r += 3)
         filter[r / 64] |= UINT64_C(1) << r % 64;
     const thr_matrix all = thr_matrix_f32(queries, QUERIES, DIMS);
-    thr_search_options search = {0};
-    search.filter = filter;
-    search.filter_bits = N;
+    thr_search_options search = {.filter = filter, .filter_bits = N};
     expect_ok(thr_index_search(index, &all, K, &search, found, NULL, &err));
     search.exact = true;
     expect_ok(thr_index_search(index, &all, K, &search, truth, NULL, &err));

@@ -53,9 +53,7 @@ static void expect_answers(const model *m, thr_index *index, bool exact, uint64_
     uint64_t ids[QUERIES * K], missed = 0;
     uint8_t certified[QUERIES];
     const thr_matrix queries = thr_matrix_f32(rows, QUERIES, DIMS);
-    thr_search_options options = {0};
-    options.exact = exact;
-    options.certified = certified;
+    thr_search_options options = {.exact = exact, .certified = certified};
     expect_ok(thr_index_search(index, &queries, K, &options, ids, scores, &err));
     for (size_t q = 0; q < QUERIES; q++)
         for (size_t i = 0; i < K; i++) {
@@ -257,8 +255,7 @@ TEST(scores_do_not_change_when_the_journal_ends) {
             const thr_matrix query = thr_matrix_f32(rows + (size_t)2 * N * DIMS, 1, DIMS);
             expect_ok(thr_index_writer_add(writer, &added, NULL, NULL, NULL, &err));
             for (int i = 0; i < 2; i++) {
-                thr_search_options search = {0};
-                search.exact = true;
+                thr_search_options search = {.exact = true};
                 thr_index *index = test_index_open(*state, DIR_A);
                 assert_int_equal(thr_index_get_info(index).n_segments, 1 + i);
                 expect_ok(thr_index_search(index, &query, (uint64_t)2 * N, &search, ids[i], scores[i], &err));

@@ -21,9 +21,7 @@ static bool merges;              /* each addition is a segment, so that merges a
 
 /* The journal takes few operations, so that it becomes a segment every few. */
 static thr_status open_writer(thr_context *context, const char *dir) {
-    thr_index_writer_options options = {0};
-    options.journal_rows = merges ? 1 : 4 * STEP;
-    options.merge_in_calls = !merger;
+    thr_index_writer_options options = {.journal_rows = merges ? 1 : 4 * STEP, .merge_in_calls = !merger};
     return writer != NULL ? THR_OK : thr_index_writer_open(context, dir, &options, &writer, &err);
 }
 

@@ -8,11 +8,7 @@ enum { DIMS = 12, JOURNAL = 64 };
 
 /* An empty index of DIMS dimensions, in place of another one in dir. */
 static inline void create_empty(thr_context *context, const char *dir, thr_metric metric, thr_dtype keep, bool names) {
-    thr_index_create_options options = {0};
-    options.n_dims = DIMS;
-    options.metric = metric;
-    options.keep = keep;
-    options.names = names;
+    thr_index_create_options options = {.n_dims = DIMS, .metric = metric, .keep = keep, .names = names};
     test_remove_directory(dir);
     expect_ok(thr_index_create(context, dir, &options, &err));
 }

@@ -60,8 +60,7 @@ static thr_context *try_context(uint32_t n_threads, thr_isa isa) {
 }
 
 static thr_search_options options_of(float recall, uint64_t n_rows) {
-    thr_search_options options = {.recall = 0.99f};
-    options.recall = recall;
+    thr_search_options options = {.recall = recall};
     options.n_survivors = options.n_candidates = n_rows;
     return options;
 }

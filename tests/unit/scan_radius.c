@@ -77,9 +77,7 @@ static size_t count_from(const thr_candidate *items, size_t n, float least) {
 }
 
 static thr_search_options options_of(float recall, uint8_t *certified) {
-    thr_search_options options = {.recall = 0.99f};
-    options.recall = recall;
-    options.certified = certified;
+    thr_search_options options = {.recall = recall, .certified = certified};
     return options;
 }
 
