@@ -3,6 +3,7 @@
 #include "cells/block_subset.h"
 
 #include "base/error.h"
+#include "base/minmax.h"
 #include "select/bitmap.h"
 
 /* A view of a segment's items from `item` on, a multiple of 64; at most n of them. */
@@ -12,7 +13,7 @@ static thr_segment slice(const thr_scan_corpus *whole, const thr_segment *from, 
         thr_record_shape_of(n_dims, whole->quantiser->item_bits, whole->lead, from->lead_offsets);
     const uint64_t block = item / THR_BLOCK_ITEMS, left = from->n_items - item;
     thr_segment part = *from;
-    part.n_items = (uint32_t)(left < n ? left : n);
+    part.n_items = (uint32_t)THR_MIN(left, n);
     part.first_item += (uint32_t)item;
     part.codes += block * thr_block_size(n_dims, whole->lead);
     if (part.block_norms != NULL)

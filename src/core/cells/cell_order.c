@@ -3,6 +3,7 @@
 #include "cells/cell_order.h"
 
 #include "base/error.h"
+#include "base/minmax.h"
 #include "parallel/pool.h"
 
 #include <math.h>
@@ -61,7 +62,7 @@ thr_cell thr_cells_measure(const thr_cell_items *items, const thr_cell_run *run,
         const double square = square_distance(vector, centroid, items->n_dims);
         total += square;
         squares += square * square;
-        largest = square > largest ? square : largest;
+        largest = THR_MAX(square, largest);
         extend_ends(ends, i == run->first, length > 0 ? product(vector, centroid, items->n_dims) / length : 0,
                     product(vector, vector, items->n_dims));
     }

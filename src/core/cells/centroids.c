@@ -3,6 +3,7 @@
 #include "cells/centroids.h"
 
 #include "base/error.h"
+#include "base/minmax.h"
 #include "kernel/kernel.h"
 #include "nn/products.h"
 #include "parallel/pool.h"
@@ -34,10 +35,10 @@ static float largest_in_chunk(const float *values) {
         most[i] = values[i];
     for (int first = CHUNK / 4; first < CHUNK; first += CHUNK / 4)
         for (int i = 0; i < CHUNK / 4; i++)
-            most[i] = values[first + i] > most[i] ? values[first + i] : most[i];
+            most[i] = THR_MAX(values[first + i], most[i]);
     for (int n = CHUNK / 8; n > 0; n /= 2)
         for (int i = 0; i < n; i++)
-            most[i] = most[n + i] > most[i] ? most[n + i] : most[i];
+            most[i] = THR_MAX(most[n + i], most[i]);
     return most[0];
 }
 
@@ -179,7 +180,7 @@ static void search_run(const thr_centroids *of, uint32_t first, uint32_t size, c
     const column_run run = {of->columns + first, of->halves + first, size, of->n_dims, of->n};
     const uint32_t most = size == 0 ? 0 : (uint32_t)(capacity_for(of->n) / size);
     for (uint32_t at = 0; size > 0 && at < list->n; at += most) {
-        const uint32_t n = list->n - at < most ? list->n - at : most;
+        const uint32_t n = THR_MIN(list->n - at, most);
         const row_list part = {list->strip, list->nearest, list->rows + at, n};
         search_rows(of, first, &run, &part, mine);
     }
@@ -231,7 +232,7 @@ static void search_strip(void *arg, size_t strip, uint32_t worker) {
     const thr_centroids *of = s->of;
     const scratch *mine = &s->scratch[worker];
     const size_t first = strip * STRIP_ROWS;
-    const uint32_t n = (uint32_t)(s->n_rows - first < STRIP_ROWS ? s->n_rows - first : STRIP_ROWS);
+    const uint32_t n = (uint32_t)THR_MIN(s->n_rows - first, STRIP_ROWS);
     const float *rows = s->rows + first * of->n_dims;
     uint32_t *nearest = s->nearest + first;
     memset(nearest, 0, n * sizeof *nearest); /* rows whose products are all NaN keep this */
@@ -262,11 +263,11 @@ thr_status thr_cells_centroids_nearest(const thr_centroids *centroids, const flo
     thr_context *context = centroids->context;
     search s = {.of = centroids, .rows = rows, .n_rows = n_rows, .nearest = nearest};
     thr_status status = THR_OK;
-    s.n_near = (centroids->n_groups + ONE_GROUP_IN - 1) / ONE_GROUP_IN;
+    s.n_near = THR_CEIL_DIV(centroids->n_groups, ONE_GROUP_IN);
     THR_TRY(thr_alloc_zero(context, context->n_threads, sizeof *s.scratch, &s.scratch, WHAT, err));
     for (uint32_t i = 0; i < context->n_threads; i++)
         THR_TRY_OUT(reserve(&s, &s.scratch[i], err));
-    thr_parallel_for(context, (n_rows + STRIP_ROWS - 1) / STRIP_ROWS, search_strip, &s);
+    thr_parallel_for(context, THR_CEIL_DIV(n_rows, STRIP_ROWS), search_strip, &s);
 out:
     for (uint32_t i = 0; i < context->n_threads; i++) {
         const scratch *mine = &s.scratch[i];

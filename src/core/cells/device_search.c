@@ -3,6 +3,7 @@
 #include "cells/device_search.h"
 
 #include "base/error.h"
+#include "base/minmax.h"
 #include "cells/passes.h"
 #include "parallel/pool.h"
 #include "store/listed.h"
@@ -21,9 +22,9 @@ bool thr_cells_can_use_devices(const thr_cells_plan *plan) {
 
 uint32_t thr_cells_device_slots(const thr_cells_job *job) {
     uint64_t n = thr_cells_slots_in_memory(job);
-    n = n < THR_DEVICE_QUERIES ? n : THR_DEVICE_QUERIES;
-    n = n < job->scan->n_lanes ? n : job->scan->n_lanes;
-    return (uint32_t)(n < job->queries->n_rows ? n : job->queries->n_rows);
+    n = THR_MIN(n, THR_DEVICE_QUERIES);
+    n = THR_MIN(n, job->scan->n_lanes);
+    return (uint32_t)THR_MIN(n, job->queries->n_rows);
 }
 
 /* Begin the query of a slot, or finish its pass that devices screened; then bring it to its next pass or to its end. */
@@ -95,7 +96,7 @@ thr_status thr_cells_search_on_devices(const thr_cells_job *job, uint32_t n_slot
     flight f = {.job = job};
     for (; f.first < job->queries->n_rows; f.first += n_slots) {
         const uint64_t left = job->queries->n_rows - f.first;
-        THR_TRY(search_at_once(&f, (size_t)(left < n_slots ? left : n_slots), err));
+        THR_TRY(search_at_once(&f, (size_t)THR_MIN(left, n_slots), err));
     }
     return THR_OK;
 }

@@ -3,6 +3,7 @@
 #include "cells/group_search.h"
 
 #include "base/error.h"
+#include "base/minmax.h"
 #include "cells/passes.h"
 #include "parallel/pool.h"
 #include "scan/way.h"
@@ -36,16 +37,16 @@ static thr_block_range next_blocks(waiting *all, size_t n, uint64_t from, uint64
         if (all[i].run == part->n_segments)
             continue;
         const thr_block_range *run = &part->runs[all[i].run];
-        const uint64_t first = run->first > from ? run->first : from;
+        const uint64_t first = THR_MAX(run->first, from);
         if (first < blocks.first) {
-            blocks.end = blocks.first < run->end ? blocks.first : run->end;
+            blocks.end = THR_MIN(blocks.first, run->end);
             blocks.first = first;
             *members = UINT64_C(1) << i;
         } else if (first == blocks.first) {
-            blocks.end = run->end < blocks.end ? run->end : blocks.end;
+            blocks.end = THR_MIN(run->end, blocks.end);
             *members |= UINT64_C(1) << i;
         } else {
-            blocks.end = first < blocks.end ? first : blocks.end;
+            blocks.end = THR_MIN(first, blocks.end);
         }
     }
     if (*members != 0 && blocks.end - blocks.first > THR_RADIUS_BLOCKS)
@@ -140,7 +141,7 @@ static thr_status advance_all(const group_search *g, crowd *c, thr_error *err) {
 static thr_status search_chunk(void *arg, size_t number, uint32_t worker, thr_error *err) {
     const group_search *g = arg;
     const uint64_t first = number * g->chunk, left = g->job->queries->n_rows - first;
-    const uint64_t end = first + (left < g->chunk ? left : g->chunk);
+    const uint64_t end = first + THR_MIN(left, g->chunk);
     crowd c = {.n_waiting = 0};
     for (size_t i = 0; i < g->n_slots; i++)
         c.slots[i] = worker * g->n_slots + i;
@@ -162,25 +163,25 @@ static thr_status search_chunk(void *arg, size_t number, uint32_t worker, thr_er
 
 /* Queries per thread, rounded up. */
 static uint64_t queries_per_thread(const thr_cells_job *job) {
-    return (job->queries->n_rows + job->plan.context->n_threads - 1) / job->plan.context->n_threads;
+    return THR_CEIL_DIV(job->queries->n_rows, job->plan.context->n_threads);
 }
 
 uint32_t thr_cells_group_slots(const thr_cells_job *job) {
     const uint64_t share = queries_per_thread(job);
     const uint64_t most = thr_cells_slots_in_memory(job) / job->plan.context->n_threads;
-    uint64_t n = share < MOST_SLOTS ? share : MOST_SLOTS;
-    n = n < most ? n : most;
-    return (uint32_t)(n < 1 ? 1 : n) * job->plan.context->n_threads;
+    uint64_t n = THR_MIN(share, MOST_SLOTS);
+    n = THR_MIN(n, most);
+    return (uint32_t)THR_MAX(1, n) * job->plan.context->n_threads;
 }
 
 thr_status thr_cells_search_in_groups(const thr_cells_job *job, uint32_t n_slots, thr_error *err) {
     const uint64_t share = queries_per_thread(job);
     group_search g = {.job = job,
                       .n_slots = n_slots / job->plan.context->n_threads,
-                      .chunk = share < CHUNK ? share : CHUNK,
+                      .chunk = THR_MIN(share, CHUNK),
                       .least_blocks = UINT64_MAX};
     if (g.n_slots > 1)
         g.least_blocks = LEAST_SHARED * job->plan.n_blocks / g.n_slots + 1;
-    return thr_parallel_try(job->plan.context, (size_t)((job->queries->n_rows + g.chunk - 1) / g.chunk), search_chunk,
-                            &g, err);
+    return thr_parallel_try(job->plan.context, (size_t)THR_CEIL_DIV(job->queries->n_rows, g.chunk), search_chunk, &g,
+                            err);
 }

@@ -2,6 +2,7 @@
 #include "cells/split_merge.h"
 
 #include "base/error.h"
+#include "base/minmax.h"
 #include "kernel/kernel.h"
 #include "parallel/pool.h"
 
@@ -82,7 +83,7 @@ static void measure_group(void *arg, size_t c, uint32_t worker) {
             nearest = i;
     const double cost = gain_of_two(size_of(groups, group), size_of(groups, nearest), (double)distances[nearest]);
     m->nearest[group] = nearest;
-    m->merges[group] = (change){cost < (double)INFINITY ? cost : (double)INFINITY, group, 0}; /* NaN, too */
+    m->merges[group] = (change){THR_MIN(cost, (double)INFINITY), group, 0}; /* NaN, too */
     for (uint32_t i = groups->starts[group]; i < groups->starts[group + 1]; i++)
         sum += square_distance(m, row_of(groups, i), centroid_of(groups, group));
     m->splits[group] = (change){sum < (double)INFINITY ? sum : 0, group, 0};
@@ -211,7 +212,7 @@ thr_status thr_cells_split_merge(thr_context *context, const thr_kmeans_groups *
                                  thr_error *err) {
     static const char what[] = "centroids";
     const uint32_t n = groups->n, n_dims = groups->sample->n_dims, n_threads = context->n_threads;
-    moves m = {.context = context, .groups = groups, .n_splits = (n + SPLIT_ONE_IN - 1) / SPLIT_ONE_IN};
+    moves m = {.context = context, .groups = groups, .n_splits = THR_CEIL_DIV(n, SPLIT_ONE_IN)};
     thr_status status = THR_OK;
     *n_moved = 0;
     if (n < 3) /* a move needs three groups */

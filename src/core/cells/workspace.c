@@ -3,6 +3,7 @@
 #include "cells/workspace.h"
 
 #include "base/error.h"
+#include "base/minmax.h"
 
 enum { SLOT_BYTES = 256 << 20 }; /* for all slots, roughly */
 
@@ -54,7 +55,7 @@ uint64_t thr_cells_slots_in_memory(const thr_cells_job *job) {
     const uint64_t size = (own.n_cells + own.n_segments) * per_cell + own.n_blocks * sizeof(uint64_t) +
                           4 * (own.n_pass_rows + THR_RADIUS_ROWS) * sizeof(thr_candidate);
     const uint64_t n = SLOT_BYTES / size;
-    return n < job->plan.context->n_threads ? job->plan.context->n_threads : n;
+    return THR_MAX(job->plan.context->n_threads, n);
 }
 
 /* Allocate memory for a plan, unless that of an earlier one suffices. */
@@ -120,7 +121,7 @@ thr_status thr_cells_job_end(const thr_cells_job *job, uint64_t row, size_t slot
     THR_TRY(thr_cells_visit_end(visit, err));
     if (job->answers->n_read != NULL)
         job->answers->n_read[row] = visit->n_read;
-    thr_select_answers_put(job->answers, row, found->items, found->n < k ? found->n : k);
+    thr_select_answers_put(job->answers, row, found->items, THR_MIN(found->n, k));
     return THR_OK;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* estimate.c - estimates the scores of a block's items from the distances of their codes. */
+#include "base/minmax.h"
 #include "scan/estimate.h"
 
 #include "code/encode.h"
@@ -37,7 +38,7 @@ static uint64_t clear_below(uint64_t mask, const float *scores, float threshold)
 int32_t thr_scan_origin_margin(const thr_scan_query *query, double distance) {
     if (query->random_margin == 0 && query->own_margin == 0)
         return 0;
-    const double random = query->random_margin * (distance < query->across ? distance : query->across);
+    const double random = query->random_margin * THR_MIN(distance, query->across);
     const double margin = sqrt(random * random + query->own_margin * query->own_margin);
     const int32_t most = INT32_MAX - query->code.total;        /* exceeded for damaged centroids only */
     return margin < (double)most ? (int32_t)margin + 1 : most; /* rounded up, without a call of ceil */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* origins.c - a query's terms for the origins of codes. */
+#include "base/minmax.h"
 #include "scan/origins.h"
 
 #include "kernel/kernel.h"
@@ -38,7 +39,7 @@ static void set_distances(const thr_segment_origins *origins, float length, floa
     for (size_t i = 0; i < n; i++) {
         const float of_origin = weight * lengths[i], sum = length * length + of_origin * of_origin;
         const float square = sum - 2 * weight * terms[i].base;
-        terms[i].distance = sqrtf((square > 0 ? square : 0) + sum * error) * ROUNDING;
+        terms[i].distance = sqrtf(THR_MAX(square, 0) + sum * error) * ROUNDING;
     }
 }
 
@@ -64,7 +65,7 @@ double thr_scan_origin_terms(const thr_scan_corpus *corpus, const thr_kernels *k
     for (size_t s = 0; s < origins->n_segments; s++) {
         const thr_segment_origins *some = &origins->segments[s];
         for (uint32_t first = 0, n; first < some->n; first += n) {
-            n = some->n - first < AT_ONCE ? some->n - first : AT_ONCE;
+            n = THR_MIN(some->n - first, AT_ONCE);
             if (scores == NULL)
                 (l2 ? kernels->l2_f32 : kernels->dot_f32)(computed, vector, some->points + (size_t)first * n_dims,
                                                           n_dims * sizeof(float), n, n_dims);

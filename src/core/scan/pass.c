@@ -5,6 +5,7 @@
  * same answer.
  */
 #include "base/error.h"
+#include "base/minmax.h"
 #include "parallel/pool.h"
 #include "scan/job.h"
 #include "scan/way.h"
@@ -73,7 +74,7 @@ static void pass_blocks(const thr_job *job, const thr_scan_group *group, thr_lan
 static void run_piece(void *arg, size_t piece, uint32_t worker) {
     const block_pass *p = arg;
     thr_block_range blocks = {(uint64_t)piece * THR_PIECE_BLOCKS, ((uint64_t)piece + 1) * THR_PIECE_BLOCKS};
-    blocks.end = blocks.end < p->job->n_blocks ? blocks.end : p->job->n_blocks;
+    blocks.end = THR_MIN(blocks.end, p->job->n_blocks);
     pass_blocks(p->job, p->group, &p->lanes[worker], blocks);
 }
 
@@ -82,7 +83,7 @@ static void run_piece(void *arg, size_t piece, uint32_t worker) {
  * threshold that was too high. The first few blocks give a threshold that most rows of the others do not reach.
  */
 static void pass_without_threshold(const thr_job *job, const thr_scan_group *group, thr_lane *lane) {
-    const uint64_t first = job->n_blocks < FIRST_BLOCKS ? job->n_blocks : FIRST_BLOCKS;
+    const uint64_t first = THR_MIN(job->n_blocks, FIRST_BLOCKS);
     pass_blocks(job, group, lane, (thr_block_range){0, first});
     thr_select_collector_finish(&lane->collector);
     pass_blocks(job, group, lane, (thr_block_range){first, job->n_blocks});
@@ -94,7 +95,7 @@ static thr_status pass_one(const thr_job *job, const thr_scan_group *group, thr_
     for (uint32_t i = 0; i < n_lanes; i++)
         THR_TRY(start_collector(job, &lanes[i], threshold, err));
     block_pass p = {job, group, lanes};
-    const size_t n_pieces = (size_t)((job->n_blocks + THR_PIECE_BLOCKS - 1) / THR_PIECE_BLOCKS);
+    const size_t n_pieces = (size_t)THR_CEIL_DIV(job->n_blocks, THR_PIECE_BLOCKS);
     if (n_lanes > 1)
         thr_parallel_for(job->context, n_pieces, run_piece, &p);
     else if (threshold == -INFINITY)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* prepare.c - prepares a query: its vector and codes; the gain, weight and bias of its estimates; terms of origins. */
+#include "base/minmax.h"
 #include "code/fixed.h"
 #include "code/rotate.h"
 #include "scan/margins/bounds.h"
@@ -96,8 +97,8 @@ static void measure_columns(const thr_origin_term *terms, size_t n, float *restr
     for (size_t first = 0; first < n; first += AT_ONCE)
         for (size_t j = 0; j < AT_ONCE; j++) {
             const float distance = terms[first + j].distance;
-            least[j] = distance < least[j] ? distance : least[j];
-            largest[j] = distance > largest[j] ? distance : largest[j];
+            least[j] = THR_MIN(distance, least[j]);
+            largest[j] = THR_MAX(distance, largest[j]);
         }
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rescore.c - estimates by all planes, from the records of nested codes, for the screen's survivors only. */
+#include "base/minmax.h"
 #include "scan/pages.h"
 #include "scan/values.h"
 
@@ -23,7 +24,7 @@ static uint64_t row_of(const thr_scan_corpus *corpus, const thr_candidate *item)
 
 /* With origins: the margin per unit of factor, for items of an origin at this distance. */
 static float margin_of(const thr_scan_query *query, double distance) {
-    const double random = (double)query->rescore_margin * (distance < query->across ? distance : query->across);
+    const double random = (double)query->rescore_margin * THR_MIN(distance, query->across);
     const double own = (double)query->own_rescore_margin;
     return (float)sqrt(random * random + own * own);
 }

@@ -10,6 +10,7 @@
 #include "scan/estimate.h"
 #include "scan/values.h"
 #include "base/blocks.h"
+#include "base/minmax.h"
 
 #include <math.h>
 
@@ -142,7 +143,7 @@ static uint32_t find_distances(const thr_scan_group *group, uint32_t q, thr_lane
     }
     const thr_query_part *parts[LOOKED_UP];
     uint32_t *to[LOOKED_UP];
-    const uint32_t n_queries = group->n - q < LOOKED_UP ? group->n - q : LOOKED_UP;
+    const uint32_t n_queries = THR_MIN(group->n - q, LOOKED_UP);
     for (uint32_t i = 0; i < n_queries; i++) {
         parts[i] = &group->queries[q + i].code.parts[0];
         to[i] = lanes[q + i].distances;
@@ -170,8 +171,8 @@ static void screen_group(const thr_scan_group *group, thr_lane *lanes, const thr
 static size_t tile_blocks(const thr_scan_query *query, size_t n) {
     size_t most = THR_TILE_BYTES / thr_block_size(query->code.n_dims, query->code.item_bits);
     most = most < 1 ? 1 : most < THR_TILE_BLOCKS ? most : THR_TILE_BLOCKS;
-    const size_t n_tiles = (n + most - 1) / most;
-    return n_tiles > 1 ? (n + n_tiles - 1) / n_tiles : most;
+    const size_t n_tiles = THR_CEIL_DIV(n, most);
+    return n_tiles > 1 ? THR_CEIL_DIV(n, n_tiles) : most;
 }
 
 /* Screen blocks [first, first + n) of a segment, a tile at a time; n is at most THR_RUN_BLOCKS. */
@@ -179,7 +180,7 @@ static void screen_run(const thr_scan_group *group, thr_lane *lanes, const thr_s
                        size_t n) {
     const size_t most = tile_blocks(group->queries, n);
     for (size_t done = 0, tile; done < n; done += tile) {
-        tile = n - done < most ? n - done : most;
+        tile = THR_MIN(n - done, most);
         if (any_row(group->queries, segment, first + done, tile))
             screen_group(group, lanes, segment, first + done, tile);
     }
@@ -193,7 +194,7 @@ static void screen_shares_tile(const thr_scan_share *shares, uint32_t n, uint64_
         shares->segment->codes + (shares->first + at) * thr_block_size(code->n_dims, code->item_bits);
     const uint32_t together = look_up && code->n_parts == 1 ? LOOKED_UP : 1;
     for (uint32_t q = 0; q < n; q += together) {
-        const uint32_t n_queries = n - q < together ? n - q : together;
+        const uint32_t n_queries = THR_MIN(n - q, together);
         const thr_query_part *parts[LOOKED_UP];
         uint32_t *to[LOOKED_UP];
         for (uint32_t i = 0; i < n_queries; i++) {
@@ -214,9 +215,9 @@ static void screen_shares_tile(const thr_scan_share *shares, uint32_t n, uint64_
 void thr_scan_screen_shares(const thr_scan_share *shares, uint32_t n, size_t n_blocks, thr_way way) {
     const thr_scan_query *query = shares->query;
     for (size_t at = 0, tile; at < n_blocks; at += tile) {
-        const size_t left = n_blocks - at < THR_RUN_BLOCKS ? n_blocks - at : THR_RUN_BLOCKS;
+        const size_t left = THR_MIN(n_blocks - at, THR_RUN_BLOCKS);
         const size_t most = tile_blocks(query, left);
-        tile = left < most ? left : most;
+        tile = THR_MIN(left, most);
         if (any_row(query, shares->segment, shares->first + at, tile))
             screen_shares_tile(shares, n, at, tile, way != THR_WAY_XOR);
     }
@@ -228,8 +229,8 @@ void thr_scan_screen_blocks(const thr_scan_group *group, thr_lane *lanes, thr_bl
         const uint64_t first = blocks.first - segment->first_row / THR_BLOCK_ITEMS;
         const uint64_t in_segment = thr_blocks_of(segment->n_items) - first;
         uint64_t n = blocks.end - blocks.first;
-        n = n < in_segment ? n : in_segment;
-        n = n < THR_RUN_BLOCKS ? n : THR_RUN_BLOCKS;
+        n = THR_MIN(n, in_segment);
+        n = THR_MIN(n, THR_RUN_BLOCKS);
         screen_run(group, lanes, segment, first, (size_t)n);
         blocks.first += n;
     }

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "base/minmax.h"
 #include "scan/origins.h"
 
 #include <thresher/matrix.h>
@@ -40,10 +41,10 @@ static inline bool thr_keep_is_scaled(thr_dtype keep) {
 
 /* Raise the bounds to at least those of others. */
 static inline void thr_kept_errors_join(thr_kept_errors *errors, const thr_kept_errors *others) {
-    errors->ratio = errors->ratio > others->ratio ? errors->ratio : others->ratio;
-    errors->error = errors->error > others->error ? errors->error : others->error;
-    errors->unit_error = errors->unit_error > others->unit_error ? errors->unit_error : others->unit_error;
-    errors->longest = errors->longest > others->longest ? errors->longest : others->longest;
+    errors->ratio = THR_MAX(errors->ratio, others->ratio);
+    errors->error = THR_MAX(errors->error, others->error);
+    errors->unit_error = THR_MAX(errors->unit_error, others->unit_error);
+    errors->longest = THR_MAX(errors->longest, others->longest);
 }
 
 typedef struct thr_segment {

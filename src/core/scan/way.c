@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/minmax.h"
 #include "base/rng.h"
 #include "code/encode.h"
 #include "code/group.h"
@@ -98,7 +99,7 @@ static thr_status measure(thr_context *context, thr_way_choice *choice, thr_erro
     const size_t n_codes = PROBE_MEMORY / code_size < 1           ? 1
                            : PROBE_MEMORY / code_size < n_queries ? PROBE_MEMORY / code_size
                                                                   : n_queries;
-    probe p = {.kernels = context->kernels, .n_blocks = PROBE_BYTES / block_size < 1 ? 1 : PROBE_BYTES / block_size};
+    probe p = {.kernels = context->kernels, .n_blocks = THR_MAX(1, PROBE_BYTES / block_size)};
     p.stride = p.n_blocks * THR_BLOCK_ITEMS + THR_GROUP_GAP;
     const size_t sizes[] = {p.n_blocks * block_size,
                             n_queries * p.stride * sizeof(uint32_t),

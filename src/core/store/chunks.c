@@ -3,6 +3,7 @@
 #include "store/chunks.h"
 
 #include "base/error.h"
+#include "base/minmax.h"
 
 #include <string.h>
 
@@ -55,7 +56,7 @@ thr_device_codes thr_store_sampled(const thr_store_slice *slice) {
 /* The number of tiles in chunk i. */
 static uint32_t chunk_tiles(const thr_store_slice *slice, uint32_t i) {
     const uint32_t left = slice->n_tiles - slice->n_resident - i * slice->chunks.n_tiles;
-    return left < slice->chunks.n_tiles ? left : slice->chunks.n_tiles;
+    return THR_MIN(left, slice->chunks.n_tiles);
 }
 
 void *thr_store_chunk_host(const thr_store_slice *slice, uint32_t i, size_t *size) {
@@ -99,10 +100,10 @@ static thr_status alloc_resident(thr_store *store, thr_store_slice *slice, uint6
  */
 static thr_status place_chunks(thr_store *store, thr_store_slice *slice, uint64_t room, thr_error *err) {
     const size_t tile = slice->tile.all;
-    const uint64_t chunk = room / CHUNK_SHARE < CHUNK_BYTES ? room / CHUNK_SHARE : CHUNK_BYTES;
+    const uint64_t chunk = THR_MIN(room / CHUNK_SHARE, CHUNK_BYTES);
     thr_store_chunks *chunks = &slice->chunks;
     chunks->n_tiles = (uint32_t)(chunk / tile);
-    chunks->n_tiles = chunks->n_tiles == 0 ? 1 : chunks->n_tiles < slice->n_tiles ? chunks->n_tiles : slice->n_tiles;
+    chunks->n_tiles = chunks->n_tiles == 0 ? 1 : THR_MIN(chunks->n_tiles, slice->n_tiles);
     for (int i = 0; i < 2; i++)
         THR_TRY(alloc_tiles(store, slice, chunks->n_tiles, &chunks->buffers[i], "a chunk of codes", err));
     if (slice->n_samples > 0)
@@ -116,7 +117,7 @@ static thr_status place_chunks(thr_store *store, thr_store_slice *slice, uint64_
     THR_TRY(store->backend->alloc_pinned(slice->device, size, &host,
                                          "codes that do not fit the GPU: use more GPUs, or the CPU", err));
     chunks->host = host;
-    chunks->n = (n_streamed + chunks->n_tiles - 1) / chunks->n_tiles;
+    chunks->n = THR_CEIL_DIV(n_streamed, chunks->n_tiles);
     store->host_code_bytes += size;
     return THR_OK;
 }
@@ -130,7 +131,7 @@ thr_status thr_store_place_codes(thr_store *store, thr_store_slice *slice, thr_e
     const uint64_t wanted = (uint64_t)slice->n_tiles * slice->tile.all;
     uint64_t free_bytes, all_bytes;
     THR_TRY(store->backend->free_memory(slice->device, &free_bytes, &all_bytes, err));
-    uint64_t spare = free_bytes / SPARE_SHARE < SPARE_BYTES ? free_bytes / SPARE_SHARE : SPARE_BYTES;
+    uint64_t spare = THR_MIN(free_bytes / SPARE_SHARE, SPARE_BYTES);
     spare = spare > slice->spare_bytes ? spare : slice->spare_bytes < free_bytes ? slice->spare_bytes : free_bytes;
     slice->spare_bytes = (size_t)spare;
     spare += (uint64_t)slice->n_tiles * (THR_DEVICE_TILE / 8); /* for a filter */

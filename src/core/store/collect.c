@@ -10,6 +10,7 @@
 #include "store/slices.h"
 
 #include "base/error.h"
+#include "base/minmax.h"
 #include "scan/job.h"
 #include "store/chunks.h"
 #include "store/screen_slice.h"
@@ -35,7 +36,7 @@ static uint64_t count_allowed(const thr_job *job, const thr_store_slice *slice) 
 static thr_slice_plan plan_slice(const thr_job *job, const thr_store_slice *slice) {
     thr_slice_plan plan = {.n_allowed = count_allowed(job, slice)};
     const uint64_t n = slice->codes.n_items;
-    plan.wanted = (uint32_t)(job->n_survivors < plan.n_allowed ? job->n_survivors : plan.n_allowed);
+    plan.wanted = (uint32_t)THR_MIN(job->n_survivors, plan.n_allowed);
     plan.n_samples = slice->n_samples;
     /*
      * rank: the threshold's rank in the sample, as the device computes it. About rank x n_allowed / seen rows reach the
@@ -44,8 +45,8 @@ static thr_slice_plan plan_slice(const thr_job *job, const thr_store_slice *slic
     const double seen = (double)plan.n_samples * THR_DEVICE_TILE * ((double)plan.n_allowed / (double)n);
     const double rank = thr_select_sample_rank(seen, plan.n_allowed == 0 ? 1 : plan.n_allowed, plan.wanted);
     double capacity = rank < seen ? 2 * rank * (double)plan.n_allowed / seen + SPARE_ITEMS : (double)plan.n_allowed;
-    capacity = capacity < (double)plan.n_allowed ? capacity : (double)plan.n_allowed;
-    plan.capacity = (uint32_t)(capacity < 4294967295.0 ? capacity : 4294967295.0);
+    capacity = THR_MIN(capacity, (double)plan.n_allowed);
+    plan.capacity = (uint32_t)THR_MIN(capacity, 4294967295.0);
     plan.capacity = plan.capacity < plan.wanted ? plan.wanted : plan.capacity == 0 ? 1 : plan.capacity;
     return plan;
 }
@@ -66,8 +67,7 @@ static thr_status start_slice(const thr_collecting *c, thr_store_slice *slice, c
     const thr_device_codes sampled = plan->n_samples > 0 ? thr_store_sampled(slice) : slice->codes;
     for (uint32_t q = 0; q < c->n && plan->n_samples > 0; q += THR_SCREEN_QUERIES) {
         thr_screen_op sample = {.samples = m->samples + (size_t)q * op.n_samples, .n_samples = plan->n_samples};
-        thr_store_make_scan(c, slice, &sampled, q, c->n - q < THR_SCREEN_QUERIES ? c->n - q : THR_SCREEN_QUERIES,
-                            &sample.scan);
+        thr_store_make_scan(c, slice, &sampled, q, THR_MIN(c->n - q, THR_SCREEN_QUERIES), &sample.scan);
         THR_TRY(backend->screen(slice->stream, &sample, err));
     }
     return plan->n_samples > 0 ? backend->threshold(slice->stream, &op, err)
@@ -106,7 +106,7 @@ static thr_status find_threshold(const thr_collecting *c, thr_store_slice *slice
             THR_TRY(thr_store_step(c->store, slice, step, count_run, &k, err));
         THR_TRY(backend->download(slice->stream, bins, op->bins, sizeof bins, err));
         THR_TRY(backend->wait(slice->stream, err));
-        const uint32_t left = 64 - op->prefix_bits, digit = left < THR_COUNT_BITS ? left : THR_COUNT_BITS;
+        const uint32_t left = 64 - op->prefix_bits, digit = THR_MIN(left, THR_COUNT_BITS);
         uint32_t bin = (1u << digit) - 1;
         for (; bin > 0 && above + bins[bin] < plan->wanted; bin--)
             above += bins[bin];
@@ -157,7 +157,7 @@ static thr_status pass_all(const thr_collecting *c, const thr_slice_plan *plans,
     uint32_t n_steps = 0;
     for (uint32_t i = 0; i < c->store->n_slices; i++) {
         const uint32_t n = thr_store_n_steps(&c->store->slices[i]);
-        n_steps = n > n_steps ? n : n_steps;
+        n_steps = THR_MAX(n, n_steps);
     }
     for (uint32_t step = 0; step < n_steps; step++)
         for (uint32_t i = 0; i < c->store->n_slices; i++) {
@@ -212,7 +212,7 @@ static thr_status collect(void *arg, thr_error *err) {
     for (uint32_t first = 0; first < n; first += size) {
         c.queries = queries + first;
         c.lanes = lanes + first;
-        c.n = n - first < size ? n - first : size;
+        c.n = THR_MIN(n - first, size);
         THR_TRY(collect_batch(&c, plans, err));
     }
     return THR_OK;

@@ -7,6 +7,7 @@
 
 #include "base/blocks.h"
 #include "base/error.h"
+#include "base/minmax.h"
 #include "code/encode.h"
 #include "scan/job.h"
 #include "store/chunks.h"
@@ -91,7 +92,7 @@ static thr_status copy_codes(const thr_store *store, const thr_store_slice *slic
     const uint32_t step = stages->n_blocks;
     for (uint32_t done = 0, turn = 0; done < p->n; done += step, turn++) {
         const stage *s = &stages[turn % N_STAGES];
-        const uint32_t n = p->n - done < step ? p->n - done : step, end = r->first + p->to + done + n;
+        const uint32_t n = THR_MIN(p->n - done, step), end = r->first + p->to + done + n;
         THR_TRY(backend->wait(s->stream, err));
         memcpy(s->host, p->segment->codes + (p->first + done) * block_size, n * block_size);
         THR_TRY(backend->upload(s->stream, s->device, s->host, n * block_size, err));
@@ -136,7 +137,7 @@ static thr_status copy_run(const thr_store *store, const thr_scan_corpus *corpus
 static run run_of(const thr_store_slice *slice, const thr_device_codes *codes, uint32_t first_tile) {
     const uint32_t first = first_tile * THR_BLOCKS_A_TILE, left = slice->n_blocks - first;
     const uint32_t n = (uint32_t)(thr_blocks_of(codes->n_items));
-    return (run){first, n < left ? n : left, *codes, true};
+    return (run){first, THR_MIN(n, left), *codes, true};
 }
 
 static thr_status copy_sampled(const thr_store *store, const thr_scan_corpus *corpus, const thr_store_slice *slice,
@@ -169,7 +170,7 @@ static thr_status copy_chunks(const thr_store *store, const thr_scan_corpus *cor
 thr_status thr_store_copy_codes(thr_store *store, const thr_scan_corpus *corpus, thr_store_slice *slice,
                                 thr_error *err) {
     const size_t block_size = slice->tile.codes / THR_BLOCKS_A_TILE, spare = slice->spare_bytes / (2 * N_STAGES);
-    const uint32_t step = (uint32_t)((spare < STAGING_BYTES ? spare : STAGING_BYTES) / block_size + 1);
+    const uint32_t step = (uint32_t)(THR_MIN(spare, STAGING_BYTES) / block_size + 1);
     thr_status status = THR_OK;
     stage stages[N_STAGES] = {{0}};
     for (int i = 0; i < N_STAGES; i++) {

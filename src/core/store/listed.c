@@ -6,6 +6,7 @@
 #include "store/listed.h"
 
 #include "base/error.h"
+#include "base/minmax.h"
 #include "device/keys.h"
 #include "store/chunks.h"
 #include "store/queries.h"
@@ -42,7 +43,7 @@ typedef struct run_list {
 /* Cut blocks of the slice into pieces. */
 static void cut_blocks(const thr_store_slice *slice, uint32_t q, thr_block_range blocks, run_list *to) {
     for (uint64_t at = blocks.first; at < blocks.end; to->n++) {
-        const uint64_t n_blocks = blocks.end - at < THR_LISTED_BLOCKS ? blocks.end - at : THR_LISTED_BLOCKS;
+        const uint64_t n_blocks = THR_MIN(blocks.end - at, THR_LISTED_BLOCKS);
         if (to->runs != NULL)
             to->runs[to->n] = (thr_listed_run){q, (uint32_t)(at - slice->first_block), (uint32_t)n_blocks};
         at += n_blocks;
@@ -57,7 +58,7 @@ static uint64_t origin_end(const thr_segment *segment, uint64_t row, uint32_t *o
     if (*origin + 1 == origins->n)
         return end;
     const uint64_t next = row + (origins->starts[*origin + 1] - item);
-    return next < end ? next : end;
+    return THR_MIN(next, end);
 }
 
 /* Append the run of rows [first, end) of the corpus, which are on the slice and have the same origin. */
@@ -87,7 +88,7 @@ static void cut_at_origins(const listing *l, const thr_store_slice *slice, uint3
         }
         uint32_t origin;
         uint64_t end = origin_end(segment, row, &origin);
-        end = end < last * THR_BLOCK_ITEMS ? end : last * THR_BLOCK_ITEMS;
+        end = THR_MIN(end, last * THR_BLOCK_ITEMS);
         if (to->runs != NULL)
             put_run(l, slice, q, row, end, segment->origins->first + origin, to);
         to->n++;
@@ -101,8 +102,7 @@ static void cut_runs(const listing *l, const thr_store_slice *slice, run_list *t
     for (uint32_t q = 0; q < l->c.n; q++)
         for (size_t i = 0; i < l->lists[q]->n_runs; i++) {
             const thr_block_range *run = &l->lists[q]->runs[i];
-            const thr_block_range blocks = {run->first > begin ? run->first : begin,
-                                            run->end < slice_end ? run->end : slice_end};
+            const thr_block_range blocks = {THR_MAX(run->first, begin), THR_MIN(run->end, slice_end)};
             if (l->c.job->corpus->origins == NULL)
                 cut_blocks(slice, q, blocks, to);
             else
@@ -209,11 +209,11 @@ static thr_status choose(const listing *l, thr_store_slice *slice, slice_work *w
         return THR_OK;
     THR_TRY(store->backend->wait(slice->stream, err));
     for (uint32_t q = 0; q < l->c.n; q++) {
-        const uint32_t n = m->host_counts[q] < l->capacity ? m->host_counts[q] : l->capacity;
+        const uint32_t n = THR_MIN(m->host_counts[q], l->capacity);
         const uint32_t wanted = n < l->lists[q]->most ? n : (uint32_t)l->lists[q]->most;
         l->lists[q]->n_reached += m->host_counts[q];
         l->lists[q]->lost = l->lists[q]->lost || m->host_counts[q] > l->capacity;
-        w->wanted = wanted > w->wanted ? wanted : w->wanted;
+        w->wanted = THR_MAX(wanted, w->wanted);
     }
     if (w->wanted == 0)
         return THR_OK;
@@ -253,9 +253,9 @@ static thr_status screen_batch(const listing *l, thr_error *err) {
 static uint32_t capacity_of(thr_store_list *const *lists, size_t n) {
     uint64_t capacity = 1;
     for (size_t i = 0; i < n; i++) {
-        const uint64_t most = 2 * (uint64_t)lists[i]->most > LEAST_ROWS ? 2 * (uint64_t)lists[i]->most : LEAST_ROWS;
-        const uint64_t own = lists[i]->n_rows < most ? lists[i]->n_rows : most;
-        capacity = own > capacity ? own : capacity;
+        const uint64_t most = THR_MAX(2 * (uint64_t)lists[i]->most, LEAST_ROWS);
+        const uint64_t own = THR_MIN(lists[i]->n_rows, most);
+        capacity = THR_MAX(own, capacity);
     }
     return capacity < UINT32_MAX ? (uint32_t)capacity : UINT32_MAX;
 }

@@ -3,6 +3,7 @@
 #include "store/queries.h"
 
 #include "base/error.h"
+#include "base/minmax.h"
 #include "store/chunks.h"
 #include "store/search_memory.h"
 
@@ -17,7 +18,7 @@ enum {
 };
 
 uint32_t thr_store_query_words(const thr_query_code *code) {
-    return (code->n_dims + WORD_DIMS - 1) / WORD_DIMS * code->query_bits;
+    return THR_CEIL_DIV(code->n_dims, WORD_DIMS) * code->query_bits;
 }
 
 /* 32 dimensions of a plane per word, the most significant plane first. */
@@ -64,7 +65,7 @@ thr_status thr_store_send_filter(const thr_collecting *c, thr_store_slice *slice
 
 /* Whether query codes are in device memory, because they are too long for an operation. */
 static bool queries_in_memory(const thr_collecting *c) {
-    const uint32_t most = c->n < THR_SCREEN_QUERIES ? c->n : THR_SCREEN_QUERIES;
+    const uint32_t most = THR_MIN(c->n, THR_SCREEN_QUERIES);
     return (size_t)most * thr_store_query_words(&c->queries[0]->code) > THR_SCREEN_WORDS;
 }
 
@@ -115,12 +116,12 @@ uint32_t thr_store_batch_size(const thr_collecting *c, const thr_store_slice *sl
         return 0;
     const uint32_t limit =
         c->store->backend->batch_limit(slice->device, slice->codes.n_dims, slice->codes.n_planes, c->job->query_bits);
-    return c->n < limit ? c->n : limit;
+    return THR_MIN(c->n, limit);
 }
 
 /* The number of words of a batch of at most `size` queries, in the layout of ops.h. */
 static size_t digits_size(const thr_store_slice *slice, uint32_t size) {
-    return (size_t)(slice->codes.n_dims + WORD_DIMS - 1) / WORD_DIMS * thr_batch_columns(size) * WORD_DIMS * 2;
+    return (size_t)THR_CEIL_DIV(slice->codes.n_dims, WORD_DIMS) * thr_batch_columns(size) * WORD_DIMS * 2;
 }
 
 /* Write the digits of query q into a batch of n_columns columns. */
@@ -134,7 +135,7 @@ static void fill_digits(const thr_query_code *code, uint32_t q, uint32_t n_colum
 
 static thr_status send_digits(const thr_collecting *c, thr_store_slice *slice, uint32_t size, thr_error *err) {
     const thr_backend *backend = c->store->backend;
-    const size_t group = digits_size(slice, size) * sizeof(uint32_t), n_groups = (c->n + size - 1) / size;
+    const size_t group = digits_size(slice, size) * sizeof(uint32_t), n_groups = THR_CEIL_DIV(c->n, size);
     void *memory;
     int8_t *digits;
     thr_device_query *queries;
@@ -161,7 +162,7 @@ void thr_store_make_batch(const thr_collecting *c, const thr_store_slice *slice,
                           uint32_t first, uint32_t size, thr_batch_op *op) {
     op->codes = *codes;
     op->filter = filter_of(c, slice, codes);
-    op->n_queries = c->n - first < size ? c->n - first : size;
+    op->n_queries = THR_MIN(c->n - first, size);
     op->n_columns = thr_batch_columns(size);
     op->digits =
         (const uint32_t *)slice->buffers[THR_STORE_BUFFER_DIGITS].memory + first / size * digits_size(slice, size);

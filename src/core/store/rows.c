@@ -6,6 +6,7 @@
 
 #include "base/blocks.h"
 #include "base/error.h"
+#include "base/minmax.h"
 #include "scan/job.h"
 
 #include <string.h>
@@ -62,7 +63,7 @@ static thr_status copy_array(const thr_store *store, const thr_scan_corpus *corp
     const uint64_t first = slice->first_block * THR_BLOCK_ITEMS, end = first + slice->codes.n_items;
     for (uint64_t row = first; row < end;) {
         const thr_segment *segment = thr_scan_segment_of(corpus, row);
-        const uint64_t segment_end = segment->first_row + segment->n_items, to = segment_end < end ? segment_end : end;
+        const uint64_t segment_end = segment->first_row + segment->n_items, to = THR_MIN(segment_end, end);
         const uint64_t n_blocks = thr_blocks_of(segment->n_items);
         const char *from = (const char *)get(segment) + (row - segment->first_row) * size;
         THR_TRY(store->backend->upload(slice->stream, (char *)array + (row - first) * size, from,

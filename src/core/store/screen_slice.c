@@ -3,6 +3,7 @@
 #include "store/screen_slice.h"
 
 #include "base/error.h"
+#include "base/minmax.h"
 #include "device/keys.h"
 #include "store/chunks.h"
 #include "store/search_memory.h"
@@ -53,7 +54,7 @@ static thr_status emit_run(void *arg, thr_store_slice *slice, const thr_device_c
                             .items = m->items + (size_t)q * plan->capacity,
                             .counts = m->counts + q,
                             .capacity = plan->capacity};
-        thr_store_make_scan(c, slice, codes, q, end - q < THR_SCREEN_QUERIES ? end - q : THR_SCREEN_QUERIES, &op.scan);
+        thr_store_make_scan(c, slice, codes, q, THR_MIN(end - q, THR_SCREEN_QUERIES), &op.scan);
         THR_TRY(backend->screen(slice->stream, &op, err));
     }
     return THR_OK;

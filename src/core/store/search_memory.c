@@ -3,6 +3,7 @@
 #include "store/search_memory.h"
 
 #include "base/error.h"
+#include "base/minmax.h"
 #include "store/chunks.h"
 
 enum {
@@ -22,7 +23,7 @@ thr_status thr_store_grow(thr_store *store, thr_store_slice *slice, thr_store_bu
 }
 
 uint32_t thr_store_fitting(const thr_store_slice *slice, uint32_t n, uint64_t size) {
-    const uint64_t spare = slice->spare_bytes / SPARE_SHARE, most = spare < BATCH_BYTES ? spare : BATCH_BYTES;
+    const uint64_t spare = slice->spare_bytes / SPARE_SHARE, most = THR_MIN(spare, BATCH_BYTES);
     const uint64_t fitting = n * size > most ? most / size : n;
     return fitting < 1 ? 1 : (uint32_t)fitting;
 }
@@ -32,7 +33,7 @@ uint32_t thr_store_fitting(const thr_store_slice *slice, uint32_t n, uint64_t si
  * does not cause a copy for each. If this fails slice->lacks stays set, and the next search begins here.
  */
 static thr_status move_codes(thr_store *store, const thr_scan_corpus *corpus, thr_store_slice *slice, thr_error *err) {
-    const size_t least = slice->spare_bytes > slice->lacks ? slice->spare_bytes : slice->lacks;
+    const size_t least = THR_MAX(slice->spare_bytes, slice->lacks);
     thr_store_free_codes(store, slice);
     slice->spare_bytes = least <= SIZE_MAX / 2 ? 2 * least : SIZE_MAX;
     THR_TRY(thr_store_place_codes(store, slice, err));

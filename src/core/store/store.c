@@ -7,6 +7,7 @@
 
 #include "base/blocks.h"
 #include "base/error.h"
+#include "base/minmax.h"
 #include "code/encode.h"
 #include "scan/job.h"
 #include "store/chunks.h"
@@ -62,12 +63,11 @@ static void measure_tile(thr_store_slice *slice, const thr_segment *kind) {
 static thr_status open_slice(thr_store *store, const thr_scan_corpus *corpus, thr_store_slice *slice, thr_error *err) {
     const uint64_t first_row = slice->first_block * THR_BLOCK_ITEMS,
                    n_rows = (uint64_t)slice->n_blocks * THR_BLOCK_ITEMS;
-    slice->n_tiles = (slice->n_blocks + THR_BLOCKS_A_TILE - 1) / THR_BLOCKS_A_TILE;
-    slice->codes =
-        (thr_device_codes){.n_items = corpus->n_rows - first_row < n_rows ? corpus->n_rows - first_row : n_rows,
-                           .n_dims = corpus->quantiser->n_dims,
-                           .n_planes = corpus->lead,
-                           .lead_offsets = corpus->segments->lead_offsets};
+    slice->n_tiles = THR_CEIL_DIV(slice->n_blocks, THR_BLOCKS_A_TILE);
+    slice->codes = (thr_device_codes){.n_items = THR_MIN(corpus->n_rows - first_row, n_rows),
+                                      .n_dims = corpus->quantiser->n_dims,
+                                      .n_planes = corpus->lead,
+                                      .lead_offsets = corpus->segments->lead_offsets};
     measure_tile(slice, corpus->segments);
     THR_TRY(store->backend->open_stream(slice->device, &slice->stream, err));
     THR_TRY(thr_store_place_codes(store, slice, err));
@@ -78,11 +78,11 @@ static thr_status open_slice(thr_store *store, const thr_scan_corpus *corpus, th
 thr_status thr_store_create(thr_context *context, const thr_devices *devices, const thr_scan_corpus *corpus,
                             thr_store **store_out, thr_error *err) {
     const uint64_t n_blocks = thr_blocks_of(corpus->n_rows);
-    const uint64_t n_tiles = (n_blocks + THR_BLOCKS_A_TILE - 1) / THR_BLOCKS_A_TILE;
+    const uint64_t n_tiles = THR_CEIL_DIV(n_blocks, THR_BLOCKS_A_TILE);
     const uint32_t n_slices = n_tiles < devices->n ? (uint32_t)n_tiles : devices->n;
     thr_store *store = NULL;
     *store_out = NULL;
-    if (n_slices == 0 || (n_tiles + n_slices - 1) / n_slices >= (UINT64_C(1) << 32) / THR_DEVICE_TILE)
+    if (n_slices == 0 || THR_CEIL_DIV(n_tiles, n_slices) >= (UINT64_C(1) << 32) / THR_DEVICE_TILE)
         return thr_fail(err, THR_EUNSUPPORTED, "%llu items on %u GPUs: each must hold less than 2^32",
                         (unsigned long long)corpus->n_rows, devices->n);
     THR_TRY(thr_alloc_zero(context, 1, sizeof *store + n_slices * sizeof *store->slices, &store, "a store", err));
@@ -96,7 +96,7 @@ thr_status thr_store_create(thr_context *context, const thr_devices *devices, co
         slice->device = devices->devices[i];
         thr_device_buffers_start(slice->buffers, THR_N_BUFFERS, THR_STORE_BUFFER_HOST_WORDS);
         slice->first_block = i * n_tiles / n_slices * THR_BLOCKS_A_TILE;
-        slice->n_blocks = (uint32_t)((end < n_blocks ? end : n_blocks) - slice->first_block);
+        slice->n_blocks = (uint32_t)(THR_MIN(end, n_blocks) - slice->first_block);
         const thr_status status = open_slice(store, corpus, slice, err);
         if (status != THR_OK) {
             store->n_slices = i + 1; /* the remaining slices have no devices yet */

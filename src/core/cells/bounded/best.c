@@ -9,6 +9,7 @@
 #include "cells/bounded/slots.h"
 
 #include "base/error.h"
+#include "base/minmax.h"
 #include "cells/choice/queue.h"
 #include "parallel/pool.h"
 #include "scan/margins/margin.h"
@@ -72,7 +73,7 @@ static thr_status run_pass(best_query *b, thr_error *err) {
         found->items[found->n++] =
             (thr_candidate){.row = thr_cells_subset_to_whole(&slot->part, slot->ids[i]), .score = slot->scores[i]};
     thr_select_candidates_sort(found->items, found->n);
-    found->n = found->n < k ? found->n : k;
+    found->n = THR_MIN(found->n, k);
     if (found->n == k)
         b->least = fmaxf(b->least, found->items[k - 1].score);
     return THR_OK;

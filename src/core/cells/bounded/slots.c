@@ -4,6 +4,7 @@
 
 #include "base/blocks.h"
 #include "base/error.h"
+#include "base/minmax.h"
 
 #include <math.h>
 #include <string.h>
@@ -129,7 +130,7 @@ static void find_bounds(const thr_bounded_workspace *w, const thr_cells_corpus *
     const thr_rows_kernel score = slot->query.metric == THR_METRIC_L2 ? kernels->l2_f32 : kernels->dot_f32;
     const size_t row_size = w->n_dims * sizeof(float);
     for (size_t t = 0, at = 0; t < corpus->n_tables; at += corpus->tables[t++].n) {
-        const uint32_t n = (corpus->tables[t].n + step - 1) / step;
+        const uint32_t n = THR_CEIL_DIV(corpus->tables[t].n, step);
         score(slot->centroid_scores + at, slot->vector, corpus->tables[t].centroids, step * row_size, n, w->n_dims);
         for (uint32_t i = 0; i < n; i++)
             slot->bounds[at + i * step] =

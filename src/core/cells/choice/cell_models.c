@@ -3,6 +3,7 @@
 #include "cells/choice/cell_models.h"
 
 #include "base/error.h"
+#include "base/minmax.h"
 
 #include <math.h>
 
@@ -59,7 +60,7 @@ static inline void model_ends(const thr_cells_columns *columns, bool l2, double 
         const double score = (double)centroid_scores[c], centroid_length = columns->length[c];
         const double product = l2 ? (square + centroid_length * centroid_length - score) / 2 : score;
         const double along = product * columns->inverse_length[c]; /* the query's parts along and across the centroid */
-        const double rest = square - along * along, across = sqrt(rest > 0 ? rest : 0);
+        const double rest = square - along * along, across = sqrt(THR_MAX(rest, 0));
         const double a_low = columns->low_along[c], a_high = columns->high_along[c], middle = l2 ? centroid_length : 0;
         const double b_low = columns->low_across[c], b_high = columns->high_across[c];
         const double a = along > middle ? a_high : a_low, b = along > middle ? b_high : b_low;
@@ -125,7 +126,7 @@ static void set_excesses(const thr_cells_models *models, double spread, double s
     for (size_t c = 0; c < n; c++) {
         const double items = excess(mean[c], slope[c] * spread + deviation[c], score);
         const double end = excess(end_mean[c], end_slope[c] * spread, score);
-        excesses[c] = items < end ? items : end;
+        excesses[c] = THR_MIN(items, end);
     }
 }
 

@@ -3,6 +3,7 @@
 #include "cells/choice/chooser.h"
 
 #include "base/error.h"
+#include "base/minmax.h"
 #include "cells/choice/order_model.h"
 #include "kernel/kernel.h"
 
@@ -80,11 +81,11 @@ static uint32_t best_cell(const double *keys, size_t n) {
         most[i] = -INFINITY;
     for (size_t first = 0; first + CHAINS <= n; first += CHAINS)
         for (size_t i = 0; i < CHAINS; i++)
-            most[i] = keys[first + i] > most[i] ? keys[first + i] : most[i];
+            most[i] = THR_MAX(keys[first + i], most[i]);
     for (size_t c = n - n % CHAINS; c < n; c++)
-        largest = keys[c] > largest ? keys[c] : largest;
+        largest = THR_MAX(keys[c], largest);
     for (size_t i = 0; i < CHAINS; i++)
-        largest = most[i] > largest ? most[i] : largest;
+        largest = THR_MAX(most[i], largest);
     while (best + 1 < n && !(keys[best] >= largest))
         best++;
     return best;

@@ -3,6 +3,7 @@
 #include "cells/choice/likely_cells.h"
 
 #include "base/error.h"
+#include "base/minmax.h"
 
 #include <math.h>
 
@@ -50,7 +51,7 @@ bool thr_cells_likely_are_too_large(const thr_cells_models *models, double allow
         double most = n_rows * rate;
         for (size_t c = 0; c < likely->n; c++) {
             const double beyond = likely->expected[c] - rate * models->n[likely->cells[c]];
-            most += beyond > 0 ? beyond : 0;
+            most += THR_MAX(beyond, 0);
         }
         if (most < wanted)
             return true;

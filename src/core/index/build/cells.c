@@ -2,6 +2,7 @@
 #include "index/build/cells.h"
 
 #include "base/error.h"
+#include "base/minmax.h"
 #include "index/build/choose_cells.h"
 #include "index/build/segment_copy.h"
 #include "index/features.h"
@@ -34,7 +35,7 @@ static thr_status write_all(thr_segment_copy *copy, uint32_t n_cells, uint64_t *
 static uint64_t largest_segment(const thr_index *index) {
     uint64_t most = 0;
     for (uint32_t s = 0; s < index->n_segments; s++)
-        most = index->segments[s].n_items > most ? index->segments[s].n_items : most;
+        most = THR_MAX(index->segments[s].n_items, most);
     return most;
 }
 

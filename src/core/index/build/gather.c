@@ -5,6 +5,7 @@
 #include "base/blocks.h"
 #include "base/error.h"
 #include "base/half.h"
+#include "base/minmax.h"
 #include "code/encode.h"
 #include "kernel/kernel.h"
 
@@ -25,7 +26,7 @@ thr_status thr_index_gather_open(thr_context *context, const thr_segment_shape *
     if (blocks > most_items / THR_BLOCK_ITEMS + 1)
         blocks = most_items / THR_BLOCK_ITEMS + 1;
     *gather = (thr_gather){.context = context, .shape = *shape, .chunk_items = chunk_items};
-    gather->slab_items = blocks * THR_BLOCK_ITEMS > chunk_items ? blocks * THR_BLOCK_ITEMS : chunk_items;
+    gather->slab_items = THR_MAX(blocks * THR_BLOCK_ITEMS, chunk_items);
     THR_TRY(thr_alloc(context, (size_t)chunk_items, sizeof(float), &gather->measures.norms, "lengths", err));
     THR_TRY(thr_alloc(context, (size_t)chunk_items, sizeof(float), &gather->measures.residuals, "lengths", err));
     THR_TRY(thr_alloc(context, (size_t)chunk_items, sizeof(float), &gather->measures.alongs, "lengths", err));
@@ -120,7 +121,7 @@ thr_status thr_index_gather_room(thr_gather *gather, thr_slab **slab, uint64_t *
     }
     *slab = &gather->slabs[gather->n_full];
     uint64_t room = gather->slab_items - (*slab)->n_items;
-    *rows = room < gather->chunk_items ? room : gather->chunk_items;
+    *rows = THR_MIN(room, gather->chunk_items);
     return THR_OK;
 }
 
@@ -131,7 +132,7 @@ static void add_block_norms(thr_gather *gather, thr_slab *slab, uint64_t n) {
         uint64_t end = n - first < THR_BLOCK_ITEMS ? n : first + THR_BLOCK_ITEMS;
         uint32_t least = gather->measures.code_squares[first];
         for (uint64_t i = first + 1; i < end; i++)
-            least = gather->measures.code_squares[i] < least ? gather->measures.code_squares[i] : least;
+            least = THR_MIN(gather->measures.code_squares[i], least);
         *out++ = least;
     }
 }

@@ -3,6 +3,7 @@
 #include "index/build/gather_copy.h"
 
 #include "base/error.h"
+#include "base/minmax.h"
 #include "code/encode.h"
 #include "kernel/kernel.h"
 
@@ -48,7 +49,7 @@ void thr_index_gather_copy_end(thr_gather *gather) {
     for (size_t s = 0; s < gather->n_slabs; s++) {
         const thr_slab *slab = &gather->slabs[s];
         for (uint64_t first = 0; slab->block_norms != NULL && first < slab->n_items; first += THR_BLOCK_ITEMS) {
-            const uint64_t n = slab->n_items - first < THR_BLOCK_ITEMS ? slab->n_items - first : THR_BLOCK_ITEMS;
+            const uint64_t n = THR_MIN(slab->n_items - first, THR_BLOCK_ITEMS);
             const uint64_t block = first / THR_BLOCK_ITEMS;
             uint32_t squares[THR_BLOCK_ITEMS];
             gather->context->kernels->code_squares(squares, slab->codes + block * size, 1, shape->n_dims, shape->lead);

@@ -4,6 +4,7 @@
 
 #include "base/text/decimal.h"
 #include "base/error.h"
+#include "base/minmax.h"
 #include "base/radix.h"
 
 #include <inttypes.h>
@@ -113,7 +114,7 @@ static thr_status read_lines(thr_ids *ids, thr_reader *reader, bool keep_names, 
 /* ------------------------------------------------------------------------------------------------ check */
 
 static thr_status twice(const thr_ids *ids, uint64_t a, uint64_t b, thr_error *err) {
-    uint64_t first = a < b ? a : b, second = a < b ? b : a;
+    uint64_t first = THR_MIN(a, b), second = THR_MAX(b, a);
     if (ids->offsets != NULL)
         return thr_fail(err, THR_EDUPLICATE,
                         "%s: the name '%.200s' is repeated, in rows %" PRIu64 " and %" PRIu64

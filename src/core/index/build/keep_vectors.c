@@ -5,6 +5,7 @@
 #include "base/shortest.h"
 #include "base/error.h"
 #include "base/half.h"
+#include "base/minmax.h"
 #include "kernel/convert.h"
 
 #include <math.h>
@@ -90,7 +91,7 @@ static double set_residual(thr_keeper *k, const float *x, double shrink) {
     for (uint32_t d = 0; d < k->form.n_dims; d++) {
         const double r = k->centred ? (double)x[d] * shrink - (double)centre[d] : (double)x[d];
         k->residual[d] = r;
-        largest = fabs(r) > largest ? fabs(r) : largest;
+        largest = THR_MAX(fabs(r), largest);
     }
     return largest;
 }
@@ -237,7 +238,7 @@ thr_status thr_index_keep_rows(thr_keeper *k, const thr_matrix *rows, const floa
     if (same)
         kept->bytes = as_they_are(k, rows);
     for (uint64_t first = 0; first < rows->n_rows; first += n) {
-        n = rows->n_rows - first < PIECE_ROWS ? rows->n_rows - first : PIECE_ROWS;
+        n = THR_MIN(rows->n_rows - first, PIECE_ROWS);
         THR_TRY(thr_matrix_to_f32(rows, first, n, k->floats));
         for (uint64_t r = 0; r < n; r++) {
             kept_row row;
@@ -328,7 +329,7 @@ static void take_mean(centre_sample *s, float *centre) {
 thr_status thr_index_keep_centre(thr_context *context, const thr_matrix *sample, thr_metric metric, thr_dtype keep,
                                  float **centre, thr_error *err) {
     static const char what[] = "a centre";
-    centre_sample s = {.n = sample->n_rows < CENTRE_ROWS ? sample->n_rows : CENTRE_ROWS, .n_dims = sample->n_dims};
+    centre_sample s = {.n = THR_MIN(sample->n_rows, CENTRE_ROWS), .n_dims = sample->n_dims};
     const size_t n = (size_t)s.n;
     thr_status status = THR_OK;
     *centre = NULL;

@@ -3,6 +3,7 @@
 #include "index/build/learn.h"
 
 #include "base/error.h"
+#include "base/minmax.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -95,5 +96,5 @@ uint32_t thr_index_choose_lead(const thr_index_build_options *o, uint32_t n_dims
     const uint32_t lead = n_dims >= MANY_DIMS ? 1 : 2;
     if (o->lead_bits != 0)
         return o->lead_bits;
-    return o->item_bits < lead ? o->item_bits : lead;
+    return THR_MIN(o->item_bits, lead);
 }

@@ -2,6 +2,7 @@
 #include "index/build/order_by_cells.h"
 
 #include "base/error.h"
+#include "base/minmax.h"
 #include "base/progress.h"
 #include "cells/centroids.h"
 #include "cells/kmeans.h"
@@ -40,7 +41,7 @@ static thr_status train(thr_context *context, const thr_cell_items *items, uint3
     uint64_t n = wanted < most ? wanted : most > n_cells ? most : n_cells;
     float *rows = NULL, *found = NULL;
     thr_status status = THR_OK;
-    n = n < items->n ? n : items->n;
+    n = THR_MIN(n, items->n);
     THR_TRY_OUT(thr_alloc(context, (size_t)n * items->n_dims, sizeof *rows, &rows, WHAT, err));
     THR_TRY_OUT(thr_alloc(context, (size_t)n_cells * items->n_dims, sizeof *found, &found, WHAT, err));
     for (uint64_t i = 0; i < n; i++)
@@ -62,7 +63,7 @@ static thr_status assign(const thr_centroids *centroids, const thr_cell_items *i
     float *chunk = NULL;
     THR_TRY(thr_alloc(context, (size_t)CHUNK_ROWS * items->n_dims, sizeof *chunk, &chunk, WHAT, err));
     for (uint32_t first = 0, n; first < items->n; first += n) {
-        n = items->n - first < CHUNK_ROWS ? items->n - first : CHUNK_ROWS;
+        n = THR_MIN(items->n - first, CHUNK_ROWS);
         for (uint32_t i = 0; i < n; i++)
             items->read(items->object, first + i, chunk + (size_t)i * items->n_dims);
         THR_TRY_OUT(thr_cells_centroids_nearest(centroids, chunk, n, groups + first, err));
@@ -85,7 +86,7 @@ thr_status thr_index_order_by_cells(const thr_index *index, uint64_t *rows, uint
     thr_status status = THR_OK;
     THR_TRY_OUT(thr_alloc(context, n_rows, sizeof *groups, &groups, WHAT, err));
     THR_TRY_OUT(thr_alloc(context, n_rows, sizeof *sorted, &sorted, WHAT, err));
-    THR_TRY_OUT(train(context, &items, n_cells < n_rows ? n_cells : n_rows, &centroids, err));
+    THR_TRY_OUT(train(context, &items, THR_MIN(n_cells, n_rows), &centroids, err));
     THR_TRY_OUT(assign(&centroids, &items, groups, err));
     THR_TRY_OUT(thr_cells_order_make(context, &items, groups, centroids.n, order, err));
     for (uint32_t i = 0; i < n_rows; i++)

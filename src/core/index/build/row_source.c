@@ -3,6 +3,7 @@
 #include "index/build/row_source.h"
 
 #include "base/error.h"
+#include "base/minmax.h"
 
 #include "code/quantiser.h"
 #include "io/reader.h"
@@ -89,7 +90,7 @@ static thr_status sample_runs(thr_row_source *source, thr_error *err) {
 
 static thr_status read_sample(thr_row_source *source, uint64_t wanted, thr_error *err) {
     uint64_t limit = SAMPLE_BYTES_MAX / source->row_bytes;
-    uint64_t n = wanted < limit ? wanted : limit;
+    uint64_t n = THR_MIN(wanted, limit);
     n = n < THR_BLOCK_ITEMS ? THR_BLOCK_ITEMS : n / THR_BLOCK_ITEMS * THR_BLOCK_ITEMS;
     bool known = source->shape.n_rows != THR_ROWS_UNKNOWN;
     bool spread = source->shape.seekable && known && source->shape.n_rows > n;
@@ -144,7 +145,7 @@ thr_status thr_index_row_source_next(thr_row_source *source, uint64_t max_rows, 
     *rows = (thr_matrix){.n_dims = source->shape.n_dims, .dtype = source->shape.dtype, .stride = source->row_bytes};
     if (source->pending_first && source->pending < source->sample_rows) {
         uint64_t left = source->sample_rows - source->pending;
-        rows->n_rows = left < max_rows ? left : max_rows;
+        rows->n_rows = THR_MIN(left, max_rows);
         rows->data = source->sample + source->pending * source->row_bytes;
         source->pending += rows->n_rows;
     } else if (!source->ended) {

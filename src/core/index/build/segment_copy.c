@@ -2,6 +2,7 @@
 #include "index/build/segment_copy.h"
 
 #include "base/error.h"
+#include "base/minmax.h"
 #include "base/progress.h"
 #include "code/encode.h"
 #include "index/build/gather_copy.h"
@@ -91,7 +92,7 @@ static void join_kept_errors(thr_segment_copy *copy) {
 static thr_status write_vectors(thr_segment_copy *copy, thr_error *err) {
     thr_section_writer *writer = &copy->stream->writer;
     const size_t size = copy->index->manifest.keep == THR_DTYPE_NONE ? 0 : kept_size(&copy->index->manifest);
-    const size_t most = size < WRITE_BYTES ? WRITE_BYTES : size;
+    const size_t most = THR_MAX(WRITE_BYTES, size);
     size_t used = 0;
     char *gathered = NULL;
     thr_status status = THR_OK;
@@ -165,7 +166,7 @@ static thr_status recode(thr_segment_copy *copy, thr_error *err) {
     for (uint64_t i = 0, n; i < copy->n_rows; i += n) {
         thr_slab *slab;
         THR_TRY_OUT(thr_index_gather_room(gather, &slab, &n, err));
-        n = n < copy->n_rows - i ? n : copy->n_rows - i;
+        n = THR_MIN(n, copy->n_rows - i);
         THR_TRY_OUT(recode_some(copy, slab, i, n, vectors, err));
         THR_TRY_OUT(thr_progress_step(&progress, i + n, err));
     }

@@ -3,6 +3,7 @@
 #include "index/build/segment_stream.h"
 
 #include "base/error.h"
+#include "base/minmax.h"
 #include "code/encode.h"
 
 #include <inttypes.h>
@@ -109,7 +110,7 @@ static thr_status fill_segment(thr_segment_stream *s, uint32_t number, uint64_t 
         thr_matrix rows;
         uint64_t room, left = s->segment_items - *n_items, first_row = s->manifest->n_items + *n_items;
         THR_TRY(thr_index_gather_room(&s->gather, &slab, &room, err));
-        THR_TRY(thr_index_row_source_next(s->source, room < left ? room : left, &rows, err));
+        THR_TRY(thr_index_row_source_next(s->source, THR_MIN(room, left), &rows, err));
         if (rows.n_rows == 0)
             break;
         if (*n_items == 0) {

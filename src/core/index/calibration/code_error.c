@@ -3,6 +3,7 @@
 #include "index/calibration/code_error.h"
 
 #include "base/error.h"
+#include "base/minmax.h"
 #include "code/encode.h"
 
 #include <thresher/index_change.h>
@@ -67,12 +68,12 @@ static double lost_of(const measuring *a, uint64_t n) {
 }
 
 static uint64_t rows_to_measure(uint32_t n_dims) {
-    return MEASURED_FLOATS / n_dims < MEASURED_ROWS ? MEASURED_FLOATS / n_dims : MEASURED_ROWS;
+    return THR_MIN(MEASURED_FLOATS / n_dims, MEASURED_ROWS);
 }
 
 thr_status thr_index_code_error_of(thr_context *context, const thr_quantiser *quantiser, const thr_matrix *rows,
                                    float *error, thr_error *err) {
-    const uint64_t most = rows_to_measure(quantiser->n_dims), n = rows->n_rows < most ? rows->n_rows : most;
+    const uint64_t most = rows_to_measure(quantiser->n_dims), n = THR_MIN(rows->n_rows, most);
     measuring a = {.vectors = NULL};
     thr_status status = THR_OK;
     *error = 0;
@@ -89,7 +90,7 @@ out:
 }
 
 thr_status thr_index_sample_items(const thr_index *index, uint64_t most, float **vectors, uint64_t *n, thr_error *err) {
-    const uint64_t n_rows = index->manifest.n_rows, wanted = most < n_rows ? most : n_rows;
+    const uint64_t n_rows = index->manifest.n_rows, wanted = THR_MIN(most, n_rows);
     const uint32_t n_dims = index->manifest.quantiser.n_dims;
     THR_TRY(
         thr_alloc(index->context, (size_t)wanted, n_dims * sizeof **vectors, vectors, "a sample of the items", err));

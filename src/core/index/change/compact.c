@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compact.c - thr_index_compact, thr_index_recode and thr_index_rewrite. */
 #include "base/error.h"
+#include "base/minmax.h"
 #include "index/build/segment_stream.h"
 #include "index/change/change.h"
 #include "index/journal/snapshot.h"
@@ -29,7 +30,7 @@ static bool can_shrink(const thr_commit *commit) {
 static bool can_gain(const thr_commit *commit) {
     const thr_manifest *m = &commit->manifest;
     const uint64_t most = thr_index_segment_items(m->quantiser.n_dims, m->quantiser.item_bits, 0);
-    return m->n_items > 0 && (can_shrink(commit) || m->n_segments > (m->n_items + most - 1) / most);
+    return m->n_items > 0 && (can_shrink(commit) || m->n_segments > THR_CEIL_DIV(m->n_items, most));
 }
 
 /* Whether the codes' errors have grown so much since the quantiser was learned that a new one pays. */

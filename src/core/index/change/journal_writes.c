@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* journal_writes.c - does the waiting writes: small ones share a frame of the journal, others are a commit each. */
 #include "base/error.h"
+#include "base/minmax.h"
 #include "base/radix.h"
 #include "index/change/commit_add.h"
 #include "index/change/change.h"
@@ -303,7 +304,7 @@ static thr_status write_directly(thr_index_writer *w, thr_write *write, thr_erro
     thr_index_free(now);
     THR_TRY(kept);
     THR_TRY(commit_alone(w, write, err));
-    w->n_commits = write->change.n_commits > w->n_commits ? write->change.n_commits : w->n_commits;
+    w->n_commits = THR_MAX(write->change.n_commits, w->n_commits);
     write->change.unmerged = thr_index_writer_committed(w);
     return THR_OK;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* merge_policy.c - decides which segments are rewritten. */
+#include "base/minmax.h"
 #include "index/change/merge_policy.h"
 
 enum { LEVEL_FACTOR = 8, LEAST_LEVEL_ITEMS = 512, REMOVED_DIVISOR = 6 /* more than a sixth */ };
@@ -18,7 +19,7 @@ static bool is_run(const thr_segment_size *segments, uint64_t most_items, uint32
     uint64_t n_live = 0;
     for (*first = end; *first > 0 && segments[*first - 1].n_items < level; (*first)--)
         n_live += segments[*first - 1].n_live;
-    return end - *first >= LEVEL_FACTOR && (n_live + most_items - 1) / most_items * 2 <= end - *first;
+    return end - *first >= LEVEL_FACTOR && THR_CEIL_DIV(n_live, most_items) * 2 <= end - *first;
 }
 
 bool thr_index_merge_choose(const thr_segment_size *segments, uint32_t n, uint64_t most_items, uint32_t *first,

@@ -4,6 +4,7 @@
  * they are relative to centroids, or the commit has learned a quantiser.
  */
 #include "base/error.h"
+#include "base/minmax.h"
 #include "index/build/segment_copy.h"
 #include "index/change/commit_features.h"
 #include "select/bitmap.h"
@@ -39,8 +40,7 @@ static thr_status start(rewriter *w, thr_error *err) {
     const uint64_t live = thr_select_bitmap_count_range(w->commit->live, w->row, w->end);
     THR_TRY(thr_alloc(w->commit->context, (size_t)live, sizeof *w->made->rows, &w->made->rows, "rows", err));
     w->stream.segment_items = thr_index_segment_items(m->quantiser.n_dims, m->quantiser.item_bits, 0);
-    return thr_index_segment_copy_open(&w->copy, live < w->stream.segment_items ? live : w->stream.segment_items, live,
-                                       err);
+    return thr_index_segment_copy_open(&w->copy, THR_MIN(live, w->stream.segment_items), live, err);
 }
 
 /* New segments take over the numbers of the old ones, in order. There are at most as many. */

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/files/file.h"
 #include "base/files/out.h"
+#include "base/minmax.h"
 #include "index/journal/frame.h"
 
 #include <errno.h>
@@ -177,7 +178,7 @@ void thr_index_journal_note_end(thr_journal *journal) {
 static void make_room(thr_journal *j, uint64_t end, uint64_t frame_size) {
     enum { LEAST_ROOM = 64 << 10, MOST_ROOM = THR_JOURNAL_MOST_ROOM };
     const char zeros[16 << 10] = {0};
-    const uint64_t most = end < MOST_ROOM ? end : MOST_ROOM, size = most > LEAST_ROOM ? most : LEAST_ROOM;
+    const uint64_t most = THR_MIN(end, MOST_ROOM), size = THR_MAX(most, LEAST_ROOM);
     if (!j->keeps_room || end <= j->room_end || frame_size > LEAST_ROOM)
         return;
     for (j->room_end = end; j->room_end < end + size; j->room_end += sizeof zeros)

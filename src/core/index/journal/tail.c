@@ -4,6 +4,7 @@
 
 #include "base/shortest.h"
 #include "base/error.h"
+#include "base/minmax.h"
 #include "code/encode.h"
 #include "index/impl.h"
 #include "kernel/kernel.h"
@@ -113,7 +114,7 @@ thr_status thr_index_tail_check_vectors(thr_context *context, const thr_manifest
     float norms[CHUNK_ROWS];
     for (uint32_t first = 0; first < n; first += CHUNK_ROWS) {
         uint32_t bad;
-        const uint32_t some = n - first < CHUNK_ROWS ? n - first : CHUNK_ROWS;
+        const uint32_t some = THR_MIN(n - first, CHUNK_ROWS);
         if (measure(context, manifest, vectors + (size_t)first * n_dims, some, norms, &bad) != THR_OK)
             return thr_fail(err, THR_ERANGE,
                             "%s: row %" PRIu32
@@ -128,7 +129,7 @@ static thr_status add_vectors(thr_tail *t, const thr_manifest *m, const float *v
     const size_t size = n_dims * thr_dtype_size(t->keeper.form.keep);
     float norms[CHUNK_ROWS];
     for (uint32_t first = 0, some; first < n; first += some) {
-        some = n - first < CHUNK_ROWS ? n - first : CHUNK_ROWS;
+        some = THR_MIN(n - first, CHUNK_ROWS);
         const size_t at = t->n_rows + first;
         const thr_matrix rows = thr_matrix_f32(vectors + (size_t)first * n_dims, some, n_dims);
         thr_kept_rows kept = {.scales = t->scales == NULL ? NULL : t->scales + at,

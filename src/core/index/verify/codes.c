@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/half.h"
+#include "base/minmax.h"
 #include "code/encode.h"
 #include "kernel/kernel.h"
 
@@ -32,7 +33,7 @@ static thr_status check_norm(const block *b, const uint32_t *squares, thr_error 
     const uint32_t *norms = b->view->scan.block_norms;
     uint32_t least = squares[0];
     for (uint32_t i = 1; i < b->n; i++)
-        least = squares[i] < least ? squares[i] : least;
+        least = THR_MIN(squares[i], least);
     if (norms == NULL || norms[b->number] == least)
         return THR_OK;
     return thr_fail(err, THR_ECORRUPT,
@@ -121,7 +122,7 @@ thr_status thr_index_verify_codes(const thr_index *index, uint32_t segment, thr_
         THR_TRY(thr_alloc(index->context, 1, thr_block_size(s->n_dims, s->bits), &b.whole, "a block of codes", err));
     for (; b.first < s->n_items; b.first += THR_BLOCK_ITEMS, b.number++) {
         const uint8_t *codes = view->scan.codes + b.number * size;
-        b.n = s->n_items - b.first < THR_BLOCK_ITEMS ? s->n_items - b.first : THR_BLOCK_ITEMS;
+        b.n = THR_MIN(s->n_items - b.first, THR_BLOCK_ITEMS);
         if (b.number % STEP_BLOCKS == 0)
             THR_TRY_OUT(thr_file_sum_step(sum, err));
         index->context->kernels->code_squares(squares, codes, 1, s->n_dims, s->lead);

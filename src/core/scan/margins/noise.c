@@ -41,6 +41,7 @@
 #include "scan/margins/noise.h"
 
 #include "base/half.h"
+#include "base/minmax.h"
 #include "code/nested.h"
 #include "scan/margins/unbias.h"
 
@@ -136,7 +137,7 @@ static size_t take_sample(const thr_job *job, const thr_scan_query *screen, thr_
 
 double thr_scan_code_square(const thr_scan_corpus *corpus, const thr_kernels *kernels) {
     const thr_segment *segment = corpus->segments;
-    const uint32_t n = segment->n_items < THR_BLOCK_ITEMS ? segment->n_items : THR_BLOCK_ITEMS;
+    const uint32_t n = THR_MIN(segment->n_items, THR_BLOCK_ITEMS);
     uint32_t squares[THR_BLOCK_ITEMS];
     double sum = 0;
     kernels->code_squares(squares, segment->codes, 1, corpus->quantiser->n_dims, corpus->lead);
