@@ -98,10 +98,9 @@ static thr_status make_room(thr_context *context, answers *a, uint64_t n_states,
     return thr_alloc_zero(context, n_words, sizeof *a->places, &a->places, "places of words", err);
 }
 
-static thr_status query(thr_head *head, const thr_matrix *states, uint32_t k, const thr_head_query_options *options,
-                        uint32_t *words, float *values, bool logits, thr_error *err) {
-    const thr_head_answers out = {words, logits ? values : NULL, logits ? NULL : values};
-    return thr_head_query(head, states, k, options, &out, err);
+/* Logits of one head's words; log-probabilities where two heads are compared. */
+static thr_head_answers answers_in(const answers *a, uint32_t *words, float *values) {
+    return (thr_head_answers){words, a->same_head ? values : NULL, a->same_head ? NULL : values};
 }
 
 thr_status thr_head_measure(thr_head *head, thr_head *truth, const thr_matrix *states, uint32_t k,
@@ -125,8 +124,10 @@ thr_status thr_head_measure(thr_head *head, thr_head *truth, const thr_matrix *s
     uint32_t *given = screened.n_candidates;
     THR_TRY_OUT(make_room(context, &a, states->n_rows, k, thr_head_of(head)->n_words, err));
     screened.n_candidates = a.n_candidates;
-    THR_TRY_OUT(query(truth, states, k, &full, a.true_words, a.true_values, a.same_head, err));
-    THR_TRY_OUT(query(head, states, k, &screened, a.words, a.values, a.same_head, err));
+    const thr_head_answers true_out = answers_in(&a, a.true_words, a.true_values);
+    const thr_head_answers out = answers_in(&a, a.words, a.values);
+    THR_TRY_OUT(thr_head_query(truth, states, k, &full, &true_out, err));
+    THR_TRY_OUT(thr_head_query(head, states, k, &screened, &out, err));
     *recall = recall_of(&a, (size_t)states->n_rows, k);
     if (given != NULL)
         memcpy(given, a.n_candidates, (size_t)states->n_rows * sizeof *given);
