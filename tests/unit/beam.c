@@ -103,6 +103,37 @@ RANDOM_TEST(answers_are_those_by_the_book) {
         }
 }
 
+/*
+ * Few answers of many rows: most rows cannot reach them. They still count towards THR_BEAM_STOP_ENOUGH, and their
+ * states still choose candidates that the rows of a sentence share.
+ */
+RANDOM_TEST(rows_out_of_reach_change_no_answer) {
+    static const head_case shape = {60, 12, THR_DTYPE_F16, true, true, 5, 1, 8, 3};
+    thr_context *context = test_context(2, THR_ISA_BEST, NULL);
+    head_drawn h = head_draw(&shape, &rng, false);
+    thr_head *head = head_make(context, &h);
+    for (int round = 0; round < 150; round++) {
+        uint32_t never[4];
+        uint64_t seeds[SENTENCES];
+        thr_head_query_options query;
+        thr_beam_options o = draw_options(&rng, shape.n_words, never, &query);
+        o.beam = 10 + (uint32_t)thr_rng_below(&rng, 20);
+        o.n_best = 1 + (uint32_t)thr_rng_below(&rng, 3);
+        o.min_length = 0;
+        o.max_length = 8 + (uint32_t)thr_rng_below(&rng, 4);
+        o.end_word = shape.n_words - 1;
+        o.stop = round % 2 == 0 ? THR_BEAM_STOP_ENOUGH : THR_BEAM_STOP_EXACT;
+        query.group = 0;
+        query.screen = round % 2 == 0 ? THR_HEAD_SCREEN_FULL : THR_HEAD_SCREEN_WTA;
+        for (size_t s = 0; s < SENTENCES; s++)
+            seeds[s] = thr_rng_next(&rng);
+        hashed *model = make_model(seeds, shape.n_dims, false);
+        check(head, model, &o, NULL, round % 2 == 0 ? "enough" : "shared candidates");
+    }
+    thr_head_free(head);
+    thr_context_free(context);
+}
+
 /* ------------------------------------------------------------------------------------------------ the true best */
 
 typedef struct walk {

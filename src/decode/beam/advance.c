@@ -123,9 +123,19 @@ static void continue_row(thr_beam *beam, size_t s, const thr_beam_next *next) {
 }
 
 /*
+ * Whether a row matters even if its own sequences cannot be among the best: its endings count towards
+ * THR_BEAM_STOP_ENOUGH, and rows that share candidates share the words of their normalisers.
+ */
+static bool rows_depend_on_each_other(const thr_beam *beam) {
+    const thr_head_query_options *query = &beam->query;
+    return beam->options.stop == THR_BEAM_STOP_ENOUGH ||
+           (query->group != 1 && query->screen != THR_HEAD_SCREEN_FULL && query->screen != THR_HEAD_SCREEN_ALIGN);
+}
+
+/*
  * The number of next rows, best first, that can still beat the last of n_best finished sequences. Log-probabilities are
  * at most 0, so a row's sum never rises. The penalty at maximum length is the largest, so the sum divided by it bounds
- * every later score. Of equal scores the earlier finished wins.
+ * every later score. Of equal scores the earlier finished wins. Rows that depend on each other are dropped together.
  */
 static uint32_t count_hopeful(const thr_beam *beam, size_t s, size_t first, uint32_t n) {
     const thr_beam_sentence *sentence = &beam->sentences[s];
@@ -136,9 +146,11 @@ static uint32_t count_hopeful(const thr_beam *beam, size_t s, size_t first, uint
     if (beam->options.stop == THR_BEAM_STOP_ENOUGH && sentence->n_finished >= enough)
         return 0;
     const double last = beam->finished[s * n_best + n_best - 1].score;
-    while (n > 0 && beam->next_rows[first + n - 1].log_prob / beam->penalties[sentence->max_length] <= last)
-        n--;
-    return n;
+    uint32_t n_hopeful = n;
+    while (n_hopeful > 0 &&
+           beam->next_rows[first + n_hopeful - 1].log_prob / beam->penalties[sentence->max_length] <= last)
+        n_hopeful--;
+    return n_hopeful > 0 && rows_depend_on_each_other(beam) ? n : n_hopeful;
 }
 
 void thr_beam_advance(thr_beam *beam, size_t s) {
