@@ -152,7 +152,7 @@ def float_doors(t: Things) -> dict[str, Door]:
         "Head.build bias": lambda a: Head.build(t.vectors, bias=a),
         "Head.query": lambda a: t.head.query(a, K),
         "Head.measure": lambda a: t.head.measure(a, K, screen="frequent"),
-        "Head.compare": lambda a: t.head.compare(t.head, a, K),
+        "Head.measure against": lambda a: t.head.measure(a, K, against=t.head),
         "RankSVM.fit": lambda a: RankSVM().fit(a, t.y, 0),
         "RankSVM.fit sample_weight": lambda a: RankSVM().fit(t.x, t.y, 0, sample_weight=a),
         "RankSVM.predict": lambda a: t.ranker.predict(a),

@@ -85,7 +85,7 @@ class Arguments(Case):
             "Head.save": (head.save, {"path": new + ".head", "replace": True}),
             "Head.query": (head.query, {"states": q, "k": K}),
             "Head.measure": (head.measure, {"states": q, "k": K, "screen": "frequent"}),
-            "Head.compare": (head.compare, {"truth": head, "states": q, "k": K}),
+            "Head.measure against": (head.measure, {"states": q, "k": K, "against": head}),
             "RankSVM.fit": (RankSVM(threads=1).fit, {"X": features, "y": labels, "qid": qid}),
             "RankSVM.open": (RankSVM.open, {"path": self.path("rank.model")}),
             "RankSVM.save": (ranker.save, {"path": new + ".model"}),

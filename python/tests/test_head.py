@@ -86,6 +86,43 @@ class Heads(Case):
         np.testing.assert_array_equal(np.sort(words, 1), [[5, 77, 899]] * N_STATES)
         self.assertIsNone(head.query(self.states, 3, normaliser=None)[2])
 
+    def padded(self) -> tuple[Any, Any, Any]:
+        """1,000 words whose logits are negative, and 300 rows that pad the vocabulary; states, and the best words."""
+        weights = np.zeros((1300, 32), np.float32)
+        weights[:1000] = -np.abs(random_vectors(1000, 32))
+        states = np.abs(random_vectors(20, 32, 3))
+        return weights, states, plain_query(weights[:1000], np.zeros(1000), states, K)[0]
+
+    def test_rows_of_padding_are_not_answered(self) -> None:
+        weights, states, best = self.padded()
+        padding = np.arange(1000, 1300)
+        bias = np.zeros(1300, np.float32)
+        heads = {"never": thresher.Head.build(weights, n_planes=8), "words": thresher.Head.build(weights, n_words=1000)}
+        for low in (-np.inf, np.finfo(np.float32).min, -1e9, -1e4):
+            bias[1000:] = low
+            heads[str(low)] = thresher.Head.build(weights, bias=bias, n_planes=8)
+        self.assertEqual(heads["words"].info.n_words, 1000)
+        self.assertTrue((heads["never"].query(states, K)[0] >= 1000).all())  # what padding does
+        for name, head in heads.items():
+            for screen in ("full", "frequent", "wta", "planes", "align"):
+                options: dict[str, Any] = {"lists": [padding] * 20} if screen == "align" and name != "words" else {}
+                if screen == "align" and not options:
+                    continue
+                options |= {"never": padding} if name == "never" else {}
+                options |= {"n_frequent": 1000} if screen in ("frequent", "wta", "align") else {"n_shortlist": 600}
+                proofs = np.zeros(20, bool)
+                words, logits, log_probs = head.query(states, K, screen=screen, certified=proofs, **options)
+                with self.subTest(name=name, screen=screen):
+                    self.assertEqual(words.tolist(), best.tolist())
+                    self.assertTrue(np.isfinite(logits).all() and np.isfinite(log_probs).all())
+                    self.assertTrue(screen not in ("full", "planes") or name == "words" or proofs.all())
+                    self.assertEqual(head.measure(states, K, screen=screen, **options).recall, 1)
+        path = self.path("padded.head")
+        heads["-inf"].save(path)
+        self.assertEqual(thresher.Head.open(path).query(states, K)[0].tolist(), best.tolist())
+        full, without = heads["-inf"].query(states, K)[2], thresher.Head.build(weights[:1000]).query(states, K)[2]
+        np.testing.assert_allclose(full, without, rtol=1e-6)
+
     def test_words_that_may_not_be_answered_are_refused_where_none_is_left(self) -> None:
         head = self.build()
         with self.assertRaisesRegex(ValueError, "of which 895 are never answered: ask for no more than are left"):

@@ -58,7 +58,6 @@ class Help(unittest.TestCase):
 
     def test_all_options_are_named(self) -> None:
         calls: list[tuple[Any, Any]] = [
-            (thresher.Head.compare, _head.Screening),
             (thresher.Head.measure, _head.Screening),
             (thresher.Tower.train_vectors, _train.Training),
             (thresher.beam_search, _head.Screening),

@@ -86,7 +86,7 @@ class Quality(Case):
                 thresher.ndcg(*arguments)  # type: ignore[arg-type]
         with self.assertRaisesRegex(TypeError, "qid: values of type float64"):
             thresher.ndcg([1.0], [1.0], [1.5])
-        with self.assertRaisesRegex(ValueError, "convention is 'trec': expected one of 'letor'"):
+        with self.assertRaisesRegex(ValueError, "convention is 'trec': expected one of 'lightgbm', 'letor'"):
             thresher.ndcg([1.0], [1.0], 0, convention="trec")
         same = [thresher.ndcg([1, 2, 3], [0, 0, 0], 0, convention=f"xgboost{mark}minus") for mark in "-_"]
         self.assertEqual(same, [0, 0])
