@@ -404,7 +404,7 @@ THR_API uint64_t thr_search_candidates(uint64_t k);
  * Row q holds the best items of query q, best first. If fewer than k items exist or pass the filter, the rest of the
  * row is THR_NO_ID with score -infinity. An index of codes only returns estimated scores, or cosines of a model's
  * codes. Answers do not depend on the number of threads or the CPU level. A second search of the same shape allocates
- * nothing, except for a model's encoding of queries.
+ * nothing, except for a model's encoding of queries and for certificates of vectors kept rounded.
  *
  * Returns THR_OK, or
  *   THR_EINVAL        k is 0, options are out of range, the filter has the wrong length, a least score is NaN or
@@ -420,16 +420,17 @@ THR_API uint64_t thr_search_candidates(uint64_t k);
 THR_API thr_status thr_index_search(thr_index *index, const thr_matrix *queries, uint64_t k,
                                     const thr_search_options *options, uint64_t *ids, float *scores, thr_error *err);
 
-/* The size of a text of thr_index_explain, its ending 0 included. */
+/* The size of a text of thr_index_explain, including the terminating NUL. */
 #define THR_EXPLAIN_SIZE 2048
 
 /*
- * Explain how a search with these arguments runs, without running it: a line for each decision, as "name: decision",
- * such as
+ * Explain how a search with these arguments runs, without searching: a line for each decision, as "name: decision",
+ * such as those below. The first call may read a sample of the codes, or, for certificates by inner product, all
+ * vectors.
  *
  *     source: the codes of the likeliest of 512 cells, and of more until the recall is reached
  *     promise: recall 0.95; 65 % of the misses in cells that are not read, the others by error margins
- *     threads: 8, all of them for one query after the other
+ *     threads: 8, all for one query at a time
  *
  * The wording is for people, and may change. n_queries, 1 or more, is the number of queries in one call. k is 0 for
  * thr_index_search_radius. The options are those of the search. Of certified, n_read, n_unknown and least_scores only

@@ -82,7 +82,7 @@ THR_API thr_status thr_shards_index(thr_shards *shards, uint64_t i, thr_index **
 
 /* ------------------------------------------------------------------------------------------------ search */
 
-/* Set features and target of the options, by the posting lists of shard i; they live until it was searched. */
+/* Set features and target of the options for shard i's posting lists. Both must stay valid until it is searched. */
 typedef void (*thr_shard_features_fn)(void *user, uint64_t i, thr_search_options *options);
 
 /* Zeros are the defaults. */
@@ -100,7 +100,7 @@ typedef struct thr_shards_search_options {
  * Find the best k items of every query in all shards, as thr_index_search in one index over all rows: the same bits if
  * the search is exact or certified, or reads codes only; a promised recall holds for the whole. Each shard is searched
  * once, with the k-th best score of those before it as a bound. An answer is certified if each shard's is; never with
- * vectors kept as float16 or int8.
+ * vectors kept as float16 or int8. scores is required. Each call allocates memory for the answers of one shard.
  *
  * Returns as thr_index_search and thr_shards_index.
  */

@@ -178,7 +178,7 @@ for queries in texts.txt "--text edit --text photo"; do
     same out expected
 done
 
-fails 1 "many: is a collection of shards, not one index: use thresher.shards" "$THRESHER" index tune many
+fails 1 "many: is a collection of shards, not one index: use thr_shards_open, or thresher.shards" "$THRESHER" index tune many
 fails 2 'many is a collection, and --follow is for an index' "$THRESHER" index search many queries.npy --follow
 works "$THRESHER" info many
 matches '^number          4, ' out

@@ -62,7 +62,7 @@ TEST(codes_are_screened_and_margins_keep_the_recall) {
     expect_line(text, "source: the codes of all rows: the index has no cells");
     expect_line(text, "promise: recall 0.9, by error margins of each query");
     expect_line(text, "refine: 28 vectors, then all others that can be among the best");
-    expect_line(text, "threads: 2, all of them for one query after the other");
+    expect_line(text, "threads: 2, all for one query at a time");
     expect_no_line(text, "filter:");
     expect_no_line(text, "certificates:");
     assert_true(rows_read(index, &options) < N);
@@ -76,11 +76,12 @@ TEST(all_vectors_are_scored_for_a_high_recall_on_request_and_in_a_tiny_index) {
     expect_line(plan_of(index, K, &options), "source: the vectors of all rows: the recall is above 0.999");
     expect_line(plan_of(index, K, &options), "promise: all scores are exact");
     options.exact = true;
-    expect_line(plan_of(index, K, &options), "source: the vectors of all rows: as asked for");
+    expect_line(plan_of(index, K, &options), "source: the vectors of all rows: exact scores were requested");
     assert_int_equal(rows_read(index, &options), N);
     thr_index_free(index);
     index = make_index(*state, SMALL, &build);
-    expect_line(plan_of(index, K, NULL), "source: the vectors of all rows: the index is so small");
+    expect_line(plan_of(index, K, NULL),
+                "source: the vectors of all rows: the index has too few items for a screen to pay");
     thr_index_free(index);
 }
 
@@ -95,8 +96,9 @@ TEST(few_rows_that_pass_the_filter_are_scored_and_many_are_screened) {
     for (uint64_t row = 0; row < N; row += 600)
         filter[row / 64] |= UINT64_C(1) << row % 64;
     const char *text = plan_of(index, K, &options);
-    expect_line(text,
-                "source: the vectors of all rows: so few rows pass the filter that this costs less than a screen");
+    expect_line(
+        text,
+        "source: the vectors of all rows that pass the filter: they are so few that this costs less than a screen");
     expect_line(text, "filter: 10 of 6000 rows pass");
     assert_int_equal(rows_read(index, &options), 10);
     memset(filter, 0x7f, sizeof filter);
@@ -143,8 +145,8 @@ TEST(likely_cells_are_read_unless_a_certificate_or_exact_scores_are_wanted) {
     expect_line(text, "certificates: by bounds of the errors of codes");
     options.exact = true;
     text = plan_of(index, K, &options);
-    expect_line(text,
-                "source: of 67 cells those that can hold an item of the answer, by bounds of scores: as asked for");
+    expect_line(text, "source: of 67 cells those that can hold an item of the answer, by bounds of scores: exact "
+                      "scores were requested");
     expect_line(text, "certificates: all rows that can matter are scored exactly");
     thr_index_free(index);
 }
@@ -156,8 +158,8 @@ TEST(a_radius_reads_the_cells_that_it_reaches) {
     thr_index *index = make_index(*state, N, &build);
     const char *text = plan_of(index, 0, &options);
     expect_line(text, "source: of 67 cells those that can hold an item of the answer, by bounds of scores");
-    expect_line(text,
-                "promise: an item that just reaches the score is found with probability 0.9, a better one rather");
+    expect_line(
+        text, "promise: an item that just reaches the score is found with probability 0.9, a better one with a higher");
     options.recall = 1;
     expect_line(plan_of(index, 0, &options), "promise: no item is missed");
     options.n_read = &(uint64_t){0};
@@ -248,7 +250,7 @@ TEST(a_model_encodes_queries_and_candidates_are_scored_by_their_vectors) {
     expect_line(text, "promise: none, the numbers of survivors and candidates are given");
     expect_line(text, "refine: 77 vectors");
     options.exact = true;
-    expect_line(plan_of(index, K, &options), "source: the vectors of all rows: as asked for");
+    expect_line(plan_of(index, K, &options), "source: the vectors of all rows: exact scores were requested");
     options = options_of(0.9f);
     text = plan_of(index, 0, &options);
     expect_line(text, "source: the vectors of all rows: the model's codes bound no score of a vector");

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* collection.c - `index info` and `index verify` of a collection, and which directories are collections or shards. */
+#define _DEFAULT_SOURCE /* realpath */
+
 #include "index/collection.h"
 
 #include <inttypes.h>
@@ -92,7 +94,7 @@ static void print_json(const char *dir, const thr_shards_info *s, const totals *
     PROG_JSON_COUNTS(&json, {"n_shards", s->n_shards}, {"n_items", s->n_items}, {"least_items", all->least},
                      {"most_items", all->most}, {"n_dims", s->n_dims}, {"n_zero", all->n_zero});
     prog_json_key_text(&json, "metric", thr_metric_name(s->metric));
-    prog_json_key_count(&json, "bits", s->item_bits);
+    prog_json_key_count(&json, "item_bits", s->item_bits);
     prog_json_key_count(&json, "lead_bits", s->lead_bits);
     prog_json_key_text(&json, "keep", thr_dtype_name(s->keep));
     prog_json_key_bool(&json, "has_ids", s->has_ids);
@@ -179,27 +181,37 @@ bool prog_is_collection(const char *dir) {
     return is;
 }
 
-bool prog_refuse_shard(const program *run, const char *dir) {
-    char *parent = join(dir, "..");
+/* Whether a path's last component is a shard of the collection in its parent. An unreadable list is an error. */
+static thr_status find_shard(const program *run, const char *path, bool *is_shard, thr_error *err) {
+    const char *slash = strrchr(path, '/');
+    char *parent = join(path, "..");
     thr_shards *shards = NULL;
-    size_t end = strlen(dir), begin;
-    bool is_shard = false;
+    thr_status status = THR_OK;
 
-    while (end > 0 && dir[end - 1] == '/')
-        end--;
-    for (begin = end; begin > 0 && dir[begin - 1] != '/';)
-        begin--;
-    if (parent != NULL && thr_shards_open(run->context, parent, &shards, NULL) == THR_OK) {
-        const thr_shard *list = thr_shards_list(shards);
-        for (uint64_t i = 0; i < thr_shards_get_info(shards).n_shards && !is_shard; i++)
-            is_shard =
-                strlen(list[i].directory) == end - begin && strncmp(list[i].directory, dir + begin, end - begin) == 0;
+    if (parent != NULL && slash != NULL && prog_is_collection(parent)) {
+        status = thr_shards_open(run->context, parent, &shards, err);
+        const uint64_t n = status == THR_OK ? thr_shards_get_info(shards).n_shards : 0;
+        for (uint64_t i = 0; i < n && !*is_shard; i++)
+            *is_shard = strcmp(thr_shards_list(shards)[i].directory, slash + 1) == 0;
     }
-    if (is_shard)
+    thr_shards_free(shards);
+    free(parent);
+    return status;
+}
+
+bool prog_refuse_shard(const program *run, const char *dir) {
+    char *path = realpath(dir, NULL);
+    thr_error err;
+    bool is_shard = false;
+    const thr_status status = path != NULL ? find_shard(run, path, &is_shard, &err) : THR_OK;
+
+    if (status != THR_OK)
+        prog_error("%s: may be a shard of the collection that contains it, whose list cannot be read: %s", dir,
+                   err.text);
+    else if (is_shard)
         prog_error("%s: is a shard of a collection, which would not open any more: change the collection, by Python's "
                    "thresher.shards",
                    dir);
-    thr_shards_free(shards);
-    free(parent);
-    return is_shard;
+    free(path);
+    return status != THR_OK || is_shard;
 }

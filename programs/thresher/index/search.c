@@ -151,8 +151,8 @@ const prog_command prog_index_search = {
         "prints one object per query: query, ids, scores, names if the index has them, unknown features, and "
         "certified: whether the answer is proven to be the exact one, given the largest error of any code. In an "
         "index with cells, certified is left out where it would make the search read more cells, unless --certify is "
-        "given. With -v the command also prints what the search reads, and why. A result file appears when it is "
-        "complete.",
+        "given. With -v the command also prints what the search reads, and why; of a collection, for its first shard, "
+        "without the filter. A result file appears when it is complete.",
     .examples = PROG_EXAMPLES("thresher index search words.index --like king --like queen -k 5",
                               "thresher index search vectors.index queries.fvecs -k 10 -o result.ivecs",
                               "thresher index search my.shards queries.npy -k 100 --exact --json",

@@ -39,16 +39,15 @@ static thr_status follow(prog_vector_search *s, bool *other_model, thr_error *er
     return THR_ECHANGED;
 }
 
-/* With --verbose: print the plan of the first batch. */
-static void explain(prog_vector_search *s, uint64_t n_queries) {
+/* With --verbose: print the plan of the first batch; in a collection, that of its first shard. */
+static void explain(prog_vector_search *s, thr_index *index, const thr_search_options *options, uint64_t n_queries) {
     char text[THR_EXPLAIN_SIZE], *rest = NULL;
     thr_error err;
 
     if (s->explained || !s->search.run->globals.verbose)
         return;
     s->explained = true;
-    if (thr_index_explain(s->index, n_queries, s->search.by_radius ? 0 : s->search.k, &s->options, text, &err) !=
-        THR_OK)
+    if (thr_index_explain(index, n_queries, s->search.by_radius ? 0 : s->search.k, options, text, &err) != THR_OK)
         return; /* the search fails in the same way, and says so */
     for (char *line = strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest))
         prog_detail("%s", line);
@@ -61,7 +60,7 @@ static thr_status search_index(prog_vector_search *s, const thr_matrix *queries,
     s->options.features = search->features.name != NULL ? &features : NULL;
     s->options.features_model = search->features.model;
     s->options.target = prog_features_target(&search->features, 0);
-    explain(s, queries->n_rows);
+    explain(s, s->index, &s->options, queries->n_rows);
     if (!search->by_radius)
         return thr_index_search(s->index, queries, search->k, &s->options, search->ids, search->scores, err);
     thr_radius_result_free(search->found);
@@ -82,12 +81,25 @@ static void set_features(void *user, uint64_t shard, thr_search_options *options
     options->target = prog_features_target(of->features, (size_t)shard);
 }
 
+/* The plan is made without the filter, whose bits are those of the collection. */
+static void explain_first_shard(prog_vector_search *s, const thr_shards_search_options *options, uint64_t n_queries) {
+    thr_search_options of_shard = options->common;
+    thr_index *index;
+
+    of_shard.filter = NULL;
+    set_features(options->user, 0, &of_shard);
+    if (thr_shards_index(s->shards, 0, &index, NULL) == THR_OK)
+        explain(s, index, &of_shard, n_queries);
+}
+
 static thr_status search_shards(prog_vector_search *s, const thr_matrix *queries, thr_error *err) {
     prog_search *search = &s->search;
     shard_features of = {.features = &search->features};
     thr_shards_search_options options = {.common = s->options, .features = set_features, .user = &of};
 
     options.common.features_model = search->features.model;
+    if (search->run->globals.verbose)
+        explain_first_shard(s, &options, queries->n_rows);
     if (!search->by_radius)
         return thr_shards_search(s->shards, queries, search->k, &options, search->ids, search->scores, err);
     thr_radius_result_free(search->found);

@@ -130,7 +130,7 @@ class Search(VectorCase):
         self.assertEqual(lines[0], "source: the codes of all rows: the index has no cells")
         self.assertIn("promise: recall 0.9, by error margins of each query", lines)
         self.assertEqual(self.index.explain(len(self.queries), 7, recall=0.9).split("\n"), lines)
-        self.assertIn("source: the vectors of all rows: as asked for", self.index.explain(k=7, exact=True))
+        self.assertIn("source: the vectors of all rows: exact scores were requested", self.index.explain(k=7, exact=True))
         self.assertIn(f"filter: 2 of {N} rows pass", self.index.explain(self.queries[0], filter=[1, 2]))
         self.assertIn("certificates: by bounds", self.index.explain(certified=True))
         self.assertIn("promise: no item is missed", self.index.explain(k=None, recall=1))

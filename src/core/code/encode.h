@@ -35,8 +35,8 @@ thr_status thr_code_check_short(const thr_matrix *rows, uint64_t r, const char *
 /* Measures of every row, stored beside its code. Arrays of n_rows; all but norms may be NULL. */
 typedef struct thr_measures {
     float *norms;     /* |x|; 0 for zero rows */
-    float *residuals; /* |r|, the length of the residual, which the code approximates (codes.h); 1 if unit without a
-                         centre */
+    float *residuals; /* |r|, the length of the residual, which the code approximates (code/quantiser.h); 1 if unit
+                         without a centre */
     /* <r, c> / |c|: the residual's component along the centre; 0 without a centre. With origins <r, o>. */
     float *alongs;
     uint32_t *code_squares; /* |b|^2, the exact squared length of the integer code */

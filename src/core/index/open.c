@@ -196,8 +196,9 @@ static thr_status read_manifest(thr_index *index, const char *dir, thr_error *er
     thr_map *map = &index->manifest_map;
     const thr_status status = thr_map_open(index->manifest_path, map, err);
     if (status == THR_ENOTFOUND && is_collection(dir))
-        return thr_fail(err, THR_EFORMAT, "%s: is a collection of shards, not one index: use thresher.shards in Python",
-                        dir);
+        return thr_fail(
+            err, THR_EFORMAT,
+            "%s: is a collection of shards, not one index: use thr_shards_open, or thresher.shards in Python", dir);
     if (status == THR_ENOTFOUND)
         return thr_fail(err, THR_EFORMAT,
                         "%s: is no index, there is no MANIFEST in it (an interrupted build leaves none): build it with "

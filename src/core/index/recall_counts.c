@@ -66,7 +66,7 @@ static const char *why_exact(const thr_index *index, size_t recall, uint64_t sur
     if (recall == THR_TUNED_RECALLS)
         return "the recall is above 0.999";
     if (index->manifest.tuning.n_queries == 0 && n_items < THR_TUNE_LEAST_ITEMS)
-        return "the index is so small";
+        return "the index has too few items for a screen to pay";
     if (survivors >= n_items / 2)
         return "half of the items would pass a screen";
     if (!filtered && n_items >= LEAST_TO_CHOOSE && exact_is_cheaper(index, (double)survivors, (double)candidates))
@@ -90,7 +90,7 @@ const char *thr_index_resolve_recall(const thr_index *index, uint64_t k, thr_sea
         candidates = filtered ? count_of_share(c, k, share) : count_for(c, k);
     }
     const bool counted = options->n_candidates != 0;
-    const char *exact = options->exact ? "as asked for" : NULL;
+    const char *exact = options->exact ? "exact scores were requested" : NULL;
     if (exact == NULL && kept && !counted)
         exact = why_exact(index, r, survivors, candidates, filtered);
     options->exact = exact != NULL;

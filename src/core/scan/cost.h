@@ -8,7 +8,7 @@
  */
 #pragma once
 
-/* A step takes ns nanoseconds, and a further one for each bytes_a_ns bytes that it reads. */
+/* A step takes ns nanoseconds, plus 1 ns per bytes_a_ns bytes that it reads. */
 typedef struct thr_cost {
     double ns, bytes_a_ns;
 } thr_cost;
@@ -18,7 +18,7 @@ static inline double thr_cost_ns(thr_cost cost, double n, double bytes) {
     return n * cost.ns + bytes / cost.bytes_a_ns;
 }
 
-/* A whole search, whatever it reads; with cells without the scores of their centroids. */
+/* The fixed cost of a search; with cells, without the scores of their centroids. */
 static const double THR_COST_SEARCH_NS = 19000, THR_COST_CELLS_SEARCH_NS = 38000;
 
 /* Screening a block of codes: of all blocks in order, if most rows of a block are filtered out, and in cells. */

@@ -50,13 +50,13 @@ static inline void thr_kept_errors_join(thr_kept_errors *errors, const thr_kept_
 typedef struct thr_segment {
     uint32_t n_items;
     uint64_t first_row;   /* row number, in the index, of the first item */
-    const uint8_t *codes; /* blocks in the layout of codes.h: all planes, or the leading ones of nested codes */
+    const uint8_t *codes; /* blocks in the layout of code/encode.h: all planes, or the leading ones of nested codes */
 
     /*
      * The estimated score of an item. s is the integer inner product of the codes, b the item's code, and g = 1 /
      * |query code|. Without factors (cosine without a centre) the estimate is g * s / |b|; |b| is computed from
-     * popcounts of the planes. With factors, r being the item's residual (codes.h), c the centre and p the coded part
-     * of the query, it is
+     * popcounts of the planes. With factors, r being the item's residual (code/quantiser.h), c the centre and p the
+     * coded part of the query, it is
      *   cosine  g |p| s factors - a offsets + <c, q>    p = q - a c / |c|, a = <c, q> / |c|; offsets = -<r, c> / |c|
      *   ip      g |p| s factors - a offsets + <c, q>    the same; without a centre p = q and there are no offsets
      *   l2    2 g |p| s factors -   offsets - |p|^2     p = q - c;                           offsets = |r|^2

@@ -137,7 +137,8 @@ static thr_status allocate_answers(run *r, thr_error *err) {
     thr_context *context = r->shards->context;
     const uint64_t n = r->queries->n_rows;
     if (r->k == 0 || r->k > SIZE_MAX / sizeof(uint64_t) / (n + 1))
-        return thr_fail(err, THR_EINVAL, "k is %llu: give 1 or more", (unsigned long long)r->k);
+        return thr_fail(err, THR_EINVAL, "k is %llu: give 1 or more, with results that fit memory",
+                        (unsigned long long)r->k);
     THR_TRY(thr_alloc(context, (size_t)(n * r->k), sizeof(uint64_t), &r->ids[0], what, err));
     THR_TRY(thr_alloc(context, (size_t)(n * r->k), sizeof(float), &r->scores[0], what, err));
     THR_TRY(thr_alloc(context, (size_t)r->k, sizeof(uint64_t), &r->ids[1], what, err));

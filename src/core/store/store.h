@@ -52,7 +52,7 @@ struct thr_scan_query;
 thr_status thr_store_run(thr_scan *scan, const struct thr_job *job, const thr_matrix *queries, thr_error *err);
 
 /*
- * thr_scan_collect (scan/impl.h) on the devices: collects the survivors of queries[i], which is prepared, in
+ * thr_scan_collect (scan/job.h) on the devices: collects the survivors of queries[i], which is prepared, in
  * lanes[i]. Not for job->exact. THR_ENOMEM, also for memory of a device; THR_EDEVICE.
  */
 thr_status thr_store_collect(thr_store *store, const struct thr_job *job, struct thr_scan_query *queries, size_t n,
@@ -68,7 +68,7 @@ thr_status thr_store_collect_values(thr_store *store, const struct thr_job *job,
                                     uint64_t first, size_t n, struct thr_lane *lanes, thr_error *err);
 
 /*
- * thr_scan_rescore and thr_scan_refine (scan/impl.h) for the rows in the lanes' collectors. Only where every device
+ * thr_scan_rescore and thr_scan_refine (scan/job.h) for the rows in the lanes' collectors. Only where every device
  * holds the records, or the vectors (thr_store_can_rescore, thr_store_can_refine). THR_ENOMEM; THR_EDEVICE.
  */
 bool thr_store_can_rescore(const thr_store *store);

@@ -21,7 +21,7 @@ typedef enum thr_head_section {
     THR_HEAD_SLOTS = 4,     /* thr_cuckoo_slot, the stash last */
     THR_HEAD_LISTS = 5,     /* u32; n_words for each band */
     THR_HEAD_QUANTISER = 6, /* thr_head_quantiser */
-    THR_HEAD_CODES = 7,     /* blocks of 64 words (codes.h) */
+    THR_HEAD_CODES = 7,     /* blocks of 64 words (code/encode.h) */
     THR_HEAD_FACTORS = 8,   /* f32 a word, padded to whole blocks */
     THR_HEAD_WEIGHTS = 9,   /* f32, f16, bf16 or i8, one row per word */
     THR_HEAD_SCALES = 10,   /* f32 a word, of i8 */

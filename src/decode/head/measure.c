@@ -85,16 +85,14 @@ static thr_status check(const thr_head *head, const thr_head *truth, const thr_m
     return THR_OK;
 }
 
-static thr_status make_room(thr_context *context, answers *a, uint64_t n_states, uint32_t k, uint32_t n_words,
+/* For n words of all states together. */
+static thr_status make_room(thr_context *context, answers *a, size_t n_states, size_t n, uint32_t n_words,
                             thr_error *err) {
-    size_t n;
-    if (n_states > SIZE_MAX || !thr_mul_size((size_t)n_states, k, &n))
-        return thr_fail(err, THR_ENOMEM, "no memory for %" PRIu64 " states with %" PRIu32 " words each", n_states, k);
     THR_TRY(thr_alloc(context, n, sizeof *a->words, &a->words, "words", err));
     THR_TRY(thr_alloc(context, n, sizeof *a->true_words, &a->true_words, "words", err));
     THR_TRY(thr_alloc(context, n, sizeof *a->values, &a->values, "logits", err));
     THR_TRY(thr_alloc(context, n, sizeof *a->true_values, &a->true_values, "logits", err));
-    THR_TRY(thr_alloc(context, (size_t)n_states, sizeof *a->n_candidates, &a->n_candidates, "counts", err));
+    THR_TRY(thr_alloc(context, n_states, sizeof *a->n_candidates, &a->n_candidates, "counts", err));
     return thr_alloc_zero(context, n_words, sizeof *a->places, &a->places, "places of words", err);
 }
 
@@ -122,7 +120,11 @@ thr_status thr_head_measure(thr_head *head, thr_head *truth, const thr_matrix *s
     THR_TRY(check(head, truth, states, k, err));
     thr_context *context = head->context;
     uint32_t *given = screened.n_candidates;
-    THR_TRY_OUT(make_room(context, &a, states->n_rows, k, thr_head_of(head)->n_words, err));
+    size_t n;
+    if (states->n_rows > SIZE_MAX || !thr_mul_size((size_t)states->n_rows, k, &n))
+        return thr_fail(err, THR_ENOMEM, "no memory for %" PRIu64 " states with %" PRIu32 " words each", states->n_rows,
+                        k);
+    THR_TRY_OUT(make_room(context, &a, (size_t)states->n_rows, n, thr_head_of(head)->n_words, err));
     screened.n_candidates = a.n_candidates;
     const thr_head_answers true_out = answers_in(&a, a.true_words, a.true_values);
     const thr_head_answers out = answers_in(&a, a.words, a.values);

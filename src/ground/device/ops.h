@@ -43,7 +43,7 @@ typedef struct thr_device_codes {
     bool lead_offsets;
 } thr_device_codes;
 
-/* Convert blocks of 64 as on disk (codes.h) to tiles. The other half of a half-filled tile is not written. */
+/* Convert blocks of 64 as on disk (code/encode.h) to tiles. The other half of a half-filled tile is not written. */
 typedef struct thr_pack_op {
     const uint8_t *blocks; /* n_blocks of them */
     void *tiles;
@@ -188,7 +188,7 @@ typedef struct thr_device_row {
     uint32_t query, item, distance;
 } thr_device_row;
 
-/* A query's parameters for nested codes (scan/impl.h, code/nested.h). */
+/* A query's parameters for nested codes (scan/job.h, code/nested.h). */
 typedef struct thr_rescore_query {
     int32_t total, digit_sum;
     float lead_gain, rest_gain, weight;
@@ -211,7 +211,7 @@ typedef struct thr_rescore_op {
     float *scores;
 } thr_rescore_op;
 
-/* What scores of scaled rows need of a query: kept_weight and kept_bias (scan/impl.h). */
+/* What scores of scaled rows need of a query: kept_weight and kept_bias (scan/job.h). */
 typedef struct thr_refine_term {
     float weight, bias;
 } thr_refine_term;

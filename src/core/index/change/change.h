@@ -6,7 +6,7 @@
  * deletes what was written. Between them, in this order: clear the live rows of items that are removed, fold the tail,
  * append or rewrite segments. A journal without changes stays as it is.
  *
- * held, in all functions: the caller's lock, or NULL to take one. If NULL, thr_index_flush,
+ * held, in all functions: the caller's lock, or NULL to take one. If NULL, thr_index_fold_journal,
  * thr_index_remove_held and thr_index_commit_add merge the segments that are due afterwards; a caller that holds the
  * lock does that itself.
  */

@@ -39,7 +39,7 @@ static void add_source(const thr_index *index, const thr_search_plan *plan, expl
         add(e, "source: nothing, there are no segments");
         break;
     case THR_SOURCE_VECTORS:
-        add(e, "source: the vectors of all rows");
+        add(e, "source: the vectors of all rows%s", plan->options.filter == NULL ? "" : " that pass the filter");
         break;
     case THR_SOURCE_BOUNDED:
         add(e, "source: of %zu cells those that can hold an item of the answer, by bounds of scores", n_cells);
@@ -87,7 +87,8 @@ static void add_promise(const thr_index *index, const thr_search_plan *plan, exp
         add(e, "promise: recall %g; %g %% of the misses in cells that are not read, the others by error margins\n",
             recall, 100 * THR_CELLS_UNVISITED_SHARE);
     else if (plan->k == 0 && recall < 1 && !plan->options.exact)
-        add(e, "promise: an item that just reaches the score is found with probability %g, a better one rather\n",
+        add(e,
+            "promise: an item that just reaches the score is found with probability %g, a better one with a higher\n",
             recall);
     else if (plan->k == 0)
         add(e, "promise: no item is missed\n");
@@ -112,14 +113,15 @@ static void add_counts(const thr_search_plan *plan, explanation *e) {
         add(e, "refine: %zu vectors\n", job->n_candidates);
 }
 
-static void add_certificates(const thr_search_plan *plan, explanation *e) {
+static void add_certificates(const thr_index *index, const thr_search_plan *plan, explanation *e) {
     const thr_search_options *o = &plan->options;
     const bool by_codes = plan->source == THR_SOURCE_CODES || (plan->k == 0 && !o->exact);
+    const bool none = !plan->certifies || (by_codes && (plan->hits != NULL || index->vectors.keep == THR_DTYPE_NONE));
     if (o->certified == NULL)
         return;
     add(e, "certificates: %s\n",
         plan->compares_ranges           ? "by ranges of the scores of the vectors as given"
-        : !plan->certifies              ? "none, only exact scores without features can prove an answer"
+        : none                          ? "none, only exact scores without features can prove an answer"
         : !by_codes                     ? "all rows that can matter are scored exactly"
         : plan->k == 0 && o->recall < 1 ? "of queries that score all vectors"
                                         : "by bounds of the errors of codes");
@@ -131,9 +133,9 @@ static void add_machine(const thr_index *index, const thr_search_plan *plan, exp
     const bool screens = plan->k > 0 && (plan->source == THR_SOURCE_CELLS ||
                                          (plan->source == THR_SOURCE_CODES && plan->corpus.origins == NULL));
     if (context->gpus != NULL)
-        add(e, "device: %s\n", screens ? thr_context_device(context) : "cpu, by which such searches run");
+        add(e, "device: %s\n", screens ? thr_context_device(context) : "cpu: such searches do not run on GPUs");
     if (group == 0)
-        add(e, "threads: %" PRIu32 ", all of them for one query after the other\n", context->n_threads);
+        add(e, "threads: %" PRIu32 ", all for one query at a time\n", context->n_threads);
     else
         add(e, "threads: %" PRIu32 ", each for groups of %zu queries\n", context->n_threads, group);
 }
@@ -144,7 +146,7 @@ static void explain(const thr_index *index, const thr_search_plan *plan, char *t
     add_filter(index, plan, &e);
     add_promise(index, plan, &e);
     add_counts(plan, &e);
-    add_certificates(plan, &e);
+    add_certificates(index, plan, &e);
     add_machine(index, plan, &e);
 }
 

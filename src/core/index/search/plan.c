@@ -84,18 +84,18 @@ static void plan_scan(const thr_index *index, thr_search_plan *plan, const char 
     plan->corpus.hits = plan->hits;
     plan->job = thr_scan_job_make(index->context, &plan->corpus, o, &plan->shape);
     if (plan->job.exact && !o->exact)
-        set_source(plan, THR_SOURCE_VECTORS, "so few rows pass the filter that this costs less than a screen");
+        set_source(plan, THR_SOURCE_VECTORS, "they are so few that this costs less than a screen");
     else
         set_source(plan, o->exact ? THR_SOURCE_VECTORS : THR_SOURCE_CODES, o->exact ? exact : no_cells);
 }
 
-static const char *why_no_cells(const thr_index *index, const thr_search_plan *plan, size_t n_cells) {
-    return n_cells == 0                            ? NO_CELLS
-           : plan->has_tail                        ? CHANGED
-           : plan->hits != NULL                    ? "features may be anywhere, so no cell is skipped"
-           : plan->certifies                       ? "a certificate needs all cells"
-           : !thr_scan_has_margins(&index->corpus) ? "codes without margins skip no cell"
-                                                   : "where the caller gives the counts, no cell is skipped";
+static const char *why_no_cells(const thr_search_plan *plan, size_t n_cells) {
+    return n_cells == 0                  ? NO_CELLS
+           : !(plan->options.recall > 0) ? "where the caller gives the counts, no cell is skipped"
+           : plan->has_tail              ? CHANGED
+           : plan->hits != NULL          ? "features may be anywhere, so no cell is skipped"
+           : plan->certifies             ? "a certificate needs all cells"
+                                         : "codes without margins skip no cell";
 }
 
 /* exact: why all vectors are scored, if they are. */
@@ -108,7 +108,7 @@ static void choose_source_of_best(const thr_index *index, thr_search_plan *plan,
     else if (any_cells && o->exact && thr_cells_have_bounds(&cells))
         set_source(plan, THR_SOURCE_BOUNDED, exact);
     else
-        plan_scan(index, plan, exact, why_no_cells(index, plan, thr_cells_count(&cells)));
+        plan_scan(index, plan, exact, why_no_cells(plan, thr_cells_count(&cells)));
 }
 
 /* Each query of a search within a radius decides by itself between codes and vectors (scan/radius_plan.h). */

@@ -19,7 +19,7 @@ typedef enum thr_search_source {
 
 /* Not to be copied: some of its parts point to others. */
 typedef struct thr_search_plan {
-    thr_search_options options; /* of the source: exact, recall, counts and filter are final */
+    thr_search_options options; /* of the source: recall, counts and filter are final; `source` decides on exact */
     uint64_t n_queries, k;      /* k is 0 for a search within a radius */
     thr_search_source source;
     const char *reason; /* of the source, for people; NULL where there was no choice */
@@ -30,7 +30,7 @@ typedef struct thr_search_plan {
     bool certifies;              /* answers may be proven exact; if false, none is */
     bool compares_ranges;        /* the proofs are about the vectors as given (kept_certificates.h) */
     uint64_t n_found;            /* items that the source finds: k; for ranges one more, to rerank all candidates */
-    /* Of vectors and codes, but not within a radius: the scan of its corpus, without a store. */
+    /* Of THR_SOURCE_VECTORS and _CODES with k > 0: the scan and its corpus, without a store. */
     thr_scan_corpus corpus;
     thr_answers shape; /* of the job: n_found, and whether answers are certified */
     thr_job job;

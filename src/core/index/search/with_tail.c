@@ -62,7 +62,7 @@ thr_status thr_index_search_with_tail(thr_index *index, const thr_search_plan *p
         thr_select_candidates_sort(m->merged, n);
         thr_select_answers_put(&all, q, m->merged, THR_MIN(n, k));
         if (answers->n_read != NULL)
-            answers->n_read[q] += index->n_tail;
+            answers->n_read[q] += job.n_allowed;
     }
     return THR_OK;
 }
