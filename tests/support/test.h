@@ -116,7 +116,7 @@ void test_later(void (*release)(void *object), void *object);
 thr_context *test_new_context(uint32_t n_threads);
 
 /* A handle that is freed where its name ends, the last one first; a test that fails frees nothing. */
-#define OWNED(type, name) __attribute__((cleanup(test_free_##type))) type *name
+#define OWNED(type, name) __attribute__((unused, cleanup(test_free_##type))) type *name
 
 #define TEST_OWNABLE(type)                                                                                             \
     static inline void test_free_##type(type **handle) {                                                               \
