@@ -129,9 +129,8 @@ static bool set_comma(void) {
 }
 
 TEST(a_comma_for_a_point_changes_no_bit) {
-    everything *points = malloc(sizeof *points), *commas = malloc(sizeof *commas);
+    everything *points = test_new(1, sizeof *points), *commas = test_new(1, sizeof *commas);
     char text[16];
-    assert_true(points != NULL && commas != NULL);
     take_all(points);
     assert_string_equal(points->large, "1234567.88");
     assert_non_null(strstr(points->signature, "[0.25]"));

@@ -180,6 +180,7 @@ static inline void naive_run(naive_search *s, uint64_t seed, uint32_t max_length
             assert_true(s->n_finished < most);
         }
     }
+    free(s->next);
     qsort(s->finished, s->n_finished, sizeof *s->finished, naive_by_score);
 }
 

@@ -12,11 +12,11 @@
 #endif
 #if THR_WITH_GZ
 #include <zlib.h>
+#endif
 
 static void test_free_thr_table(thr_table **handle) {
     thr_io_table_free(*handle);
 }
-#endif
 
 /* All rows as text: fields in brackets, a newline after every row; then the number of rows left out, if any. */
 static void show_table(thr_table *table, bytes *out) {

@@ -18,6 +18,12 @@ static void tokenise(const char *text, const thr_bleu_options *o, char *out, siz
     for (size_t i = 0; i < room.n_tokens; i++)
         n += (size_t)snprintf(out + n, size - n, "%s%.*s", i > 0 ? " " : "", (int)room.tokens[i].length,
                               room.tokens[i].text);
+    free(bytes.bytes);
+    free(spare.bytes);
+    free(room.tokens);
+    free(room.grams);
+    free(room.words);
+    free(room.runs);
 }
 
 typedef struct text_pair {

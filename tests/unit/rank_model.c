@@ -175,8 +175,7 @@ TEST(every_allocation_may_fail) {
 
 /* The best left, over and over. */
 static void naive_order(const uint64_t *ids, const double *scores, size_t n, size_t *order) {
-    bool *taken = calloc(n + 1, sizeof *taken);
-    assert_non_null(taken);
+    bool *taken = test_new(n + 1, sizeof *taken);
     for (size_t place = 0; place < n; place++) {
         size_t best = n;
         for (size_t i = 0; i < n; i++)

@@ -64,8 +64,10 @@ static thr_status copy_chunks(thr_rank_gpu_problem *d, transposed *t, thr_error 
         const size_t n_here = (size_t)(chunk_entry(p, chunk + 1) - first);
         transpose_chunk(p, chunk, t);
         THR_TRY(b->upload(d->memory.stream, starts + chunk * n, t->starts, (n + 1) * sizeof *starts, err));
-        THR_TRY(b->upload(d->memory.stream, rows + first, t->rows, n_here * sizeof *rows, err));
-        THR_TRY(b->upload(d->memory.stream, values + first, t->values, n_here * sizeof *values, err));
+        if (n_here > 0) { /* without entries, rows and values are NULL */
+            THR_TRY(b->upload(d->memory.stream, rows + first, t->rows, n_here * sizeof *rows, err));
+            THR_TRY(b->upload(d->memory.stream, values + first, t->values, n_here * sizeof *values, err));
+        }
         THR_TRY(b->wait(d->memory.stream, err)); /* before t is overwritten */
     }
     d->x.feature_starts = starts;
