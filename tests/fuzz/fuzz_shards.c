@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes as a shards.json: as they are, and with the checksum recomputed so that what it covers is read, too. */
+#include "fuzz/io_fuzz.h"
 #include "fuzz/text_mutator.h"
 #include "shards/impl.h"
 
@@ -9,39 +10,26 @@
 
 #include "base/files/checksum.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static thr_context *context;
-
 /* An accepted list is printed to the same bytes. */
 static void parse(const char *text, size_t size) {
     thr_shards *shards = NULL;
     thr_error err;
     char *again = NULL;
     size_t again_size = 0;
-    if (thr_shards_parse(context, "collection", text, size, &shards, &err) != THR_OK)
+    if (thr_shards_parse(fuzz_context(), "collection", text, size, &shards, &err) != THR_OK)
         return;
     if (thr_shards_list_print(shards, &again, &again_size, &err) != THR_OK || again_size != size ||
         memcmp(again, text, size) != 0)
         abort();
-    thr_release(context, again);
+    thr_release(fuzz_context(), again);
     thr_shards_free(shards);
 }
 
 /* The target recomputes the checksum. */
-size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t room, unsigned seed) {
-    uint64_t rng = seed;
-    if (LLVMFuzzerMutate != NULL && thr_rng_below(&rng, 3) == 0)
-        size = LLVMFuzzerMutate(data, size, room);
-    for (uint64_t n = 1 + thr_rng_below(&rng, 4); n > 0; n--)
-        size = fuzz_change_text(data, size, room, &rng);
-    return size;
-}
+FUZZ_MUTATOR(fuzz_mutate_text)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     enum { DIGITS = 16, TAIL = 4 }; /* "\n}\n after the digits */
-    if (context == NULL && thr_context_create(NULL, &context, NULL) != THR_OK)
-        abort();
     parse((const char *)data, size);
     const size_t body = size < DIGITS + TAIL ? size : size - DIGITS - TAIL;
     char *sealed = malloc(body + DIGITS + TAIL + 1);
